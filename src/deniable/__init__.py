@@ -1,0 +1,1 @@
+"""deniable: differential privacy, sound to the last bit."""

@@ -1,0 +1,1 @@
+"""A small SVG writer; filled by the ground floor."""
