@@ -1,1 +1,76 @@
-"""Filled by its layer; see ARCHITECTURE.md."""
+"""The command `deniable`: thin, it parses, calls and prints.
+
+Each command (or group of commands) is one file of this package with an `app` made by `deniable.cli.app.application`.
+To add one, write the file and its line in `COMMANDS`. A command's module is imported only when that command runs.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from difflib import get_close_matches
+from importlib import import_module
+from typing import NamedTuple, NoReturn
+
+from deniable.errors import DeniableError
+from deniable.version import __version__
+
+
+class Command(NamedTuple):
+    """Where a command lives and what it does, in one line."""
+
+    module: str
+    summary: str
+
+
+COMMANDS: dict[str, Command] = {}
+
+
+def overview() -> str:
+    """What `deniable --help` prints."""
+    width = max((len(name) for name in COMMANDS), default=0)
+    lines = [f"  {name:<{width}}  {command.summary}" for name, command in COMMANDS.items()]
+    return "\n".join(
+        [
+            "Usage: deniable COMMAND [OPTIONS]",
+            "",
+            "Private answers from tables under one durable budget.",
+            "",
+            *lines,
+            "",
+            "deniable COMMAND --help explains a command; deniable --version prints the version.",
+        ]
+    )
+
+
+def main(words: Sequence[str] | None = None) -> None:
+    """Run one command; every failure is one line on standard error and an exit code."""
+    words = sys.argv[1:] if words is None else words
+    if not words or words[0] in {"--help", "-h", "help"}:
+        print(overview())
+    elif words[0] in {"--version", "-V"}:
+        print(f"deniable {__version__}")
+    elif words[0] not in COMMANDS:
+        _fail(f"{words[0]!r} is not a command{_hint(words[0])}; deniable --help lists them", code=2)
+    else:
+        _run(words[0], list(words[1:]))
+
+
+def _run(name: str, words: list[str]) -> None:
+    app = import_module(COMMANDS[name].module).app
+    try:
+        app(args=words, prog_name=f"deniable {name}")
+    except DeniableError as error:
+        _fail(str(error), code=1)
+    except KeyboardInterrupt:
+        _fail("interrupted", code=130)
+
+
+def _hint(word: str) -> str:
+    near = get_close_matches(word, COMMANDS, n=1)
+    return f", did you mean {near[0]!r}?" if near else ""
+
+
+def _fail(message: str, *, code: int) -> NoReturn:
+    print(f"deniable: {message}", file=sys.stderr)
+    raise SystemExit(code)

@@ -1,0 +1,78 @@
+"""The command line's frame: versions, help, unknown words, errors of ours as one line, and nothing loaded too early."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib import import_module
+
+import pytest
+
+from deniable import __version__, cli
+from deniable.errors import InvalidArgument
+
+
+def run(*words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-m", "deniable", *words], capture_output=True, text=True, check=False)
+
+
+def test_version():
+    answer = run("--version")
+    assert (answer.returncode, answer.stdout, answer.stderr) == (0, f"deniable {__version__}\n", "")
+
+
+def test_help_names_every_command(capsys):
+    cli.main(["--help"])
+    text = capsys.readouterr().out
+    for name, command in cli.COMMANDS.items():
+        assert f"  {name} " in text
+        assert command.summary in text
+
+
+@pytest.mark.parametrize("name", list(cli.COMMANDS))
+def test_every_command_can_be_loaded(name):
+    assert callable(import_module(cli.COMMANDS[name].module).app)
+
+
+def test_unknown_command_is_one_line_with_a_hint(monkeypatch, capsys):
+    monkeypatch.setitem(cli.COMMANDS, "ledger", cli.Command("deniable.cli.ledger", "audit the budget"))
+    with pytest.raises(SystemExit) as stop:
+        cli.main(["leger"])
+    assert stop.value.code == 2
+    assert capsys.readouterr().err == (
+        "deniable: 'leger' is not a command, did you mean 'ledger'?; deniable --help lists them\n"
+    )
+
+
+def failing(error: BaseException):
+    """A command module whose app raises."""
+
+    class Module:
+        @staticmethod
+        def app(**_: object) -> None:
+            raise error
+
+    return Module
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "line"),
+    [(InvalidArgument("epsilon must be positive, got -1"), 1, "epsilon must be positive, got -1"),
+     (KeyboardInterrupt(), 130, "interrupted")],
+)  # fmt: skip
+def test_failures_are_one_line(monkeypatch, capsys, error, code, line):
+    monkeypatch.setitem(cli.COMMANDS, "broken", cli.Command("a module of the test", "fails"))
+    monkeypatch.setattr(cli, "import_module", lambda _: failing(error))
+    with pytest.raises(SystemExit) as stop:
+        cli.main(["broken"])
+    assert stop.value.code == code
+    assert capsys.readouterr().err == f"deniable: {line}\n"
+
+
+def test_version_and_help_load_no_command():
+    code = (
+        "import sys; from deniable.cli import main; main(['--version']); main(['--help']); "
+        "print('typer' in sys.modules, 'numpy' in sys.modules)"
+    )
+    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert answer.stdout.endswith("False False\n")

@@ -1,0 +1,81 @@
+"""The façade: quick to import, lazy, every public name documented and with one meaning."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import pkgutil
+import subprocess
+import sys
+
+import pytest
+
+import deniable as dp
+
+PUBLIC = [name for name in dp.__all__ if name != "__version__"]
+
+
+def fresh(code: str) -> object:
+    """What a fresh interpreter prints as JSON, so that this process's imports do not hide anything."""
+    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return json.loads(answer.stdout)
+
+
+def test_import_is_quick_and_loads_nothing_heavy():
+    code = (
+        "import json, sys, time; before = time.process_time(); import deniable; "
+        "print(json.dumps([time.process_time() - before, sorted(sys.modules)]))"
+    )
+    seconds, modules = fresh(code)
+    assert seconds < 0.3
+    roots = {module.partition(".")[0] for module in modules}
+    assert roots.isdisjoint(
+        {
+            "numpy",
+            "scipy",
+            "duckdb",
+            "sqlglot",
+            "typer",
+            "rich",
+            "pandas",
+            "polars",
+            "pyarrow",
+            "pyspark",
+            "psycopg",
+            "yaml",
+        }
+    )
+    assert [module for module in modules if module.startswith("deniable.")] == ["deniable.version"]
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_public_name_is_reachable_and_documented(name):
+    assert inspect.getdoc(getattr(dp, name)), f"dp.{name} needs a docstring"
+
+
+def test_each_name_has_one_meaning():
+    places = {}
+    for name in PUBLIC:
+        places.setdefault(dp._PUBLIC[name], []).append(name)
+    assert {place: names for place, names in places.items() if len(names) > 1} == {}
+
+
+def test_no_public_name_is_hidden_by_a_module():
+    modules = {module.name for module in pkgutil.iter_modules(dp.__path__)}
+    hidden = [name for name in PUBLIC if name in modules and dp._PUBLIC[name] != f"deniable.{name}"]
+    assert hidden == []
+
+
+def test_directory_is_the_public_names():
+    assert dir(dp) == sorted(dp.__all__)
+
+
+def test_unknown_name_is_refused_in_one_line():
+    with pytest.raises(AttributeError, match="no public name 'laplce'"):
+        dp.laplce  # noqa: B018
+
+
+def test_costs_is_the_module_of_costs():
+    import deniable.cost
+
+    assert dp.costs is deniable.cost
