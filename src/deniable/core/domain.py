@@ -1,0 +1,258 @@
+"""Sets of values. A domain's fields are public facts about the data, never data; `value in domain` tests membership.
+
+Numbers on a grid are *carried as whole numbers of steps* (`Lattice`), so sums and noise are integer arithmetic; people
+read them as `steps * step`. Membership never raises, whatever the value.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, TypeAlias
+
+from deniable.errors import InvalidArgument
+from deniable.exact.guards import Real, integer, positive, rational
+
+
+def missing(value: Any) -> bool:
+    """None, or a value that is not equal to itself (NaN in any spelling)."""
+    return value is None or bool(value != value)
+
+
+def _whole(value: Any) -> bool:
+    if isinstance(value, bool):
+        return False
+    try:
+        value.__index__()
+    except (AttributeError, TypeError):
+        return False
+    return True
+
+
+def _check_bounds(lower: Any, upper: Any) -> None:
+    if lower is not None and upper is not None and not lower <= upper:
+        raise InvalidArgument(f"lower must not exceed upper, got {lower!r} > {upper!r}")
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """Floating-point numbers as they come: NaN, infinities and None included unless `missing` is False."""
+
+    lower: Fraction | None = None
+    upper: Fraction | None = None
+    missing: bool = True
+
+    def __post_init__(self) -> None:
+        _check_bounds(self.lower, self.upper)
+
+    def __contains__(self, value: Any) -> bool:
+        if isinstance(value, bool | str | bytes):
+            return False
+        if missing(value):
+            return self.missing
+        try:
+            number = float(value)
+        except (TypeError, ValueError, OverflowError):
+            return False
+        above = self.lower is None or number == math.inf or (math.isfinite(number) and Fraction(number) >= self.lower)
+        below = self.upper is None or number == -math.inf or (math.isfinite(number) and Fraction(number) <= self.upper)
+        return above and below and (self.missing or math.isfinite(number))
+
+
+@dataclass(frozen=True, slots=True)
+class Lattice:
+    """Whole multiples of `step`, carried as the number of steps; `lower` and `upper` are counted in steps too."""
+
+    step: Fraction = Fraction(1)
+    lower: int | None = None
+    upper: int | None = None
+    missing: bool = False
+
+    def __post_init__(self) -> None:
+        positive(step=self.step)
+        _check_bounds(self.lower, self.upper)
+
+    def __contains__(self, value: Any) -> bool:
+        if missing(value):
+            return self.missing
+        if not _whole(value):
+            return False
+        steps = int(value)
+        return (self.lower is None or steps >= self.lower) and (self.upper is None or steps <= self.upper)
+
+    def read(self, steps: int) -> int | float:
+        """The number a person reads for a count of steps: a whole number when the step is one."""
+        value = steps * self.step
+        return int(value) if self.step.denominator == 1 else float(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Booleans:
+    """True and False."""
+
+    missing: bool = False
+
+    def __contains__(self, value: Any) -> bool:
+        if missing(value):
+            return self.missing
+        return isinstance(value, bool) or type(value).__name__ in ("bool", "bool_")
+
+
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """Any text."""
+
+    missing: bool = True
+
+    def __contains__(self, value: Any) -> bool:
+        return self.missing if missing(value) else isinstance(value, str)
+
+
+@dataclass(frozen=True, slots=True)
+class Categories:
+    """One of a public list of values, in public order."""
+
+    values: tuple[Hashable, ...]
+
+    def __post_init__(self) -> None:
+        if not self.values or len(set(self.values)) != len(self.values):
+            raise InvalidArgument(f"categories must be distinct and at least one, got {self.values!r}")
+
+    def __contains__(self, value: Any) -> bool:
+        try:
+            return value in self.values
+        except (TypeError, ValueError):
+            return False
+
+
+@dataclass(frozen=True, slots=True)
+class Anything:
+    """Every value: what a user-made transformation may accept or return."""
+
+    label: str = "anything"
+
+    def __contains__(self, value: Any) -> bool:
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Lists (or one-dimensional arrays) of elements; `size` when the number of rows is public."""
+
+    element: Domain
+    size: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.size is not None:
+            integer(size=self.size, least=0)
+
+    def __contains__(self, value: Any) -> bool:
+        if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
+            return False
+        rows = list(value)
+        return (self.size is None or len(rows) == self.size) and all(row in self.element for row in rows)
+
+
+@dataclass(frozen=True, slots=True)
+class Ball:
+    """A public bound on a vector's norm: within `radius` of `origin` in L_p, p being 1, 2 or None for infinity."""
+
+    radius: Fraction
+    p: int | None = 2
+    origin: Fraction = Fraction(0)
+
+    def __post_init__(self) -> None:
+        positive(radius=self.radius)
+        if self.p not in (1, 2, None):
+            raise InvalidArgument(f"a norm bound is for p = 1, 2 or None (infinity), got {self.p!r}")
+
+
+@dataclass(frozen=True, slots=True)
+class Vectors:
+    """Sequences of a public `length`; within `ball` when that is set."""
+
+    element: Domain
+    length: int
+    ball: Ball | None = None
+
+    def __post_init__(self) -> None:
+        integer(length=self.length, least=0)
+
+    def __contains__(self, value: Any) -> bool:
+        if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
+            return False
+        entries = list(value)
+        if len(entries) != self.length or not all(entry in self.element for entry in entries):
+            return False
+        return self.ball is None or self._inside(entries, self.ball)
+
+    def _inside(self, entries: list[Any], ball: Ball) -> bool:
+        step = self.element.step if isinstance(self.element, Lattice) else Fraction(1)
+        parts = [abs(Fraction(entry) * step - ball.origin) for entry in entries]
+        if ball.p == 1:
+            return sum(parts, Fraction(0)) <= ball.radius
+        if ball.p == 2:
+            return sum((part * part for part in parts), Fraction(0)) <= ball.radius**2
+        return max(parts, default=Fraction(0)) <= ball.radius
+
+
+@dataclass(frozen=True, slots=True)
+class Keyed:
+    """One value per public key: a partition, or a table of results. `keys` None: keys come from data and are private."""
+
+    element: Domain
+    keys: tuple[Hashable, ...] | None = None
+
+    def __contains__(self, value: Any) -> bool:
+        if not isinstance(value, Mapping):
+            return False
+        if self.keys is not None and set(value) != set(self.keys):
+            return False
+        return all(part in self.element for part in value.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A data frame: named columns of one length, each with its own domain."""
+
+    columns: Mapping[str, Domain] = field(hash=False)
+    size: int | None = None
+
+    def __hash__(self) -> int:
+        return hash((Frame, tuple(self.columns.items()), self.size))
+
+    def __contains__(self, value: Any) -> bool:
+        try:
+            names = set(value.keys())
+            lengths = {len(value[name]) for name in self.columns}
+        except (AttributeError, TypeError, KeyError):
+            return False
+        if names != set(self.columns) or len(lengths) > 1:
+            return False
+        if self.size is not None and lengths and lengths != {self.size}:
+            return False
+        return all(cell in domain for name, domain in self.columns.items() for cell in value[name])
+
+
+Domain: TypeAlias = Numbers | Lattice | Booleans | Texts | Categories | Anything | Rows | Vectors | Keyed | Frame
+
+
+def numbers(*, lower: Real | None = None, upper: Real | None = None, missing: bool = True) -> Numbers:
+    """Numbers as they come in files: NaN, infinities and None are members unless `missing=False`."""
+    low = None if lower is None else rational(lower=lower)
+    high = None if upper is None else rational(upper=upper)
+    return Numbers(low, high, missing)
+
+
+def integers(*, lower: int | None = None, upper: int | None = None, missing: bool = False) -> Lattice:
+    """Whole numbers, with public bounds where they are known."""
+    low = None if lower is None else integer(lower=lower)
+    high = None if upper is None else integer(upper=upper)
+    return Lattice(Fraction(1), low, high, missing)
+
+
+def categories(values: Iterable[Hashable]) -> Categories:
+    """A public list of the values a cell may take."""
+    return Categories(tuple(values))

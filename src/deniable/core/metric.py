@@ -1,0 +1,283 @@
+"""Distances between two data sets or two results. A metric refuses a domain it does not fit when a space is built.
+
+Every `distance` is exact. Lattice values are compared in the numbers people read, not in steps.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, TypeAlias
+
+from deniable.core.distance import Distance, Root, Triple
+from deniable.core.domain import (
+    Anything,
+    Booleans,
+    Categories,
+    Domain,
+    Frame,
+    Keyed,
+    Lattice,
+    Numbers,
+    Rows,
+    Texts,
+    Vectors,
+    missing,
+)
+from deniable.errors import InvalidArgument, SpaceMismatch
+
+
+def _key(row: Any) -> Any:
+    """A row in a form that can be counted: missing values are all alike, and -0.0 is 0.0."""
+    if isinstance(row, str):
+        return row
+    if isinstance(row, dict):
+        return tuple((name, _key(cell)) for name, cell in sorted(row.items()))
+    if isinstance(row, list | tuple) or (hasattr(row, "tolist") and getattr(row, "ndim", 0) != 0):
+        return tuple(_key(cell) for cell in row)
+    return None if missing(row) else row
+
+
+def records(data: Any) -> list[Any]:
+    """The rows of a list, an array or a frame (mapping of columns), each in countable form."""
+    if isinstance(data, dict) or hasattr(data, "columns"):
+        names = list(data.keys())
+        return [tuple(_key(cell) for cell in row) for row in zip(*(data[name] for name in names), strict=True)]
+    return [_key(row) for row in data]
+
+
+def _difference(left: Any, right: Any, domain: Domain) -> Fraction:
+    step = domain.step if isinstance(domain, Lattice) else Fraction(1)
+    return abs(Fraction(left) - Fraction(right)) * step
+
+
+def _gaps(left: Any, right: Any, domain: Domain) -> list[Fraction]:
+    if isinstance(domain, Vectors):
+        return [_difference(a, b, domain.element) for a, b in zip(left, right, strict=True)]
+    if isinstance(domain, Keyed):
+        return [_difference(left.get(k, 0), right.get(k, 0), domain.element) for k in {*left, *right}]
+    return [_difference(left, right, domain)]
+
+
+def _numeric(domain: Domain) -> bool:
+    return isinstance(domain, Numbers | Lattice | Anything)
+
+
+def _numeric_vector(domain: Domain) -> bool:
+    return isinstance(domain, Anything) or (isinstance(domain, Vectors | Keyed) and _numeric(domain.element))
+
+
+def _data_set(domain: Domain) -> bool:
+    return isinstance(domain, Rows | Frame | Anything)
+
+
+@dataclass(frozen=True, slots=True)
+class SymmetricDistance:
+    """Rows to add plus rows to remove, order ignored."""
+
+    def fits(self, domain: Domain) -> bool:
+        return _data_set(domain)
+
+    def distance(self, left: Any, right: Any, domain: Domain) -> Distance:
+        a, b = Counter(records(left)), Counter(records(right))
+        return Fraction(((a - b) + (b - a)).total())
+
+
+@dataclass(frozen=True, slots=True)
+class InsertDelete:
+    """The fewest insertions and deletions that turn one sequence into the other, order kept."""
+
+    def fits(self, domain: Domain) -> bool:
+        return _data_set(domain)
+
+    def distance(self, left: Any, right: Any, domain: Domain) -> Distance:
+        a, b = records(left), records(right)
+        common = [0] * (len(b) + 1)
+        for row in a:
+            diagonal = 0
+            for j, other in enumerate(b):
+                above = common[j + 1]
+                common[j + 1] = diagonal + 1 if row == other else max(above, common[j])
+                diagonal = above
+        return Fraction(len(a) + len(b) - 2 * common[-1])
+
+
+def _known_size(domain: Domain) -> bool:
+    return isinstance(domain, Anything) or (isinstance(domain, Rows | Frame) and domain.size is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeOne:
+    """Rows to replace, order ignored; both data sets have one public size."""
+
+    def fits(self, domain: Domain) -> bool:
+        return _known_size(domain)
+
+    def distance(self, left: Any, right: Any, domain: Domain) -> Distance:
+        a, b = Counter(records(left)), Counter(records(right))
+        return Fraction(max((a - b).total(), (b - a).total()))
+
+
+@dataclass(frozen=True, slots=True)
+class Hamming:
+    """Positions that differ; both data sets have one public size."""
+
+    def fits(self, domain: Domain) -> bool:
+        return _known_size(domain)
+
+    def distance(self, left: Any, right: Any, domain: Domain) -> Distance:
+        return Fraction(sum(a != b for a, b in zip(records(left), records(right), strict=True)))
+
+
+@dataclass(frozen=True, slots=True)
+class IdentifierDistance:
+    """Identifiers whose rows differ: a person may have any number of rows in a frame."""
+
+    identifier: str
+
+    def fits(self, domain: Domain) -> bool:
+        return isinstance(domain, Frame) and self.identifier in domain.columns
+
+    def distance(self, left: Any, right: Any, domain: Domain) -> Distance:
+        a, b = self._by_identifier(left), self._by_identifier(right)
+        return Fraction(sum(a.get(who) != b.get(who) for who in {*a, *b}))
+
+    def _by_identifier(self, data: Any) -> dict[Any, Counter[Any]]:
+        people: dict[Any, Counter[Any]] = {}
+        for who, row in zip((_key(cell) for cell in data[self.identifier]), records(data), strict=True):
+            people.setdefault(who, Counter())[row] += 1
+        return people
+
+
+@dataclass(frozen=True, slots=True)
+class AbsoluteDistance:
+    """|x - y|."""
+
+    def fits(self, domain: Domain) -> bool:
+        return _numeric(domain)
+
+    def distance(self, left: Any, right: Any, domain: Domain) -> Distance:
+        return _difference(left, right, domain)
+
+
+@dataclass(frozen=True, slots=True)
+class L1:
+    """The sum of the absolute differences of a vector's entries."""
+
+    def fits(self, domain: Domain) -> bool:
+        return _numeric_vector(domain)
+
+    def distance(self, left: Any, right: Any, domain: Domain) -> Distance:
+        return sum(_gaps(left, right, domain), Fraction(0))
+
+
+@dataclass(frozen=True, slots=True)
+class L2:
+    """Euclidean distance, kept exact as the root of a rational."""
+
+    def fits(self, domain: Domain) -> bool:
+        return _numeric_vector(domain)
+
+    def distance(self, left: Any, right: Any, domain: Domain) -> Distance:
+        return Root(sum((gap * gap for gap in _gaps(left, right, domain)), Fraction(0)))
+
+
+@dataclass(frozen=True, slots=True)
+class LInfinity:
+    """The largest absolute difference of a vector's entries.
+
+    `monotonic`: between neighbours all entries move the same way, which halves what a selection costs.
+    """
+
+    monotonic: bool = False
+
+    def fits(self, domain: Domain) -> bool:
+        return _numeric_vector(domain)
+
+    def distance(self, left: Any, right: Any, domain: Domain) -> Distance:
+        return max(_gaps(left, right, domain), default=Fraction(0))
+
+
+@dataclass(frozen=True, slots=True)
+class Lp:
+    """The L_p distance for whole p, given as its exact p-th power (L1 and L2 have their own metrics)."""
+
+    p: int
+
+    def __post_init__(self) -> None:
+        if not self.p >= 3:
+            raise InvalidArgument(f"Lp is for p >= 3 (use L1, L2 or LInfinity), got {self.p!r}")
+
+    def fits(self, domain: Domain) -> bool:
+        return _numeric_vector(domain)
+
+    def distance(self, left: Any, right: Any, domain: Domain) -> Distance:
+        return sum((gap**self.p for gap in _gaps(left, right, domain)), Fraction(0))
+
+
+@dataclass(frozen=True, slots=True)
+class RangeDistance:
+    """How much the differences of a vector's entries differ among themselves: max(x-y) - min(x-y)."""
+
+    def fits(self, domain: Domain) -> bool:
+        return _numeric_vector(domain)
+
+    def distance(self, left: Any, right: Any, domain: Domain) -> Distance:
+        element = domain.element if isinstance(domain, Vectors | Keyed) else domain
+        step = element.step if isinstance(element, Lattice) else Fraction(1)
+        pairs = ((left[k], right[k]) for k in left) if isinstance(left, dict) else zip(left, right, strict=True)
+        gaps = [(Fraction(a) - Fraction(b)) * step for a, b in pairs]
+        return max(gaps) - min(gaps) if gaps else Fraction(0)
+
+
+@dataclass(frozen=True, slots=True)
+class DiscreteDistance:
+    """0 when equal, 1 when not."""
+
+    def fits(self, domain: Domain) -> bool:
+        return isinstance(domain, Numbers | Lattice | Booleans | Texts | Categories | Anything)
+
+    def distance(self, left: Any, right: Any, domain: Domain) -> Distance:
+        return Fraction(int(_key(left) != _key(right)))
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionDistance:
+    """Groups that differ, the sum of their distances, and the largest, under `inner` in every group."""
+
+    inner: GroupMetric
+
+    def fits(self, domain: Domain) -> bool:
+        return isinstance(domain, Anything) or (isinstance(domain, Keyed) and self.inner.fits(domain.element))
+
+    def distance(self, left: Any, right: Any, domain: Domain) -> Distance:
+        if not isinstance(domain, Keyed):
+            raise SpaceMismatch(f"a partition distance needs a keyed domain, got {domain!r}")
+        apart: list[Fraction] = []
+        for key in {*left, *right}:
+            gap = self.inner.distance(left.get(key, []), right.get(key, []), domain.element)
+            if not isinstance(gap, Fraction):
+                raise SpaceMismatch(f"a group's distance must be a plain number, got {gap!r}")
+            if gap:
+                apart.append(gap)
+        return Triple(Fraction(len(apart)), sum(apart, Fraction(0)), max(apart, default=Fraction(0)))
+
+
+GroupMetric: TypeAlias = SymmetricDistance | InsertDelete | ChangeOne | Hamming | AbsoluteDistance
+
+Metric: TypeAlias = (
+    SymmetricDistance
+    | InsertDelete
+    | ChangeOne
+    | Hamming
+    | IdentifierDistance
+    | AbsoluteDistance
+    | L1
+    | L2
+    | LInfinity
+    | Lp
+    | RangeDistance
+    | DiscreteDistance
+    | PartitionDistance
+)
