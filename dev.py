@@ -1,0 +1,272 @@
+#!/usr/bin/env python3
+"""Set up and run deniable from a fresh clone. Needs Python 3.11 or newer and git, nothing else.
+
+  python3 dev.py demo          make .venv, install deniable, run `deniable demo`
+  python3 dev.py test          install what the tests need, then lint, types, layers and the whole suite
+  python3 dev.py check         lint, types, layers and the fast tests
+  python3 dev.py bench NAME    run benchmarks/NAME.py against other libraries, each in its own environment
+  python3 dev.py golden        make the reference numbers of tests/golden again with other libraries
+  python3 dev.py docs          build the documentation site
+  python3 dev.py pins          choose the newest versions and write requirements/*.txt again
+
+Further words are handed on. Safe to run again: what is in place is kept, what is half made is remade.
+"""
+
+# Standard library only, and in old syntax, so that an old Python reaches the line that says it is too old.
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent
+SUPPORTED = ["3.11", "3.12", "3.13"]
+SCRIPTS = "Scripts" if os.name == "nt" else "bin"
+STAMP = "deniable-is-installed"
+# Each of these would put foreign packages into our environment, or ours somewhere else.
+FOREIGN = ["PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "CONDA_PREFIX", "__PYVENV_LAUNCHER__"]
+FOREIGN += ["PIP_USER", "PIP_TARGET", "PIP_PREFIX", "PIP_ROOT"]
+
+
+class Stop(Exception):
+    """The one clear line a person reads when we cannot go on."""
+
+
+def say(text):
+    print("dev.py: " + text, flush=True)
+
+
+def environment_variables():
+    """The user's environment, proxies and pip settings included, without what belongs to another Python."""
+    return {name: value for name, value in os.environ.items() if name not in FOREIGN}
+
+
+def run(*command, **options):
+    """The exit code of a command run from the root; an interrupt reaches the command, and we wait for it to end."""
+    process = subprocess.Popen([str(word) for word in command], cwd=str(ROOT), env=environment_variables(), **options)
+    interrupted = False
+    while True:
+        try:
+            code = process.wait()
+            break
+        except KeyboardInterrupt:
+            interrupted = True
+    if interrupted:
+        raise KeyboardInterrupt
+    return code if code >= 0 else 128 - code
+
+
+def output_of(python, code):
+    """What an interpreter prints when it runs a line of code, or None when it fails."""
+    try:
+        options = {"env": environment_variables(), "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+        return subprocess.run([str(python), "-c", code], check=True, **options).stdout.decode().strip()
+    except (OSError, subprocess.CalledProcessError):
+        return None
+
+
+def must(*command, **options):
+    """Run a command that we cannot go on without."""
+    code = run(*command, **options)
+    if code:
+        raise Stop(f"this failed with exit code {code}: {' '.join(map(str, command))}")
+
+
+# ---- system packages -------------------------------------------------------------------------------------------------
+
+
+def apt(packages, why):
+    """Install Debian packages when we may; the command is shown first. False, with the command to type, when we may not."""
+    command = ["apt-get", "install", "-y", "--no-install-recommends", *packages]
+    is_root = hasattr(os, "geteuid") and os.geteuid() == 0
+    if not (is_root and shutil.which("apt-get")):
+        say(f"left out, {why}; on Debian or Ubuntu: sudo {' '.join(command)}")
+        return False
+    say(f"{why}, so as root: apt-get update && {' '.join(command)}")
+    os.environ.setdefault("DEBIAN_FRONTEND", "noninteractive")
+    return run("apt-get", "update", "-qq") == 0 and run(*command) == 0
+
+
+def engines():
+    """The servers the engine tests start, installed where we may."""
+    missing = {}
+    if not shutil.which("pg_ctl") and not list(Path("/usr/lib/postgresql").glob("*/bin/pg_ctl")):
+        missing["postgresql"] = "PostgreSQL"
+    java = os.environ.get("JAVA_HOME")
+    if not shutil.which("java") and not (java and (Path(java) / "bin" / "java").exists()):
+        missing["default-jre-headless"] = "Java, for Spark"
+    if missing:
+        apt(list(missing), "the tests also need " + " and ".join(missing.values()))
+
+
+def can_make_environments(python):
+    return output_of(python, "import ensurepip, venv") is not None
+
+
+# ---- environments ----------------------------------------------------------------------------------------------------
+
+
+def fingerprint(names, python):
+    """What an environment was made from: one line for each requirement file, and where and for which Python."""
+    lines = [f"python {version_of(python)} at {ROOT}"]
+    for path in [ROOT / "pyproject.toml"] + [ROOT / "requirements" / (name + ".txt") for name in names]:
+        lines.append(f"{path.name} {hashlib.sha256(path.read_bytes()).hexdigest()}")
+    return lines
+
+
+def version_of(python):
+    """The version an interpreter really is, as in 3.11, or None when it does not run."""
+    return output_of(python, "import sys; print('%d.%d' % sys.version_info[:2])")
+
+
+def environment(*names, **options):
+    """The interpreter of an environment that holds these requirement files and deniable itself, made when needed."""
+    folder, python = ROOT / options.get("folder", ".venv"), options.get("python", sys.executable)
+    inside, stamp = folder / SCRIPTS / "python", folder / STAMP
+    wanted = fingerprint(names, python)
+    present = stamp.read_text().splitlines() if stamp.exists() and version_of(inside) else []
+    if set(wanted) <= set(present):
+        return inside
+    if not present or not set(present) <= set(fingerprint(pinned(), python)):
+        make(folder, python)
+        present = []
+    else:
+        stamp.unlink()
+    pip = [inside, "-m", "pip", "install", "--quiet", "--no-user", "--no-build-isolation"]
+    for name in names:
+        say(f"installing requirements/{name}.txt into {folder.name}")
+        must(*([*pip, "--require-hashes", "-r", ROOT / "requirements" / (name + ".txt")]))
+    must(*([*pip, "--no-deps", "--editable", ROOT]))
+    stamp.write_text("\n".join(present + [line for line in wanted if line not in present]) + "\n")
+    return inside
+
+
+def pinned():
+    return [path.stem for path in (ROOT / "requirements").glob("*.txt")]
+
+
+def make(folder, python):
+    if not can_make_environments(python):
+        package = f"python{version_of(python)}-venv" if str(python).startswith("/usr/bin") else "python3-venv"
+        installed = apt([package], f"{python} lacks venv") and can_make_environments(python)
+        if not installed:
+            raise Stop(f"{python} cannot make virtual environments; install {package} and run this again")
+    say(f"{'remaking' if folder.exists() else 'making'} {folder.name}")
+    shutil.rmtree(str(folder), ignore_errors=True)
+    must(python, "-m", "venv", folder)
+
+
+def other_pythons():
+    """Every other supported Python on this machine, as (version, interpreter)."""
+    root = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
+    for version in SUPPORTED:
+        places = [shutil.which(f"python{version}"), *sorted(root.glob(f"versions/{version}*/bin/python{version}"))]
+        works = [place for place in places if place and version_of(place) == version]
+        if works and version != version_of(sys.executable):
+            yield version, works[0]
+
+
+# ---- commands --------------------------------------------------------------------------------------------------------
+
+
+def demo(words):
+    return run(environment("base"), "-m", "deniable", "demo", *words)
+
+
+def gates(python):
+    """Lint, types and layers, by the names people know them by."""
+    return {
+        "ruff check": [python, "-m", "ruff", "check", "."],
+        "ruff format": [python, "-m", "ruff", "format", "--check", "."],
+        "mypy": [python, "-m", "mypy"],
+        "lint-imports": [python.parent / "lint-imports"],
+    }
+
+
+def pytest(python, *words):
+    return [python, "-m", "pytest", "-n", min(os.cpu_count() or 1, 8), "--dist", "loadgroup", *list(words)]
+
+
+def all_of(steps):
+    """Run every step, say how each went, and give back the first failure's exit code."""
+    codes = {}
+    for name, command in steps.items():
+        say("running " + name)
+        codes[name] = run(*command)
+    for name, code in codes.items():
+        say(f"{'FAILED' if code else 'ok':6} {name}")
+    return next((code for code in codes.values() if code), 0)
+
+
+def check(words):
+    python = environment("base", "dev")
+    return all_of(dict(gates(python), tests=pytest(python, "-m", "not slow", *words)))
+
+
+def test(words):
+    engines()
+    python = environment("base", "dev", "test")
+    steps = dict(gates(python), tests=pytest(python, "--cov", "--cov-report=term:skip-covered", *words))
+    for version, other in other_pythons():
+        if can_make_environments(other):
+            inside = environment("base", "dev", folder=".venv-" + version, python=other)
+            fast = ["tests/unit", "tests/laws", "tests/exactness", "-m", "not slow"]
+            steps["fast tests on Python " + version] = pytest(inside, *fast)
+    return all_of(steps)
+
+
+def bench(words):
+    known = sorted(path.stem for path in (ROOT / "benchmarks").glob("*.py") if path.stem not in {"peers", "chart"})
+    if not words or words[0] not in known:
+        raise Stop(f"bench needs one of these names: {', '.join(known)}")
+    return run(environment("base", "dev"), "-m", "benchmarks." + words[0], *words[1:])
+
+
+def golden(words):
+    makers = sorted((ROOT / "tests" / "golden").glob("make_*.py"))
+    python = environment("base", "dev")
+    return all_of({"tests/golden/" + path.name: [python, path, *words] for path in makers})
+
+
+def docs(words):
+    python = environment("docs", folder=".venv-docs")
+    return run(python, "-m", "mkdocs", *(words or ["build", "--strict"]))
+
+
+def pins(_):
+    python = environment("base", "dev")
+    common = ["--quiet", "--upgrade", "--universal", "--python-version", SUPPORTED[0], "--generate-hashes"]
+    common += ["--no-header", "--no-annotate", "--no-emit-index-url", "--group", "build", "pyproject.toml"]
+    extras = {"base": [], "dev": ["dev"], "test": ["dev", "postgres", "spark"]}
+    before = []
+    for name, wanted in extras.items():
+        words = [word for extra in wanted for word in ("--extra", extra)] + before
+        must(python.parent / "uv", "pip", "compile", *(common + words + ["-o", f"requirements/{name}.txt"]))
+        before = ["-c", f"requirements/{name}.txt"]
+    return 0
+
+
+COMMANDS = {command.__name__: command for command in (demo, test, check, bench, golden, docs, pins)}
+
+
+def main(words):
+    if sys.version_info < (3, 11):
+        newer = [place for _, place in other_pythons()]
+        instead = f"run: {newer[-1]} dev.py {' '.join(words)}" if newer else "please install a newer one"
+        raise Stop(f"needs Python 3.11 or newer, this is {sys.version.split()[0]}; {instead}")
+    if not words or words[0] not in COMMANDS:
+        print(__doc__.strip(), flush=True)
+        return 0 if words in ([], ["-h"], ["--help"]) else 2
+    return COMMANDS[words[0]](words[1:])
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except Stop as stop:
+        print(f"dev.py: {stop}", file=sys.stderr, flush=True)
+        sys.exit(1)
+    except KeyboardInterrupt:
+        print("dev.py: interrupted", file=sys.stderr, flush=True)
+        sys.exit(130)

@@ -1,0 +1,8 @@
+"""One setting for the whole suite: property tests try the same examples on every run, and no clock decides anything."""
+
+from __future__ import annotations
+
+from hypothesis import settings
+
+settings.register_profile("deniable", derandomize=True, deadline=None, database=None)
+settings.load_profile("deniable")

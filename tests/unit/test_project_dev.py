@@ -1,0 +1,196 @@
+"""`dev.py`: old Pythons get one line, environments are remade when half made, nothing foreign leaks in."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+DEV = ROOT / "dev.py"
+
+
+@pytest.fixture
+def dev(tmp_path, monkeypatch):
+    """dev.py with its root in an empty folder that has one requirement file."""
+    spec = importlib.util.spec_from_file_location("dev", DEV)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    (tmp_path / "requirements").mkdir()
+    (tmp_path / "requirements" / "base.txt").write_text("")
+    (tmp_path / "pyproject.toml").write_text("")
+    monkeypatch.setattr(module, "ROOT", tmp_path)
+    return module
+
+
+def test_syntax_is_old_enough_for_old_pythons():
+    ast.parse(DEV.read_text(encoding="utf-8"), feature_version=(3, 8))
+
+
+def old_pythons() -> list[str]:
+    root = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
+    return sorted(map(str, root.glob("versions/3.[89].*/bin/python3"))) + sorted(
+        map(str, root.glob("versions/3.10.*/bin/python3"))
+    )
+
+
+def test_an_old_python_gets_one_clear_line():
+    pythons = old_pythons()
+    if not pythons:
+        pytest.skip("no Python older than 3.11 on this machine")
+    for python in pythons:
+        answer = subprocess.run([python, str(DEV), "demo"], capture_output=True, text=True, check=False)
+        assert answer.returncode == 1
+        assert answer.stdout == ""
+        assert re.fullmatch(r"dev\.py: needs Python 3\.11 or newer, this is 3\.\d+\.\d+; .*\n", answer.stderr)
+
+
+def test_help_and_unknown_commands():
+    helped = subprocess.run([sys.executable, str(DEV)], capture_output=True, text=True, check=False)
+    assert helped.returncode == 0
+    for command in ["demo", "test", "check", "bench", "golden", "docs", "pins"]:
+        assert f"python3 dev.py {command}" in helped.stdout
+    unknown = subprocess.run([sys.executable, str(DEV), "tset"], capture_output=True, text=True, check=False)
+    assert unknown.returncode == 2
+
+
+def test_foreign_environments_do_not_leak_in_but_settings_do(dev, monkeypatch):
+    foreign = {"PYTHONPATH": "/elsewhere", "PYTHONHOME": "/elsewhere", "VIRTUAL_ENV": "/v", "CONDA_PREFIX": "/c"}
+    settings = {"PIP_INDEX_URL": "https://example.org", "HTTPS_PROXY": "http://proxy", "NO_PROXY": "localhost"}
+    for name, value in {**foreign, **settings}.items():
+        monkeypatch.setenv(name, value)
+    passed = dev.environment_variables()
+    assert foreign.keys().isdisjoint(passed)
+    assert {name: passed[name] for name in settings} == settings
+
+
+def test_pip_is_given_no_index_and_no_isolation_from_user_settings():
+    text = DEV.read_text(encoding="utf-8")
+    assert "--isolated" not in text
+    assert "index-url" not in text.replace("--no-emit-index-url", "")
+
+
+def complete(dev) -> Path:
+    """A folder that looks to dev.py like a finished environment."""
+    folder = dev.ROOT / ".venv"
+    (folder / dev.SCRIPTS).mkdir(parents=True)
+    (folder / dev.SCRIPTS / "python").symlink_to(sys.executable)
+    (folder / dev.STAMP).write_text("\n".join(dev.fingerprint(["base"], sys.executable)))
+    return folder
+
+
+def test_a_finished_environment_is_kept_without_running_anything(dev, monkeypatch):
+    folder = complete(dev)
+    monkeypatch.setattr(dev, "must", lambda *_, **__: pytest.fail("nothing needs to be installed"))
+    assert dev.environment("base") == folder / dev.SCRIPTS / "python"
+
+
+@pytest.mark.parametrize("damage", ["no stamp", "requirements changed", "python gone", "moved here from elsewhere"])
+def test_an_unfinished_or_outdated_environment_is_remade(dev, monkeypatch, damage):
+    folder = complete(dev)
+    if damage == "no stamp":
+        (folder / dev.STAMP).unlink()
+    elif damage == "requirements changed":
+        (dev.ROOT / "requirements" / "base.txt").write_text("numpy==2.4.6")
+    elif damage == "python gone":
+        (folder / dev.SCRIPTS / "python").unlink()
+    else:
+        stamp = folder / dev.STAMP
+        stamp.write_text(stamp.read_text().replace(str(dev.ROOT), "/elsewhere"))
+    (folder / "left-over").touch()
+    commands = []
+    monkeypatch.setattr(dev, "must", lambda *words, **_: commands.append([str(word) for word in words]))
+    folder_made = dev.ROOT / ".venv"
+    monkeypatch.setattr(dev, "make", lambda *_: (remove(folder_made), folder_made.mkdir()))
+    dev.environment("base")
+    assert not (folder / "left-over").exists()
+    assert "--require-hashes" in commands[0]
+    assert "--no-deps" in commands[1]
+    assert (folder / dev.STAMP).read_text().splitlines() == dev.fingerprint(["base"], sys.executable)
+
+
+def remove(folder: Path) -> None:
+    for path in sorted(folder.rglob("*"), reverse=True):
+        path.rmdir() if path.is_dir() else path.unlink()
+    folder.rmdir()
+
+
+def test_more_is_added_to_a_finished_environment(dev, monkeypatch):
+    folder = complete(dev)
+    (dev.ROOT / "requirements" / "dev.txt").write_text("")
+    (folder / "kept").touch()
+    monkeypatch.setattr(dev, "must", lambda *_, **__: None)
+    dev.environment("base", "dev")
+    assert (folder / "kept").exists()
+    assert set((folder / dev.STAMP).read_text().splitlines()) == set(dev.fingerprint(["base", "dev"], sys.executable))
+
+
+def test_a_failed_installation_leaves_no_stamp(dev, monkeypatch):
+    folder = complete(dev)
+    (dev.ROOT / "requirements" / "dev.txt").write_text("")
+
+    def fail(*_, **__):
+        raise dev.Stop("the network is gone")
+
+    monkeypatch.setattr(dev, "must", fail)
+    with pytest.raises(dev.Stop):
+        dev.environment("base", "dev")
+    assert not (folder / dev.STAMP).exists()
+
+
+def test_without_root_the_packages_are_named_and_left_out(dev, monkeypatch, capsys):
+    monkeypatch.setattr(dev.os, "geteuid", lambda: 1000)
+    monkeypatch.setattr(dev.shutil, "which", lambda _: None)
+    monkeypatch.setattr(dev, "run", lambda *_: pytest.fail("must not run anything"))
+    assert dev.apt(["postgresql"], "the tests also need PostgreSQL") is False
+    assert capsys.readouterr().out == (
+        "dev.py: left out, the tests also need PostgreSQL; "
+        "on Debian or Ubuntu: sudo apt-get install -y --no-install-recommends postgresql\n"
+    )
+
+
+def test_as_root_the_command_is_shown_before_it_runs(dev, monkeypatch, capsys):
+    shown = []
+    monkeypatch.setattr(dev.os, "geteuid", lambda: 0)
+    monkeypatch.setattr(dev.shutil, "which", lambda tool: f"/usr/bin/{tool}")
+    monkeypatch.setattr(dev, "run", lambda *words: shown.append((words, capsys.readouterr().out)) or 0)
+    assert dev.apt(["postgresql"], "the tests also need PostgreSQL") is True
+    assert [words[:2] for words, _ in shown] == [("apt-get", "update"), ("apt-get", "install")]
+    assert "apt-get update && apt-get install -y --no-install-recommends postgresql" in shown[0][1]
+
+
+def test_exit_codes_are_passed_on(dev):
+    assert dev.run(sys.executable, "-c", "raise SystemExit(7)") == 7
+    assert dev.run(sys.executable, "-c", "import os; os.kill(os.getpid(), 9)") == 128 + 9
+    assert dev.all_of({"good": [sys.executable, "-c", ""], "bad": [sys.executable, "-c", "raise SystemExit(3)"]}) == 3
+
+
+def test_an_interrupt_waits_for_the_command_to_end(tmp_path):
+    (tmp_path / "dev.py").write_bytes(DEV.read_bytes())
+    child = "import time\ntry: open('started', 'w').close(); time.sleep(60)\nexcept KeyboardInterrupt: time.sleep(1); open('done', 'w').close()"
+    script = f"import dev, sys\ntry: dev.run(sys.executable, '-c', {child!r})\nexcept KeyboardInterrupt: sys.exit(130)"
+    process = subprocess.Popen([sys.executable, "-c", script], cwd=tmp_path, start_new_session=True)
+    deadline = time.monotonic() + 60
+    while not (tmp_path / "started").exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    os.killpg(process.pid, signal.SIGINT)
+    assert process.wait(timeout=60) == 130
+    assert (tmp_path / "done").exists()
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "requirements").glob("*.txt")), ids=lambda path: path.name)
+def test_every_requirement_is_pinned_with_hashes_and_names_no_host(path):
+    text = path.read_text(encoding="utf-8")
+    assert "://" not in text
+    entries = text.replace("\\\n", " ").splitlines()
+    assert entries
+    for entry in entries:
+        assert re.match(r"^[a-z0-9._-]+==\S+ .*--hash=sha256:[0-9a-f]{64}", entry), entry
