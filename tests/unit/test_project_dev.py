@@ -175,7 +175,13 @@ def test_exit_codes_are_passed_on(dev):
 
 def test_an_interrupt_waits_for_the_command_to_end(tmp_path):
     (tmp_path / "dev.py").write_bytes(DEV.read_bytes())
-    child = "import time\ntry: open('started', 'w').close(); time.sleep(60)\nexcept KeyboardInterrupt: time.sleep(1); open('done', 'w').close()"
+    child = "\n".join(
+        [
+            "import time",
+            "try: open('started', 'w').close(); time.sleep(60)",
+            "except KeyboardInterrupt: time.sleep(1); open('done', 'w').close()",
+        ]
+    )
     script = f"import dev, sys\ntry: dev.run(sys.executable, '-c', {child!r})\nexcept KeyboardInterrupt: sys.exit(130)"
     process = subprocess.Popen([sys.executable, "-c", script], cwd=tmp_path, start_new_session=True)
     deadline = time.monotonic() + 60
