@@ -1,1 +1,32 @@
-"""Filled by its layer; see ARCHITECTURE.md."""
+"""Reading costs: measures, conversions, composition, filters and calibration.
+
+A privacy map returns a cost, a record of what happened; here it becomes a loss. Exact numbers only round up, and a float comes
+as a `Bracket` that encloses the truth.
+"""
+
+from deniable.accounting.approximate import Approximate
+from deniable.accounting.bracket import Bracket
+from deniable.accounting.budget import Budget, budget
+from deniable.accounting.concentrated import ZeroConcentrated
+from deniable.accounting.filters import BasicRule, ConcentratedRule, PureRule, Rule, rule_from_record
+from deniable.accounting.measure import Adaptivity, Measure
+from deniable.accounting.pure import Pure
+from deniable.accounting.spend import NOTHING, Spend
+
+__all__ = [
+    "NOTHING",
+    "Adaptivity",
+    "Approximate",
+    "BasicRule",
+    "Bracket",
+    "Budget",
+    "ConcentratedRule",
+    "Measure",
+    "Pure",
+    "PureRule",
+    "Rule",
+    "Spend",
+    "ZeroConcentrated",
+    "budget",
+    "rule_from_record",
+]

@@ -1,0 +1,110 @@
+"""Approximate differential privacy in its plainest form: fixed (epsilon, delta) pairs that add.
+
+Only costs that carry one natural pair are read here. A Gaussian has a whole curve of pairs: read it by
+`deniable.epsilon(cost, delta=...)`, or as zero-concentrated privacy in a filter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar, assert_never
+
+from deniable.accounting.groups import grouped
+from deniable.accounting.measure import Adaptivity, Measure, Single
+from deniable.accounting.pure import Pure, amplified
+from deniable.accounting.rounding import charged, exp
+from deniable.accounting.spend import Spend
+from deniable.cost import (
+    Bounded,
+    Concentrated,
+    DiscreteGaussian,
+    DiscreteLaplace,
+    Exponential,
+    Gaussian,
+    Laplace,
+    Neighbours,
+    RandomizedResponse,
+    Renyi,
+    Sampled,
+    Sampling,
+    Selected,
+    Shuffled,
+    TruncatedLaplace,
+)
+
+_PURE = Pure()
+
+
+def truncation_delta(cost: TruncatedLaplace) -> Fraction:
+    """The probability, rounded up, of an output that the neighbour cannot give: Pr[noise <= sensitivity - radius - 1].
+
+    Inside the common support the loss is at most sensitivity/scale, so this is delta at that epsilon, exactly.
+    """
+    radius, steps = cost.radius, cost.sensitivity
+    if steps == 0:
+        return Fraction(0)
+    if steps > 2 * radius:
+        return Fraction(1)
+    q, edge = exp(-1 / cost.scale), exp(-(radius + 1) / cost.scale)
+    if steps <= radius + 1:  # only the far left tail
+        tail = exp(-(radius - steps + 1) / cost.scale).upper - edge.lower
+        return min(Fraction(1), charged(tail / (1 + q.lower - 2 * edge.upper)))
+    tail = exp(-(steps - radius) / cost.scale).lower - edge.upper  # everything but the far right tail
+    return min(Fraction(1), charged(1 - tail / (1 + q.upper - 2 * edge.lower)))
+
+
+@dataclass(frozen=True, slots=True)
+class Approximate(Measure[Spend]):
+    """Reads a cost as one pair (epsilon, delta) (Dwork, Kenthapadi, McSherry, Mironov and Naor 2006)."""
+
+    name: ClassVar[str] = "(epsilon, delta)"
+    theorem: ClassVar[str] = "epsilons and deltas add, whoever chooses them when (Rogers, Roth, Ullman and Vadhan 2016)"
+    adaptivity: ClassVar[Adaptivity] = Adaptivity.LOSSES
+
+    def single(self, cost: Single) -> Spend:
+        match cost:
+            case Bounded(epsilon, delta):
+                return Spend(charged(epsilon), charged(delta))
+            case TruncatedLaplace(scale, _, sensitivity):
+                return Spend(charged(sensitivity / scale), truncation_delta(cost))
+            case Concentrated(rho, delta) if rho == 0:
+                return Spend(Fraction(0), charged(delta))
+            case Sampled():
+                return self._sampled(cost)
+            case Gaussian() | DiscreteGaussian() if cost.squared_sensitivity == 0:
+                return Spend(Fraction(0))
+            case Gaussian() | DiscreteGaussian() | Concentrated() | Renyi():
+                raise self.refuse(
+                    cost, instead="zero-concentrated privacy, or give a delta: deniable.epsilon(cost, delta=...)"
+                )
+            case Laplace() | DiscreteLaplace() | Exponential() | RandomizedResponse() | Shuffled() | Selected():
+                return Spend(_PURE.single(cost))
+            case _:
+                assert_never(cost)
+
+    def _sampled(self, cost: Sampled) -> Spend:
+        """Balle, Barthe and Gaboardi 2018; a unit replaced under Poisson sampling counts as two steps."""
+        inner, rate = self.read(cost.cost), cost.rate
+        if cost.how is Sampling.POISSON and cost.neighbours is Neighbours.REPLACE:
+            if inner.delta == 0:
+                return Spend(_PURE.single(cost))
+            step = Spend(amplified(inner.loss, rate), charged(rate * inner.delta))
+            return self.group(step, 2)
+        return Spend(amplified(inner.loss, rate), charged(rate * inner.delta))
+
+    def compose(self, losses: Iterable[Spend]) -> Spend:
+        return Spend.total(losses)
+
+    def repeat(self, loss: Spend, times: int) -> Spend:
+        return loss.times(times)
+
+    def worst(self, losses: Iterable[Spend]) -> Spend:
+        return Spend.worst(losses)
+
+    def group(self, loss: Spend, size: int) -> Spend:
+        return self.read(grouped(Bounded(epsilon=loss.loss, delta=min(Fraction(1), loss.delta)), size))
+
+    def at_most(self, loss: Spend, limit: Spend) -> bool:
+        return loss <= limit

@@ -1,0 +1,96 @@
+"""A number we do not know exactly, but know well: two floats that are proved to enclose the truth.
+
+Whatever is read from a cost as a float is a `Bracket`. Its upper end is the one to promise, so that is what it prints and
+converts to; its lower end says how much tighter any other method could be.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, Context, Decimal, localcontext
+from fractions import Fraction
+
+from deniable.errors import InvalidArgument
+
+_PRINTED = Context(prec=6, rounding=ROUND_CEILING)
+
+
+def _nearest(value: Fraction) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+
+
+def _above(value: Fraction) -> float:
+    near = _nearest(value)
+    return (
+        near if near == math.inf or (near != -math.inf and Fraction(near) >= value) else math.nextafter(near, math.inf)
+    )
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Bracket:
+    """Floats `lower` and `upper` with the truth between them; `float(bracket)` is the upper end.
+
+    Comparisons are certain ones: `bracket <= x` when the whole bracket is, so `not bracket <= x` does not mean `bracket > x`.
+    """
+
+    lower: float
+    upper: float
+
+    def __post_init__(self) -> None:
+        if not self.lower <= self.upper:
+            raise InvalidArgument(f"a bracket needs lower <= upper, got [{self.lower!r}, {self.upper!r}]")
+
+    @classmethod
+    def around(cls, lower: Fraction, upper: Fraction) -> Bracket:
+        """The smallest floats that enclose two exact numbers."""
+        return cls(-_above(-lower), _above(upper))
+
+    @property
+    def gap(self) -> float:
+        """How far the ends lie apart, relative to the upper one (0 for an exact number, never above 1 for a loss)."""
+        if self.lower == self.upper:
+            return 0.0
+        return (self.upper - self.lower) / abs(self.upper) if 0 < abs(self.upper) < math.inf else math.inf
+
+    def narrowed(self, other: Bracket) -> Bracket:
+        """What two enclosures of the same number say together."""
+        lower, upper = max(self.lower, other.lower), min(self.upper, other.upper)
+        if not lower <= upper:
+            raise InvalidArgument(
+                f"[{self.lower!r}, {self.upper!r}] and [{other.lower!r}, {other.upper!r}] do not meet"
+            )
+        return Bracket(lower, upper)
+
+    def __float__(self) -> float:
+        return self.upper
+
+    def __contains__(self, value: float | Fraction) -> bool:
+        return self.lower <= value <= self.upper
+
+    def __le__(self, other: float | Fraction | Bracket) -> bool:
+        return self.upper <= (other.lower if isinstance(other, Bracket) else other)
+
+    def __lt__(self, other: float | Fraction | Bracket) -> bool:
+        return self.upper < (other.lower if isinstance(other, Bracket) else other)
+
+    def __ge__(self, other: float | Fraction | Bracket) -> bool:
+        return self.lower >= (other.upper if isinstance(other, Bracket) else other)
+
+    def __gt__(self, other: float | Fraction | Bracket) -> bool:
+        return self.lower > (other.upper if isinstance(other, Bracket) else other)
+
+    def __repr__(self) -> str:
+        """The upper end, rounded up to six significant digits."""
+        if math.isinf(self.upper) or self.upper == 0:
+            return repr(self.upper)
+        return repr(float(_PRINTED.create_decimal(Decimal(self.upper))))
+
+    def __format__(self, spec: str) -> str:
+        if not spec:
+            return repr(self)
+        with localcontext(rounding=ROUND_CEILING):
+            return format(Decimal(self.upper), spec)

@@ -1,0 +1,171 @@
+"""Rules for spending along the way: what may be added up while the next question still depends on the last answer.
+
+A rule reads each cost as a `Spend`, adds, and says whether the sum fits its limit. Only measures with a theorem for losses chosen
+along the way are here; a privacy loss distribution is not (it is sound for losses fixed beforehand). All arithmetic is exact.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar, Protocol, TypeAlias
+
+from deniable.accounting.approximate import Approximate
+from deniable.accounting.concentrated import ZeroConcentrated
+from deniable.accounting.measure import Adaptivity
+from deniable.accounting.pure import Pure
+from deniable.accounting.spend import NOTHING, Spend
+from deniable.cost import Cost
+from deniable.errors import InvalidArgument
+
+__all__ = ["NOTHING", "BasicRule", "ConcentratedRule", "PureRule", "Rule", "Spend", "rule_from_record"]
+
+Record: TypeAlias = dict[str, Any]
+
+
+class Rule(Protocol):
+    """What a filter needs to know; `limit` is inclusive."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def unit(self) -> str:
+        """What `Spend.loss` counts: "epsilon" or "rho"."""
+        ...
+
+    @property
+    def theorem(self) -> str: ...
+
+    @property
+    def adaptivity(self) -> Adaptivity: ...
+
+    @property
+    def limit(self) -> Spend: ...
+
+    @property
+    def reason(self) -> str:
+        """Why this rule was picked."""
+        ...
+
+    def read(self, cost: Cost) -> Spend:
+        """What a cost spends: exact, rounded up; `Unaccountable` if this rule cannot read it."""
+        ...
+
+    def fits(self, spent: Spend) -> bool:
+        """Whether a total spend is within the limit."""
+        ...
+
+    def to_record(self) -> Record: ...
+
+
+def _record(rule: Rule) -> Record:
+    return {"rule": rule.name, "limit": rule.limit.to_record(), "reason": rule.reason}
+
+
+@dataclass(frozen=True, slots=True)
+class PureRule:
+    """Epsilons add up to at most the limit.
+
+    Guarantee: everything answered under it together is epsilon-private, for adaptively chosen queries and losses.
+    """
+
+    limit: Spend
+    reason: str = "the budget has no delta"
+    name: ClassVar[str] = "pure"
+    unit: ClassVar[str] = "epsilon"
+    theorem: ClassVar[str] = Pure.theorem
+    adaptivity: ClassVar[Adaptivity] = Pure.adaptivity
+
+    def read(self, cost: Cost) -> Spend:
+        return Spend(Pure().read(cost))
+
+    def fits(self, spent: Spend) -> bool:
+        return spent <= self.limit
+
+    def to_record(self) -> Record:
+        return _record(self)
+
+    @classmethod
+    def from_record(cls, record: Record) -> PureRule:
+        return cls(Spend.from_record(record["limit"]), reason=record["reason"])
+
+
+@dataclass(frozen=True, slots=True)
+class BasicRule:
+    """Epsilons and deltas each add up to at most the limit.
+
+    Guarantee: everything answered under it together is (epsilon, delta)-private, for adaptively chosen queries and losses.
+    """
+
+    limit: Spend
+    reason: str = "few releases, each with its own (epsilon, delta)"
+    name: ClassVar[str] = "basic"
+    unit: ClassVar[str] = "epsilon"
+    theorem: ClassVar[str] = Approximate.theorem
+    adaptivity: ClassVar[Adaptivity] = Approximate.adaptivity
+
+    def read(self, cost: Cost) -> Spend:
+        return Approximate().read(cost)
+
+    def fits(self, spent: Spend) -> bool:
+        return spent <= self.limit
+
+    def to_record(self) -> Record:
+        return _record(self)
+
+    @classmethod
+    def from_record(cls, record: Record) -> BasicRule:
+        return cls(Spend.from_record(record["limit"]), reason=record["reason"])
+
+
+@dataclass(frozen=True, slots=True)
+class ConcentratedRule:
+    """Rhos and deltas each add up to at most the limit.
+
+    Guarantee: everything answered under it together is delta-approximately rho-zCDP at the limit, for adaptively chosen queries
+    and losses; `Budget.rule` chooses the limit so that this implies the (epsilon, delta) that was asked for.
+    """
+
+    limit: Spend
+    reason: str = "the budget is in rho"
+    name: ClassVar[str] = "concentrated"
+    unit: ClassVar[str] = "rho"
+    theorem: ClassVar[str] = ZeroConcentrated.theorem
+    adaptivity: ClassVar[Adaptivity] = ZeroConcentrated.adaptivity
+
+    def read(self, cost: Cost) -> Spend:
+        return ZeroConcentrated().read(cost)
+
+    def fits(self, spent: Spend) -> bool:
+        return spent <= self.limit
+
+    def to_record(self) -> Record:
+        return _record(self)
+
+    @classmethod
+    def from_record(cls, record: Record) -> ConcentratedRule:
+        return cls(Spend.from_record(record["limit"]), reason=record["reason"])
+
+
+_RULES: dict[str, type[PureRule] | type[BasicRule] | type[ConcentratedRule]] = {
+    rule.name: rule for rule in (PureRule, BasicRule, ConcentratedRule)
+}
+
+
+def rule_from_record(record: Record) -> Rule:
+    """The rule that `to_record` wrote down."""
+    kind = _RULES.get(record.get("rule", ""))
+    if kind is None:
+        raise InvalidArgument(f"a rule is one of {sorted(_RULES)}, got {record.get('rule')!r}")
+    return kind.from_record(record)
+
+
+def times_that_fit(rule: Rule, workload: Spend) -> Fraction | None:
+    """How many times over a spend fits the limit, as a fraction; None when it costs nothing."""
+    rooms = [
+        limit / asked
+        for asked, limit in ((workload.loss, rule.limit.loss), (workload.delta, rule.limit.delta))
+        if asked > 0
+    ]
+    return min(rooms, default=None)

@@ -1,0 +1,118 @@
+"""How a measure reads a cost: one walk for all of them, so that a count can be neither forgotten nor applied twice.
+
+A measure says what a single release costs and how losses add up, repeat and compete; `Measure.read` does the rest.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from enum import Enum
+from typing import ClassVar, Generic, TypeAlias, TypeVar
+
+from deniable.accounting.groups import grouped, sampled_group
+from deniable.cost import (
+    Bounded,
+    Composed,
+    Concentrated,
+    Cost,
+    DiscreteGaussian,
+    DiscreteLaplace,
+    Exponential,
+    Gaussian,
+    Grouped,
+    Laplace,
+    Parallel,
+    RandomizedResponse,
+    Renyi,
+    Repeated,
+    Sampled,
+    Selected,
+    Shuffled,
+    TruncatedLaplace,
+)
+from deniable.errors import Unaccountable
+
+Single: TypeAlias = (
+    Laplace
+    | DiscreteLaplace
+    | Gaussian
+    | DiscreteGaussian
+    | TruncatedLaplace
+    | Exponential
+    | RandomizedResponse
+    | Bounded
+    | Concentrated
+    | Renyi
+    | Sampled
+    | Shuffled
+    | Selected
+)
+"""What a measure has to read itself; the other records only say how these are put together."""
+
+Loss = TypeVar("Loss")
+
+
+class Adaptivity(Enum):
+    """What may be chosen in the light of earlier answers, by the theorem behind a measure."""
+
+    QUERIES = "queries may be chosen along the way, their losses are fixed beforehand"
+    LOSSES = "queries and their losses may be chosen along the way"
+
+
+class Measure(ABC, Generic[Loss]):
+    """A way to read a cost as a loss.
+
+    Guarantee: `read` is never below what the cost's theorem allows; exact numbers round up.
+    """
+
+    name: ClassVar[str]
+    theorem: ClassVar[str]
+    adaptivity: ClassVar[Adaptivity]
+
+    def read(self, cost: Cost) -> Loss:
+        """The loss of a cost; `Unaccountable` when no theorem reads it under this measure."""
+        match cost:
+            case Composed(costs):
+                return self.compose(self.read(each) for each in costs)
+            case Repeated(each, times):
+                return self.repeat(self.read(each), times) if times else self.compose(())
+            case Parallel(costs):
+                return self.worst(self.read(each) for each in costs)
+            case Grouped(each, size):
+                inner = grouped(each, size)
+                if not isinstance(inner, Grouped):
+                    return self.read(inner)
+                if isinstance(inner.cost, Sampled):
+                    return self.read(sampled_group(inner.cost, inner.size))
+                return self.group(self.read(inner.cost), inner.size)
+            case _:
+                return self.single(cost)
+
+    @abstractmethod
+    def single(self, cost: Single) -> Loss:
+        """The loss of one release."""
+
+    @abstractmethod
+    def compose(self, losses: Iterable[Loss]) -> Loss:
+        """The loss of all of these, one after another; of nothing, no loss."""
+
+    @abstractmethod
+    def repeat(self, loss: Loss, times: int) -> Loss:
+        """The loss of the same, `times` times; equal to composing that many."""
+
+    @abstractmethod
+    def worst(self, losses: Iterable[Loss]) -> Loss:
+        """A loss at least as large as each of these."""
+
+    @abstractmethod
+    def group(self, loss: Loss, size: int) -> Loss:
+        """The loss between data sets `size` steps apart, from the loss of one step alone."""
+
+    @abstractmethod
+    def at_most(self, loss: Loss, limit: Loss) -> bool:
+        """Whether a loss is within a limit."""
+
+    def refuse(self, cost: Cost, *, instead: str) -> Unaccountable:
+        """The error for a cost that this measure cannot read, naming one that can."""
+        return Unaccountable(f"no theorem reads {type(cost).__name__} as {self.name}; read it as {instead}")

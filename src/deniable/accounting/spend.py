@@ -1,0 +1,52 @@
+"""An amount of loss with the delta that comes with it: what a filter adds up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+
+
+@dataclass(frozen=True, slots=True)
+class Spend:
+    """`loss` in the unit of a measure (epsilon, rho, ...) and `delta`; both exact, both add."""
+
+    loss: Fraction
+    delta: Fraction = Fraction(0)
+
+    def __add__(self, other: Spend) -> Spend:
+        return Spend(self.loss + other.loss, self.delta + other.delta)
+
+    def __sub__(self, other: Spend) -> Spend:
+        return Spend(self.loss - other.loss, self.delta - other.delta)
+
+    def times(self, count: int) -> Spend:
+        """This much, `count` times."""
+        return Spend(self.loss * count, self.delta * count)
+
+    def __le__(self, other: Spend) -> bool:
+        return self.loss <= other.loss and self.delta <= other.delta
+
+    @classmethod
+    def total(cls, spends: Iterable[Spend]) -> Spend:
+        """Everything together."""
+        return sum(spends, NOTHING)
+
+    @classmethod
+    def worst(cls, spends: Iterable[Spend]) -> Spend:
+        """The least amount that covers each of these."""
+        losses = [NOTHING, *spends]
+        return cls(max(each.loss for each in losses), max(each.delta for each in losses))
+
+    def to_record(self) -> dict[str, str]:
+        """As text that loses nothing."""
+        return {"loss": str(self.loss), "delta": str(self.delta)}
+
+    @classmethod
+    def from_record(cls, record: dict[str, str]) -> Spend:
+        """Read back what `to_record` wrote."""
+        return cls(Fraction(record["loss"]), Fraction(record["delta"]))
+
+
+NOTHING = Spend(Fraction(0))
+"""What public information costs."""
