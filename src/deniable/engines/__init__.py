@@ -1,1 +1,1 @@
-"""Filled by its layer; see ARCHITECTURE.md."""
+"""Engines: the same plan gives the same exact integers on each; see `engine.Engine`."""

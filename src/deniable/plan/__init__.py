@@ -1,1 +1,1 @@
-"""Filled by its layer; see ARCHITECTURE.md."""
+"""The plan of a query and what is public about it: codebook, expressions, relational nodes, static analysis."""

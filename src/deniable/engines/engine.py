@@ -1,0 +1,70 @@
+"""What an engine is: a plan in, exact integers out. It knows nothing of noise or budgets.
+
+Every engine gives the same integers for the same plan, data and order key; the reference engine is the judge.
+Guarantee: contributions are bounded after the last step that multiplies rows, so the plan's sensitivities hold; data
+never raises: whatever fails all the same is an `EngineFailed` with a constant text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Protocol, TypeAlias, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.plan.nodes import Plan, Relation
+
+Integers: TypeAlias = NDArray[np.int64]
+KeyValue: TypeAlias = int | bool | str | date | datetime | None
+"""A key as engines hold it: numbers are integers on the key's grid, None is a missing value that was kept."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SparseHistogram:
+    """The counts above zero of one Histogram: in group `group[i]` (an index into Result), bin `bin[i]` has `count[i]`."""
+
+    group: Integers
+    bin: Integers
+    count: Integers
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Result:
+    """The exact integers of one plan; private until noise is added.
+
+    `keys[name][i]` is the key of group i, groups sorted by key (missing first); `columns[name][i]` its integer, always
+    int64. Groups with no row are not here: a release adds the declared ones. A plan without keys has exactly one group.
+    """
+
+    groups: int
+    keys: Mapping[str, tuple[KeyValue, ...]]
+    columns: Mapping[str, Integers]
+    histograms: Mapping[str, SparseHistogram]
+
+    def __repr__(self) -> str:
+        return "Result(private)"
+
+
+@runtime_checkable
+class Engine(Protocol):
+    """Runs plans over the tables it was given."""
+
+    @property
+    def name(self) -> str:
+        """The engine and its version, public."""
+        ...
+
+    def run(self, plan: Plan) -> Result:
+        """The plan's integers."""
+        ...
+
+    def public(self, relation: Relation) -> Mapping[str, tuple[KeyValue, ...]]:
+        """The rows of a relation over public tables only, sorted; a private one is refused."""
+        ...
+
+    def close(self) -> None:
+        """Let go of the data and remove temporary files."""
+        ...

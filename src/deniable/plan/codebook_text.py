@@ -1,0 +1,388 @@
+"""Codebooks as YAML and as plain records: strict both ways.
+
+Only plain YAML is read (no object tags). A field we do not know, a field written twice or a value that does not fit is
+refused with its line, because a mistyped bound that is silently ignored would be a wrong guarantee.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import date, datetime
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any, TypeAlias
+
+import yaml
+
+from deniable.errors import InvalidArgument
+from deniable.exact.guards import rational
+from deniable.plan.codebook import FORMAT, Codebook, Link, Sampling, Table
+from deniable.plan.unit import Period, Unit, _length, row_unit
+from deniable.plan.variable import Drop, Impute, Missing, Outside, Type, Variable
+
+Path: TypeAlias = tuple[str | int, ...]
+
+
+class _Mistake(Exception):
+    """What is wrong, and at which path of the record."""
+
+    def __init__(self, path: Path, message: str) -> None:
+        super().__init__(message)
+        self.path, self.message = path, message
+
+
+_TOP = {
+    "format",
+    "name",
+    "description",
+    "unit",
+    "sampling",
+    "tables",
+    "table",
+    "variables",
+    "links",
+    "period",
+    "public",
+}
+_TABLE = {"description", "unit", "period", "links", "public", "variables"}
+_UNIT = {"id", "groups", "rows_per_group", "period", "unique"}
+_VARIABLE = {
+    "type", "bounds", "step", "categories", "other", "bins", "missing", "outside", "provenance", "description",
+}  # fmt: skip
+
+
+def from_yaml(text: str, *, source: str) -> Codebook:
+    """The codebook in YAML text; every refusal names the line."""
+    try:
+        if any(isinstance(token, yaml.AliasToken) for token in yaml.scan(text, Loader=yaml.SafeLoader)):
+            raise InvalidArgument(f"{source}: write every value out; YAML aliases are not read")
+        node = yaml.compose(text, Loader=yaml.SafeLoader)
+        lines: dict[Path, int] = {}
+        record = _plain(node, (), lines) if node is not None else {}
+        return _codebook(record)
+    except _Mistake as mistake:
+        place = f"line {lines[_nearest(mistake.path, lines)]}" if lines else "line 1"
+        raise InvalidArgument(f"{source}, {place}: {_dotted(mistake.path)}{mistake.message}") from None
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        place = f", line {mark.line + 1}" if mark else ""
+        reason = getattr(error, "problem", None) or "it cannot be read"
+        raise InvalidArgument(f"{source}{place}: not plain YAML: {reason}") from None
+
+
+def from_record(record: Mapping[str, Any]) -> Codebook:
+    """The codebook a plain record describes."""
+    try:
+        return _codebook(record)
+    except _Mistake as mistake:
+        raise InvalidArgument(f"codebook: {_dotted(mistake.path)}{mistake.message}") from None
+
+
+def _dotted(path: Path) -> str:
+    return ".".join(map(str, path)) + ": " if path else ""
+
+
+def _nearest(path: Path, lines: Mapping[Path, int]) -> Path:
+    while path and path not in lines:
+        path = path[:-1]
+    return path
+
+
+def _plain(node: yaml.Node, path: Path, lines: dict[Path, int]) -> Any:
+    lines[path] = node.start_mark.line + 1
+    if isinstance(node, yaml.SequenceNode):
+        return [_plain(child, (*path, index), lines) for index, child in enumerate(node.value)]
+    if isinstance(node, yaml.MappingNode):
+        found: dict[str, Any] = {}
+        for key_node, child in node.value:
+            if not isinstance(key_node, yaml.ScalarNode):
+                raise _Mistake(path, "a field needs a plain name")
+            key: str = key_node.value
+            here = (*path, key)
+            if key in found:
+                lines[here] = key_node.start_mark.line + 1
+                raise _Mistake(here, "written twice")
+            found[key] = _plain(child, here, lines)
+            lines[here] = key_node.start_mark.line + 1
+        return found
+    constructor = yaml.constructor.SafeConstructor()
+    return constructor.construct_object(node)
+
+
+def _fields(record: object, known: set[str], path: Path) -> Mapping[str, Any]:
+    if not isinstance(record, Mapping):
+        raise _Mistake(path, f"expected fields ({', '.join(sorted(known))}), got {record!r}")
+    for name in record:
+        if name not in known:
+            raise _Mistake((*path, str(name)), f"unknown field; known here: {', '.join(sorted(known))}")
+    return record
+
+
+def _at(path: Path, build: Callable[[], Any]) -> Any:
+    """The value `build` makes; what it refuses is a mistake at `path`."""
+    try:
+        return build()
+    except InvalidArgument as refusal:
+        raise _Mistake(path, str(refusal)) from None
+
+
+def _codebook(record: object) -> Codebook:
+    fields = _fields(record, _TOP, ())
+    if fields.get("format", FORMAT) != FORMAT:
+        raise _Mistake(("format",), f"this version reads format {FORMAT}, got {fields['format']!r}")
+    if ("tables" in fields) == ("variables" in fields):
+        raise _Mistake((), "give either tables: or, for a single table, variables:")
+    if "tables" in fields:
+        for stray in ("table", "links", "period", "public"):
+            if stray in fields:
+                raise _Mistake((stray,), "belongs inside a table when tables: is used")
+        declared = _fields(
+            fields["tables"], set(fields["tables"]) if isinstance(fields["tables"], Mapping) else set(), ("tables",)
+        )
+        tables = [_table(str(name), entry, ("tables", str(name))) for name, entry in declared.items()]
+    else:
+        single = {name: fields[name] for name in ("variables", "links", "period", "public") if name in fields}
+        tables = [_table(str(fields.get("table", fields.get("name", "data")) or "data"), single, ())]
+    unit = _unit(fields["unit"], ("unit",)) if "unit" in fields else None
+    sampling = _sampling(fields["sampling"], ("sampling",)) if "sampling" in fields else None
+    words = {name: _text(fields.get(name, ""), (name,)) for name in ("name", "description")}
+    codebook: Codebook = _at((), lambda: Codebook(tables=tuple(tables), unit=unit, sampling=sampling, **words))
+    return codebook
+
+
+def _text(value: object, path: Path) -> str:
+    if not isinstance(value, str):
+        raise _Mistake(path, f"expected text, got {value!r}; put it in quotes")
+    return value
+
+
+def _unit(record: object, path: Path) -> Unit:
+    if record in ("rows", "changed rows"):
+        return row_unit(changed=record == "changed rows")
+    fields = _fields(record, _UNIT, path)
+    if "id" not in fields:
+        raise _Mistake(path, 'needs id: <column>, or the word "rows" or "changed rows"')
+    period = None
+    if "period" in fields:
+        span = _fields(fields["period"], {"column", "length"}, (*path, "period"))
+        if set(span) != {"column", "length"}:
+            raise _Mistake((*path, "period"), "needs column: and length: (hour, day, week, month, quarter, year)")
+        period = Period(_text(span["column"], path), _at((*path, "period", "length"), lambda: _length(span["length"])))
+    built: Unit = _at(
+        path,
+        lambda: Unit(
+            id=_text(fields["id"], (*path, "id")),
+            period=period,
+            groups=fields.get("groups"),
+            rows=fields.get("rows_per_group"),
+            unique=_flag(fields.get("unique", False), (*path, "unique")),
+        ),
+    )
+    return built
+
+
+def _flag(value: object, path: Path) -> bool:
+    if not isinstance(value, bool):
+        raise _Mistake(path, f"expected true or false, got {value!r}")
+    return value
+
+
+def _sampling(record: object, path: Path) -> Sampling:
+    fields = _fields(record, {"design", "fraction", "population"}, path)
+    fraction = _number(fields["fraction"], (*path, "fraction")) if "fraction" in fields else None
+    words = {name: _text(fields.get(name, ""), (*path, name)) for name in ("design", "population")}
+    sampling: Sampling = _at(path, lambda: Sampling(fraction=fraction, **words))
+    return sampling
+
+
+def _table(name: str, record: object, path: Path) -> Table:
+    fields = _fields(record, _TABLE, path)
+    declared = fields.get("variables")
+    if not isinstance(declared, Mapping) or not declared:
+        raise _Mistake(path, "needs variables: with at least one")
+    variables = tuple(_variable(str(key), entry, (*path, "variables", str(key))) for key, entry in declared.items())
+    links = fields.get("links", [])
+    if not isinstance(links, list):
+        raise _Mistake((*path, "links"), "expected a list such as [order_id -> orders.order_id]")
+    table: Table = _at(
+        path,
+        lambda: Table(
+            name=name,
+            variables=variables,
+            unit=_text(fields["unit"], (*path, "unit")) if "unit" in fields else None,
+            period=_text(fields["period"], (*path, "period")) if "period" in fields else None,
+            links=tuple(_link(link, name, (*path, "links", index)) for index, link in enumerate(links)),
+            public=_flag(fields.get("public", False), (*path, "public")),
+            description=_text(fields.get("description", ""), (*path, "description")),
+        ),
+    )
+    return table
+
+
+def _link(record: object, table: str, path: Path) -> Link:
+    child, arrow, parent = str(record).partition("->")
+    column, (target, dot, key) = child.strip(), parent.strip().partition(".")
+    if column.startswith(f"{table}."):
+        column = column[len(table) + 1 :]
+    if not (isinstance(record, str) and arrow and dot and column and target and key):
+        raise _Mistake(path, f"expected `column -> table.column`, got {record!r}")
+    return Link(column, target, key)
+
+
+def _variable(name: str, record: object, path: Path) -> Variable:
+    fields = {"type": record} if isinstance(record, str) else _fields(record, _VARIABLE, path)
+    try:
+        kind = Type(fields.get("type"))
+    except ValueError:
+        known = ", ".join(entry.value for entry in Type)
+        raise _Mistake((*path, "type"), f"expected one of {known}, got {fields.get('type')!r}") from None
+    lower, upper = _bounds(fields["bounds"], kind, (*path, "bounds")) if "bounds" in fields else (None, None)
+    variable: Variable = _at(
+        path,
+        lambda: Variable(
+            name=name,
+            type=kind,
+            lower=lower,
+            upper=upper,
+            step=_number(fields["step"], (*path, "step")) if "step" in fields else None,
+            categories=_categories(fields["categories"], (*path, "categories")) if "categories" in fields else None,
+            other=_text(fields["other"], (*path, "other")) if "other" in fields else None,
+            bins=_bins(fields["bins"], (*path, "bins")) if "bins" in fields else None,
+            missing=_missing(fields.get("missing", "drop"), kind, (*path, "missing")),
+            outside=_outside(fields.get("outside", "clamp"), (*path, "outside")),
+            provenance=_text(fields.get("provenance", ""), (*path, "provenance")),
+            description=_text(fields.get("description", ""), (*path, "description")),
+        ),
+    )
+    return variable
+
+
+def _number(value: object, path: Path) -> Fraction:
+    if isinstance(value, str):
+        try:
+            return Fraction(value)
+        except (ValueError, ZeroDivisionError):
+            raise _Mistake(path, f"expected a number, got {value!r}") from None
+    number: Fraction = _at(path, lambda: rational(value=value))
+    return number
+
+
+def _value(value: object, kind: Type, path: Path) -> Any:
+    """A written value of this type; dates may come as text (JSON has none)."""
+    if kind.numeric:
+        return _number(value, path)
+    if isinstance(value, str) and kind in (Type.DATE, Type.TIMESTAMP):
+        try:
+            return date.fromisoformat(value) if kind is Type.DATE else datetime.fromisoformat(value)
+        except ValueError:
+            raise _Mistake(path, f"expected a {kind.value} such as 2024-01-31, got {value!r}") from None
+    return datetime(value.year, value.month, value.day) if kind is Type.TIMESTAMP and type(value) is date else value
+
+
+def _bounds(value: object, kind: Type, path: Path) -> tuple[Any, Any]:
+    if not (isinstance(value, list) and len(value) == 2):
+        raise _Mistake(path, f"expected [lower, upper], got {value!r}")
+    return _value(value[0], kind, path), _value(value[1], kind, path)
+
+
+def _categories(value: object, path: Path) -> tuple[str, ...]:
+    if not isinstance(value, list):
+        raise _Mistake(path, f"expected a list of texts, got {value!r}")
+    return tuple(_text(entry, (*path, index)) for index, entry in enumerate(value))
+
+
+def _bins(value: object, path: Path) -> tuple[Fraction, ...]:
+    if not isinstance(value, list):
+        raise _Mistake(path, f"expected a list of edges, got {value!r}")
+    return tuple(_number(edge, path) for edge in value)
+
+
+def _missing(value: object, kind: Type, path: Path) -> Missing:
+    if value == "drop":
+        return Drop()
+    if isinstance(value, Mapping) and len(value) == 1 and next(iter(value)) in ("impute", "category"):
+        ((rule, imputed),) = value.items()
+        if rule == "category" and kind is not Type.STRING:
+            raise _Mistake(path, "a category of its own is for text; use impute: <value>")
+        return Impute(_value(imputed, kind, path))
+    raise _Mistake(path, f"expected drop, {{impute: value}} or {{category: text}}, got {value!r}")
+
+
+def _outside(value: object, path: Path) -> Outside:
+    if value not in ("clamp", "missing"):
+        raise _Mistake(path, f"expected clamp or missing, got {value!r}")
+    return Outside(value)
+
+
+def to_record(codebook: Codebook) -> dict[str, Any]:
+    """Plain JSON values, defaults left out."""
+    record: dict[str, Any] = {"format": FORMAT}
+    record |= _said(name=codebook.name, description=codebook.description)
+    if codebook.unit is not None:
+        record["unit"] = _unit_record(codebook.unit)
+    if codebook.sampling is not None:
+        sampling = codebook.sampling
+        record["sampling"] = _said(
+            design=sampling.design,
+            fraction=None if sampling.fraction is None else _plain_number(sampling.fraction),
+            population=sampling.population,
+        )
+    record["tables"] = {table.name: _table_record(table) for table in codebook.tables}
+    return record
+
+
+def _said(**fields: Any) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if value not in (None, "", False, [], ())}
+
+
+def _unit_record(unit: Unit) -> Any:
+    if unit.is_row:
+        return "changed rows" if unit == row_unit(changed=True) else "rows"
+    period = {"column": unit.period.column, "length": unit.period.length.value} if unit.period else None
+    return _said(id=unit.id, groups=unit.groups, rows_per_group=unit.rows, period=period, unique=unit.unique)
+
+
+def _table_record(table: Table) -> dict[str, Any]:
+    record = _said(
+        description=table.description,
+        unit=table.unit,
+        period=table.period,
+        links=[str(link) for link in table.links],
+        public=table.public,
+    )
+    record["variables"] = {variable.name: _variable_record(variable) for variable in table.variables}
+    return record
+
+
+def _variable_record(variable: Variable) -> dict[str, Any]:
+    record: dict[str, Any] = {"type": variable.type.value}
+    if variable.lower is not None:
+        record |= {"bounds": [_plain_value(variable.lower), _plain_value(variable.upper)]}
+    record |= _said(
+        step=None if variable.step is None else _plain_number(variable.step),
+        categories=list(variable.categories or ()),
+        bins=[_plain_number(edge) for edge in variable.bins or ()],
+        outside="missing" if variable.outside is Outside.MISSING else None,
+        provenance=variable.provenance,
+        description=variable.description,
+    )
+    if variable.other is not None:
+        record["other"] = variable.other
+    if isinstance(variable.missing, Impute):
+        record |= {"missing": {"impute": _plain_value(variable.missing.value)}}
+    return record
+
+
+def _plain_number(value: Fraction) -> int | str:
+    return value.numerator if value.denominator == 1 else str(value)
+
+
+def _plain_value(value: Any) -> Any:
+    if isinstance(value, Fraction | Decimal | float):
+        return _plain_number(rational(value=value))
+    return value.isoformat(*([" "] if isinstance(value, datetime) else [])) if isinstance(value, date) else value
+
+
+def to_yaml(codebook: Codebook) -> str:
+    """YAML text that `from_yaml` reads back as the same codebook."""
+    return yaml.safe_dump(to_record(codebook), sort_keys=False, allow_unicode=True, width=120)

@@ -1,0 +1,270 @@
+"""The plan: a closed set of relational nodes, from scanned tables to the integers a query releases noise around.
+
+A relation below `GroupAgg` keeps, besides its columns, the hidden identity of the unit each row belongs to. Only
+`GroupAgg` drops it, after it has bounded every unit: nothing that multiplies rows can come later.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from fractions import Fraction
+from typing import TypeAlias
+
+from deniable.errors import InvalidArgument
+from deniable.exact.guards import integer
+from deniable.plan.codebook import Codebook
+from deniable.plan.expression import Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """All rows of one table of the codebook, each cell read as its variable says.
+
+    A private table without a unit column brings its unit along the declared links; a row whose unit is missing, or
+    whose parent row is, is left out.
+    """
+
+    codebook: Codebook
+    table: str
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """The rows on which `condition` is true (not false, not unknown)."""
+
+    source: Relation
+    condition: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """Exactly these columns, each computed from a row of `source`; the unit comes along."""
+
+    source: Relation
+    columns: tuple[tuple[str, Expression], ...]
+
+
+class JoinKind(Enum):
+    """Which rows a join keeps."""
+
+    INNER = "inner"
+    LEFT = "left"
+    SEMI = "semi"
+    ANTI = "anti"
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """Rows of `left` beside the rows of `right` whose `on` columns are equal (pairs: left column, right column).
+
+    Between two private relations the unit must be equal too; this is added here and cannot be left out, so a row meets
+    only rows of its own unit. Columns of `right` that also stand in `left` must be renamed before. SEMI keeps the left
+    rows that meet one, ANTI those that meet none, both with the columns of `left` alone. A missing value meets nothing.
+    """
+
+    left: Relation
+    right: Relation
+    on: tuple[tuple[str, str], ...] = ()
+    kind: JoinKind = JoinKind.INNER
+
+
+@dataclass(frozen=True, slots=True)
+class Union:
+    """All rows of all sources (duplicates kept), which have the same columns and the same unit."""
+
+    sources: tuple[Relation, ...]
+
+
+class Summary(Enum):
+    """What a per-unit sub-query may compute of one unit's rows."""
+
+    ROWS = "rows"
+    COUNT = "count"
+    DISTINCT = "distinct"
+    SUM = "sum"
+    LEAST = "least"
+    GREATEST = "greatest"
+
+
+@dataclass(frozen=True, slots=True)
+class UnitValue:
+    """One column of a per-unit sub-query: a summary of `of` over the rows of one unit (and key).
+
+    `lower`/`upper` clamp the result and so declare its bounds; a SUM without them can be compared but not added up.
+    """
+
+    name: str
+    summary: Summary
+    of: Expression | None = None
+    lower: Fraction | None = None
+    upper: Fraction | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class UnitAgg:
+    """One row for every unit (and every value of `keys` it has), with summaries of that unit's rows alone."""
+
+    source: Relation
+    keys: tuple[tuple[str, Expression], ...]
+    values: tuple[UnitValue, ...]
+
+
+Relation: TypeAlias = Scan | Filter | Project | Join | Union | UnitAgg
+
+
+@dataclass(frozen=True, slots=True)
+class KeyColumn:
+    """One column of a GROUP BY.
+
+    `domain` lists the values that are declared, as engines hold them (numbers: integers on the grid); rows with other
+    values are left out. None means keys as observed, which a release may show only above a threshold on units.
+    Rows whose key is missing are left out unless `keep_missing`.
+    """
+
+    name: str
+    expression: Expression
+    domain: tuple[object, ...] | None = None
+    keep_missing: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ByHash:
+    """Keep what comes first in an order by a keyed hash: reproducible, the same on every engine, guessed by no one."""
+
+
+@dataclass(frozen=True, slots=True)
+class ByOrder:
+    """Keep the first (or, `last`, the latest) by the value of an expression; ties by the keyed hash."""
+
+    expression: Expression
+    last: bool = False
+
+
+Choice: TypeAlias = ByHash | ByOrder
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounding:
+    """How one unit's contribution is limited, after the last step that can multiply rows.
+
+    `groups`: at most so many groups per unit. `rows_per_group` and `rows_per_unit`, when given, keep only so many rows,
+    chosen by `choice`; without them all rows count and each aggregate clips what a unit adds to a group, which is
+    cheaper and loses less. `choice` also picks the groups.
+    """
+
+    groups: int
+    rows_per_group: int | None = None
+    rows_per_unit: int | None = None
+    choice: Choice = ByHash()
+
+    def __post_init__(self) -> None:
+        for name in ("groups", "rows_per_group", "rows_per_unit"):
+            if getattr(self, name) is not None or name == "groups":
+                integer(least=1, **{name: getattr(self, name)})
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Rows of the group (where `of` is not missing), each unit counted at most `most` times."""
+
+    most: int
+    of: Expression | None = None
+
+    def __post_init__(self) -> None:
+        integer(least=1, most=self.most)
+
+
+@dataclass(frozen=True, slots=True)
+class Units:
+    """Units with a row in the group (where `of` is not missing)."""
+
+    of: Expression | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Total:
+    """The sum of a bounded number over the group, in steps of its grid; what one unit adds is clipped.
+
+    `lower` and `upper` are numbers (not grid steps); the clip is to the grid points inside. The sum of squares is the
+    Total of `x * x`, a covariance needs the Total of `x * y`.
+    """
+
+    of: Expression
+    lower: Fraction
+    upper: Fraction
+
+    def __post_init__(self) -> None:
+        if not self.lower <= self.upper:
+            raise InvalidArgument(f"a Total's bounds must not be reversed, got [{self.lower}, {self.upper}]")
+
+
+@dataclass(frozen=True, slots=True)
+class Distinct:
+    """Distinct values of `of` in the group; each unit brings at most `most` of them, chosen by the keyed hash."""
+
+    of: Expression
+    most: int
+
+    def __post_init__(self) -> None:
+        integer(least=1, most=self.most)
+
+
+@dataclass(frozen=True, slots=True)
+class Histogram:
+    """Rows of the group in each of `bins` bins, for quantiles; `of` is a whole number from 0 to bins - 1 or missing.
+
+    A unit with more than `most` rows keeps `most` of them, evenly spaced in the order of its own values, so what is
+    kept has the same shape as what it had.
+    """
+
+    of: Expression
+    bins: int
+    most: int
+
+    def __post_init__(self) -> None:
+        integer(least=1, bins=self.bins)
+        integer(least=1, most=self.most)
+
+
+Aggregate: TypeAlias = Rows | Units | Total | Distinct | Histogram
+
+
+@dataclass(frozen=True, slots=True)
+class GroupAgg:
+    """The private boundary: integers per group, every unit's contribution bounded.
+
+    Guarantee: adding or removing one unit moves each aggregate by at most its `sensitivity` triple.
+    """
+
+    source: Relation
+    keys: tuple[KeyColumn, ...]
+    bounding: Bounding
+    aggregates: tuple[tuple[str, Aggregate], ...]
+
+    def __post_init__(self) -> None:
+        names = [key.name for key in self.keys] + [name for name, _ in self.aggregates]
+        if len(set(names)) != len(names) or not all(names):
+            raise InvalidArgument(f"keys and aggregates need names that differ, got {', '.join(names)}")
+        if not self.aggregates:
+            raise InvalidArgument("a query needs at least one aggregate")
+        if self.observed and not any(aggregate == Units() for _, aggregate in self.aggregates):
+            raise InvalidArgument("observed keys need the number of units, Units(), for their threshold")
+
+    @property
+    def observed(self) -> bool:
+        """Whether a key is taken from the data, so that the groups themselves must pass a threshold."""
+        return any(key.domain is None for key in self.keys)
+
+
+Plan: TypeAlias = GroupAgg
+
+
+def scan(codebook: Codebook, table: str | None = None) -> Scan:
+    """All rows of a table; of the only one when no name is given."""
+    if table is None:
+        if len(codebook.tables) != 1:
+            known = ", ".join(entry.name for entry in codebook.tables)
+            raise InvalidArgument(f"the codebook has several tables; name one of {known}")
+        table = codebook.tables[0].name
+    return Scan(codebook, codebook[table].name)

@@ -1,0 +1,109 @@
+"""Who is protected, and how much one of them may add: the privacy unit.
+
+There is no default bound. A unit is an identifier, an identifier within a period, or a single row that is added,
+removed or changed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from deniable.cost import Neighbours
+from deniable.errors import InvalidArgument
+from deniable.exact.guards import integer
+
+
+class Length(Enum):
+    """How long a period, or a cut of a date, is."""
+
+    HOUR = "hour"
+    DAY = "day"
+    WEEK = "week"
+    MONTH = "month"
+    QUARTER = "quarter"
+    YEAR = "year"
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """The stretch of time within which one identifier is one unit: `column` cut to `length`."""
+
+    column: str
+    length: Length
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unit:
+    """Who a guarantee protects.
+
+    `id` names the identifier (None: every row is a unit of its own). `period` narrows it to one identifier in one
+    period. `groups` and `rows` say how many groups one unit may touch and how many rows it may add to one of them;
+    None means that every query must say it. `neighbours` is ADD_REMOVE, or REPLACE for changed rows.
+    `unique` is the curator's word that an identifier has at most one row; it is trusted and named in the guarantee.
+
+    Guarantee: none by itself; the plan bounds every unit to these numbers after the last step that multiplies rows.
+    """
+
+    id: str | None = None
+    period: Period | None = None
+    groups: int | None = None
+    rows: int | None = None
+    neighbours: Neighbours = Neighbours.ADD_REMOVE
+    unique: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("groups", "rows"):
+            if getattr(self, name) is not None:
+                integer(least=1, **{name: getattr(self, name)})
+        if self.neighbours is Neighbours.ZERO_OUT:
+            raise InvalidArgument(
+                "a table's unit is added, removed or changed, never blanked; use ADD_REMOVE or REPLACE"
+            )
+        if self.id is None and (self.period is not None or self.unique):
+            raise InvalidArgument("a unit of rows has no period and needs no `unique`; name the id column")
+        if self.id is not None and self.neighbours is Neighbours.REPLACE:
+            raise InvalidArgument("only rows can be declared as changed; an identifier is added or removed")
+
+    @property
+    def is_row(self) -> bool:
+        """Whether each row is protected on its own."""
+        return self.id is None
+
+    def __str__(self) -> str:
+        if self.is_row:
+            return "one changed row" if self.neighbours is Neighbours.REPLACE else "one row"
+        within = f" in one {self.period.length.value} of {self.period.column}" if self.period else ""
+        return f"one {self.id}{within}"
+
+
+def unit(
+    id: str,
+    *,
+    groups: int | None = None,
+    rows: int | None = None,
+    period: str | None = None,
+    per: str = "month",
+    unique: bool = False,
+) -> Unit:
+    """The protected unit: all rows with one value of column `id` (within one `per` of column `period` when given).
+
+    Guarantee: a query over this unit bounds each one to `groups` groups and `rows` rows in each.
+    """
+    if not (isinstance(id, str) and id):
+        raise InvalidArgument(f"unit needs the name of the id column, got {id!r}; for single rows use row_unit()")
+    span = Period(period, _length(per)) if period is not None else None
+    return Unit(id=id, groups=groups, rows=rows, period=span, unique=unique)
+
+
+def row_unit(*, changed: bool = False) -> Unit:
+    """The unit of data whose rows are independent people: one row added or removed, or one row `changed`."""
+    return Unit(groups=1, rows=1, neighbours=Neighbours.REPLACE if changed else Neighbours.ADD_REMOVE)
+
+
+def _length(text: str) -> Length:
+    try:
+        return Length(text)
+    except ValueError:
+        known = ", ".join(length.value for length in Length)
+        raise InvalidArgument(f"a period is one of {known}, got {text!r}") from None
