@@ -110,7 +110,7 @@ def can_make_environments(python):
 def fingerprint(names, python):
     """What an environment was made from: one line for each requirement file, and where and for which Python."""
     lines = [f"python {version_of(python)} at {ROOT}"]
-    for path in [ROOT / "pyproject.toml"] + [ROOT / "requirements" / (name + ".txt") for name in names]:
+    for path in [ROOT / "requirements" / (name + ".txt") for name in names]:
         lines.append(f"{path.name} {hashlib.sha256(path.read_bytes()).hexdigest()}")
     return lines
 

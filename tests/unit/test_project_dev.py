@@ -10,9 +10,11 @@ import signal
 import subprocess
 import sys
 import time
+import tomllib
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parents[2]
 DEV = ROOT / "dev.py"
@@ -26,7 +28,6 @@ def dev(tmp_path, monkeypatch):
     spec.loader.exec_module(module)
     (tmp_path / "requirements").mkdir()
     (tmp_path / "requirements" / "base.txt").write_text("")
-    (tmp_path / "pyproject.toml").write_text("")
     monkeypatch.setattr(module, "ROOT", tmp_path)
     return module
 
@@ -200,3 +201,19 @@ def test_every_requirement_is_pinned_with_hashes_and_names_no_host(path):
     assert entries
     for entry in entries:
         assert re.match(r"^[a-z0-9._-]+==\S+ .*--hash=sha256:[0-9a-f]{64}", entry), entry
+
+
+@pytest.mark.parametrize(
+    ("file", "extras"), [("base", []), ("dev", ["dev", "frames"]), ("test", ["postgres", "spark"])]
+)
+def test_the_pins_serve_what_the_project_asks_for(file, extras):
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    optional = project["optional-dependencies"]
+    asked = map(Requirement, project["dependencies"] + [line for extra in extras for line in optional[extra]])
+    text = (ROOT / "requirements" / f"{file}.txt").read_text(encoding="utf-8")
+    for requirement in asked:
+        if requirement.name == "deniable":
+            continue
+        versions = re.findall(rf"^{re.escape(requirement.name)}==(\S+)", text, flags=re.MULTILINE)
+        assert versions, f"{requirement} is not pinned in requirements/{file}.txt; run python3 dev.py pins"
+        assert all(requirement.specifier.contains(version) for version in versions)
