@@ -23,6 +23,7 @@ _PUBLIC = {
     "QueryRefused": "deniable.errors:QueryRefused",
     "Retired": "deniable.errors:Retired",
     "LedgerError": "deniable.errors:LedgerError",
+    "Unanswered": "deniable.errors:Unanswered",
     "EngineFailed": "deniable.errors:EngineFailed",
 }
 """Public name -> "module:attribute", or "module" for a module under another name."""

@@ -60,6 +60,10 @@ class LedgerError(DeniableError):
     """The ledger's file is damaged, older than its anchor, or opened with terms it was not made for."""
 
 
+class Unanswered(DeniableError):
+    """A request that was charged but whose answer was never stored: the charge stands and it cannot run again."""
+
+
 class EngineFailed(DeniableError):
     """The engine failed. The text is constant: an engine's own words may quote cells."""
 

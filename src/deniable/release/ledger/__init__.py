@@ -1,0 +1,28 @@
+"""The durable ledger: one budget that threads, notebooks and processes share, and that nothing can shrink back."""
+
+from deniable.release.ledger.caps import Balance, Cap, Each, Period
+from deniable.release.ledger.event import FORMAT, Event, Kind
+from deniable.release.ledger.journal import Journal, Reading, Writing
+from deniable.release.ledger.ledger import Ledger
+from deniable.release.ledger.request import Released, Reservation
+from deniable.release.ledger.sqlite import SqliteJournal
+from deniable.release.ledger.terms import Terms, fingerprint
+
+__all__ = [
+    "FORMAT",
+    "Balance",
+    "Cap",
+    "Each",
+    "Event",
+    "Journal",
+    "Kind",
+    "Ledger",
+    "Period",
+    "Reading",
+    "Released",
+    "Reservation",
+    "SqliteJournal",
+    "Terms",
+    "Writing",
+    "fingerprint",
+]

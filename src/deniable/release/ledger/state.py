@@ -1,0 +1,166 @@
+"""What the chain of events adds up to. The state is a function of the chain alone: nothing is kept that cannot be replayed.
+
+Sums are exact rationals of the readings written down when each charge was made, so a later version of the library that
+reads a cost more tightly gives nothing back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from fractions import Fraction
+from typing import Any
+
+from deniable.accounting import NOTHING, Spend
+from deniable.cost import Cost
+from deniable.errors import LedgerError
+from deniable.release.costs_json import cost_from_record, number_from_text, number_text
+from deniable.release.ledger.caps import Balance, Cap, Slot
+from deniable.release.ledger.event import FORMAT, ROOT, Event, Kind
+from deniable.release.ledger.terms import Terms
+
+Asked = tuple[str, str]
+"""Who asked, and under which request id: ids of one analyst mean nothing to another."""
+
+
+@dataclass(slots=True)
+class Charge:
+    """One reservation as the chain tells it: what was asked, what it cost, and how far it got."""
+
+    count: int
+    body: Mapping[str, Any]
+    costs: dict[str, Cost]
+    sealed: str = ""
+    """The keyed hash of the stored answer, or nothing while there is none."""
+    releases: dict[Asked, Event] = field(default_factory=dict)
+
+    @property
+    def asked(self) -> Asked:
+        """Who asked, and under which request id."""
+        return self.body["account"], self.body["request"]
+
+
+@dataclass(slots=True)
+class State:
+    """A replayed ledger."""
+
+    ledger: str = ""
+    terms: Terms | None = None
+    last: Event | None = None
+    moment: str = ""
+    data_version: int = 0
+    charges: dict[int, Charge] = field(default_factory=dict)
+    by_request: dict[Asked, int] = field(default_factory=dict)
+    by_plan: dict[tuple[str, int], list[int]] = field(default_factory=dict)
+    shared: dict[tuple[str, int], str] = field(default_factory=dict)
+    """Which analyst paid, under a cap of their own, for which answer first paid by another, and when."""
+    sums: dict[Slot, Spend] = field(default_factory=dict)
+    heads: list[str] = field(default_factory=list)
+
+    @property
+    def count(self) -> int:
+        """How many events there are."""
+        return self.last.count if self.last else 0
+
+    @property
+    def head(self) -> str:
+        """The hash of the last event."""
+        return self.last.head if self.last else ROOT
+
+    def apply(self, event: Event) -> None:
+        """Take one more event into account."""
+        body = event.body
+        match event.kind:
+            case Kind.OPEN:
+                self._open(body)
+            case Kind.RESERVE:
+                self._reserve(event)
+            case Kind.STORE:
+                self._store(body)
+            case Kind.RELEASE:
+                self._release(event)
+            case Kind.AMEND:
+                self._amend(body)
+            case Kind.NEW_VERSION:
+                self.data_version = body["data_version"]
+            case Kind.NOTE:
+                pass
+        self.last, self.moment = event, body.get("at", self.moment)
+        self.heads.append(event.head)
+
+    def _open(self, body: Mapping[str, Any]) -> None:
+        if body["format"] != FORMAT:
+            raise LedgerError(
+                f"this ledger has format {body['format']!r}, this version reads {FORMAT}; upgrade deniable"
+            )
+        self.ledger, self.data_version = body["ledger"], 1
+        self.terms = Terms.from_record(body["terms"])
+
+    def _reserve(self, event: Event) -> None:
+        body = event.body
+        for charge in body["charges"]:
+            self._add(Slot(charge["cap"], charge["account"], charge["period"]), spend_from_record(charge))
+        origin = body["of"]
+        self.by_request[body["account"], body["request"]] = origin or event.count
+        if origin:
+            self.shared[body["account"], origin] = body["at"]
+            return
+        costs = {unit: cost_from_record(record) for unit, record in body["costs"].items()}
+        self.charges[event.count] = Charge(event.count, body, costs)
+
+    def _add(self, slot: Slot, spend: Spend) -> None:
+        for each in {slot, slot.lifetime}:
+            self.sums[each] = self.sums.get(each, NOTHING) + spend
+
+    def _store(self, body: Mapping[str, Any]) -> None:
+        charge = self.charges[body["reservation"]]
+        charge.sealed = body["seal"]
+        if charge.body["plan"]:
+            key = charge.body["plan"], charge.body["data_version"]
+            self.by_plan.setdefault(key, []).append(charge.count)
+
+    def _release(self, event: Event) -> None:
+        asked = event.body["account"], event.body["request"]
+        self.charges[event.body["reservation"]].releases[asked] = event
+        self.by_request[asked] = event.body["reservation"]
+
+    def _amend(self, body: Mapping[str, Any]) -> None:
+        self.terms = Terms.from_record(body["terms"])
+        for count, unit, record in body["restated"]:
+            self.charges[count].costs[unit] = cost_from_record(record)
+        self.sums = {
+            Slot(balance["cap"], balance["account"], balance["period"]): spend_from_record(balance)
+            for balance in body["balances"]
+        }
+
+    def spent(self, slot: Slot) -> Spend:
+        """One running sum."""
+        return self.sums.get(slot, NOTHING)
+
+    def balance(self, cap: Cap, account: str, moment: datetime) -> Balance:
+        """Where a cap stands for this analyst at this moment."""
+        slot = cap.slot(account, moment)
+        spent = self.spent(slot)
+        return Balance(cap, slot.account, slot.period, spent, left(cap, spent), self.spent(slot.lifetime))
+
+    def stored(self, plan: str, version: int, costs: Mapping[str, Cost]) -> Charge | None:
+        """An answer to the same plan at the same cost on the same data, if one is stored."""
+        answers = (self.charges[count] for count in self.by_plan.get((plan, version), ()))
+        return next((charge for charge in answers if charge.costs == costs), None)
+
+
+def left(cap: Cap, spent: Spend) -> Spend:
+    """What a cap has left; never below zero, even after the curator lowered it."""
+    rest = cap.filter.limit - spent
+    return Spend(max(rest.loss, Fraction(0)), max(rest.delta, Fraction(0)))
+
+
+def spend_record(spend: Spend) -> dict[str, str]:
+    """A spend as JSON-able exact numbers."""
+    return {"loss": number_text(spend.loss), "delta": number_text(spend.delta)}
+
+
+def spend_from_record(record: Mapping[str, Any]) -> Spend:
+    """The spend `spend_record` wrote."""
+    return Spend(number_from_text(record["loss"]), number_from_text(record["delta"]))
