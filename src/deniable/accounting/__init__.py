@@ -4,13 +4,13 @@ A privacy map returns a cost, a record of what happened; here it becomes a loss.
 as a `Bracket` that encloses the truth.
 """
 
-from deniable.accounting.approximate import Approximate
 from deniable.accounting.bracket import Bracket
 from deniable.accounting.budget import Budget, budget
-from deniable.accounting.concentrated import ZeroConcentrated
 from deniable.accounting.filters import BasicRule, ConcentratedRule, PureRule, Rule, rule_from_record
-from deniable.accounting.measure import Adaptivity, Measure
-from deniable.accounting.pure import Pure
+from deniable.accounting.measures.approximate import Approximate
+from deniable.accounting.measures.concentrated import ZeroConcentrated
+from deniable.accounting.measures.measure import Adaptivity, Measure
+from deniable.accounting.measures.pure import Pure
 from deniable.accounting.spend import NOTHING, Spend
 
 __all__ = [

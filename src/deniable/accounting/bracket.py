@@ -12,22 +12,9 @@ from decimal import ROUND_CEILING, Context, Decimal, localcontext
 from fractions import Fraction
 
 from deniable.errors import InvalidArgument
+from deniable.exact import down, up
 
 _PRINTED = Context(prec=6, rounding=ROUND_CEILING)
-
-
-def _nearest(value: Fraction) -> float:
-    try:
-        return float(value)
-    except OverflowError:
-        return math.inf if value > 0 else -math.inf
-
-
-def _above(value: Fraction) -> float:
-    near = _nearest(value)
-    return (
-        near if near == math.inf or (near != -math.inf and Fraction(near) >= value) else math.nextafter(near, math.inf)
-    )
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -47,7 +34,7 @@ class Bracket:
     @classmethod
     def around(cls, lower: Fraction, upper: Fraction) -> Bracket:
         """The smallest floats that enclose two exact numbers."""
-        return cls(-_above(-lower), _above(upper))
+        return cls(down(lower), up(upper))
 
     @property
     def gap(self) -> float:

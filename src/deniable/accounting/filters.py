@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Protocol, TypeAlias
 
-from deniable.accounting.approximate import Approximate
-from deniable.accounting.concentrated import ZeroConcentrated
-from deniable.accounting.measure import Adaptivity
-from deniable.accounting.pure import Pure
+from deniable.accounting.measures.approximate import Approximate
+from deniable.accounting.measures.concentrated import ZeroConcentrated
+from deniable.accounting.measures.measure import Adaptivity
+from deniable.accounting.measures.pure import Pure
 from deniable.accounting.spend import NOTHING, Spend
 from deniable.cost import Cost
 from deniable.errors import InvalidArgument

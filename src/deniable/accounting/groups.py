@@ -8,7 +8,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import assert_never
 
-from deniable.accounting.rounding import FAR, charged, exp
+from deniable.accounting.rounding import FAR, charged, expm1
 from deniable.cost import (
     Bounded,
     Composed,
@@ -86,7 +86,7 @@ def _bounded(epsilon: Fraction, delta: Fraction, size: int) -> Bounded:
         return Bounded(epsilon=0, delta=min(Fraction(1), size * delta))
     if size * epsilon > FAR:
         return Bounded(epsilon=size * epsilon, delta=1)
-    factor = (exp(size * epsilon).upper - 1) / (exp(epsilon).lower - 1)
+    factor = expm1(size * epsilon).upper / expm1(epsilon).lower
     return Bounded(epsilon=size * epsilon, delta=min(Fraction(1), charged(delta * factor)))
 
 

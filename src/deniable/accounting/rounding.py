@@ -6,30 +6,18 @@ rounded up to a multiple of `1/GRID`: sums stay exact, and small, however many c
 
 from __future__ import annotations
 
-import decimal
 from fractions import Fraction
-from typing import NamedTuple
 
-from deniable.errors import InvalidArgument
+from deniable import exact
+from deniable.exact import Interval
 
 GRID = 2**64 * 3**6 * 5**28 * 7**2 * 11**2 * 13**2 * 17 * 19 * 23 * 29 * 31 * 37
 """Decimals of 28 places and fractions with every denominator up to 40 lie on the grid; its step is below 1e-51."""
 
-_CONTEXT = decimal.Context(prec=60, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN, rounding=decimal.ROUND_HALF_EVEN)
-_DOWN = decimal.Context(prec=60, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN, rounding=decimal.ROUND_FLOOR)
-_UP = decimal.Context(prec=60, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN, rounding=decimal.ROUND_CEILING)
-
-
 FAR = 4096
 """Beyond this the exponential is not worth its digits: every caller has an answer without it."""
-_TINY = Fraction(1, 2**5900)
 
-
-class Enclosure(NamedTuple):
-    """Two exact numbers with the truth between them."""
-
-    lower: Fraction
-    upper: Fraction
+_BITS = 192
 
 
 def charged(value: Fraction) -> Fraction:
@@ -42,23 +30,16 @@ def granted(value: Fraction) -> Fraction:
     return -charged(-value)
 
 
-def _enclosed(x: Fraction) -> tuple[decimal.Decimal, decimal.Decimal]:
-    top, bottom = decimal.Decimal(x.numerator), decimal.Decimal(x.denominator)
-    return _DOWN.divide(top, bottom), _UP.divide(top, bottom)
+def exp(x: Fraction) -> Interval:
+    """e to the `x`, enclosed more tightly than the grid's step for losses of ordinary size."""
+    return exact.exp(x, _BITS)
 
 
-def exp(x: Fraction) -> Enclosure:
-    """e to the `x`. The decimal module rounds exp and ln correctly, so one unit in the last place each way encloses them."""
-    if x < -FAR:
-        return Enclosure(Fraction(0), _TINY)
-    if x > FAR:
-        raise InvalidArgument(f"exp is not needed, and not given, above {FAR}; got {float(x)!r}")
-    low, high = _enclosed(x)
-    below = _CONTEXT.next_minus(_CONTEXT.exp(low))
-    return Enclosure(max(Fraction(0), Fraction(below)), Fraction(_CONTEXT.next_plus(_CONTEXT.exp(high))))
+def expm1(x: Fraction) -> Interval:
+    """e to the `x`, less one."""
+    return exact.expm1(x, _BITS)
 
 
-def ln(x: Fraction) -> Enclosure:
+def ln(x: Fraction) -> Interval:
     """The natural logarithm of `x` above 0."""
-    low, high = _enclosed(x)
-    return Enclosure(Fraction(_CONTEXT.next_minus(_CONTEXT.ln(low))), Fraction(_CONTEXT.next_plus(_CONTEXT.ln(high))))
+    return exact.ln(x, _BITS)

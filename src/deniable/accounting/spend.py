@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 
+from deniable.exact import up
+
 
 @dataclass(frozen=True, slots=True)
 class Spend:
@@ -28,6 +30,11 @@ class Spend:
         return self.loss <= other.loss and self.delta <= other.delta
 
     @classmethod
+    def zero(cls) -> Spend:
+        """What public information costs."""
+        return NOTHING
+
+    @classmethod
     def total(cls, spends: Iterable[Spend]) -> Spend:
         """Everything together."""
         return sum(spends, NOTHING)
@@ -37,6 +44,10 @@ class Spend:
         """The least amount that covers each of these."""
         losses = [NOTHING, *spends]
         return cls(max(each.loss for each in losses), max(each.delta for each in losses))
+
+    def __str__(self) -> str:
+        loss = f"a loss of {up(self.loss, significant=6):f}"
+        return f"{loss} with delta {up(self.delta, significant=6)}" if self.delta else loss
 
     def to_record(self) -> dict[str, str]:
         """As text that loses nothing."""

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, assert_never
 
-from deniable.accounting.measure import Adaptivity, Measure, Single
-from deniable.accounting.rounding import FAR, charged, exp, ln
+from deniable.accounting.measures.measure import Adaptivity, Measure, Single
+from deniable.accounting.rounding import FAR, charged, exp, expm1, ln
 from deniable.cost import (
     Bounded,
     Concentrated,
@@ -41,7 +41,7 @@ def amplified(epsilon: Fraction, rate: Fraction) -> Fraction:
         return Fraction(0)
     if epsilon > FAR:  # ln(1 + q (e^x - 1)) <= x + ln(q + e^-x) and here e^-x is nothing
         return min(epsilon, charged(epsilon + ln(rate + exp(-epsilon).upper).upper))
-    return min(epsilon, charged(ln(1 + rate * (exp(epsilon).upper - 1)).upper))
+    return min(epsilon, charged(ln(1 + rate * expm1(epsilon).upper).upper))
 
 
 def odds(cost: RandomizedResponse) -> Fraction:
@@ -53,8 +53,8 @@ def half_tanh(epsilon: Fraction) -> Fraction:
     """tanh(epsilon/2), rounded up: the total variation distance of epsilon-randomised response."""
     if epsilon > FAR:
         return Fraction(1)
-    grown = exp(epsilon).upper
-    return min(Fraction(1), charged((grown - 1) / (grown + 1)))
+    grown = expm1(epsilon).upper
+    return min(Fraction(1), charged(grown / (grown + 2)))
 
 
 @dataclass(frozen=True, slots=True)

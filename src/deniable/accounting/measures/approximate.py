@@ -12,8 +12,8 @@ from fractions import Fraction
 from typing import ClassVar, assert_never
 
 from deniable.accounting.groups import grouped
-from deniable.accounting.measure import Adaptivity, Measure, Single
-from deniable.accounting.pure import Pure, amplified
+from deniable.accounting.measures.measure import Adaptivity, Measure, Single
+from deniable.accounting.measures.pure import Pure, amplified
 from deniable.accounting.rounding import charged, exp
 from deniable.accounting.spend import Spend
 from deniable.cost import (

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, assert_never
 
-from deniable.accounting.approximate import Approximate
-from deniable.accounting.measure import Adaptivity, Measure, Single
-from deniable.accounting.pure import half_tanh, odds
-from deniable.accounting.rounding import FAR, charged, exp, ln
+from deniable.accounting.measures.approximate import Approximate
+from deniable.accounting.measures.measure import Adaptivity, Measure, Single
+from deniable.accounting.measures.pure import half_tanh, odds
+from deniable.accounting.rounding import FAR, charged, exp, expm1, ln
 from deniable.accounting.spend import Spend
 from deniable.cost import (
     Bounded,
@@ -65,9 +65,8 @@ def of_bounded_range(eta: Fraction) -> Fraction:
         return Fraction(0)
     if eta > FAR:
         return charged(eta)  # u - 1 - ln u < eta - ln eta, which is less
-    grown = exp(eta)
-    low, high = eta / (grown.upper - 1), eta / (grown.lower - 1)
-    return charged(min(eta**2 / 8, max(Fraction(0), high - 1 - ln(low).lower)))
+    ratio = eta / expm1(eta)
+    return charged(min(eta**2 / 8, max(Fraction(0), ratio.upper - 1 - ln(ratio.lower).lower)))
 
 
 def of_response(cost: RandomizedResponse) -> Fraction:

@@ -1,0 +1,1 @@
+"""The ways to read a cost as a loss, one file each."""
