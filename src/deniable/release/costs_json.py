@@ -15,37 +15,16 @@ from typing import Any, get_args, get_type_hints
 
 from deniable.cost import Cost
 from deniable.errors import InvalidArgument
+from deniable.release.numbers import fits_json, number_from_text, number_text, short
 
 _TYPES: dict[str, type] = {kind.__name__: kind for kind in get_args(Cost)}
-_LONG = 10**4000
-"""Python refuses to print longer integers in decimal (4300 digits); those are written in hexadecimal."""
-
-
-def number_text(value: Fraction) -> str:
-    """An exact rational as text: "3/2", "-7"; hexadecimal when it is very long."""
-    parts = (value.numerator, value.denominator)[: 1 if value.denominator == 1 else 2]
-    return "/".join(str(part) if abs(part) < _LONG else hex(part) for part in parts)
-
-
-def number_from_text(text: object) -> Fraction:
-    """The rational that `number_text` wrote; floats and other spellings are refused."""
-    try:
-        if not isinstance(text, str):
-            raise ValueError
-        parts = [int(part, 16) if "x" in part else int(part) for part in text.split("/")]
-        value = Fraction(*parts)
-        if number_text(value) != text:
-            raise ValueError
-    except (ValueError, TypeError, ZeroDivisionError):
-        raise InvalidArgument(f"an exact number is written like '3/2', got {_short(text)}") from None
-    return value
 
 
 def cost_record(cost: Cost) -> dict[str, Any]:
     """This cost as a JSON-able dictionary; `cost_from_record` gives the same cost back."""
     kind = type(cost)
     if _TYPES.get(kind.__name__) is not kind:
-        raise InvalidArgument(f"a cost is one of the records in deniable.cost, got {_short(cost)}")
+        raise InvalidArgument(f"a cost is one of the records in deniable.cost, got {short(cost)}")
     values = {field.name: _written(getattr(cost, field.name)) for field in fields(cost)}
     return {"type": kind.__name__, **values}
 
@@ -53,11 +32,11 @@ def cost_record(cost: Cost) -> dict[str, Any]:
 def cost_from_record(record: object) -> Cost:
     """The cost that `cost_record` wrote; anything else is refused."""
     if not isinstance(record, Mapping) or record.get("type") not in _TYPES:
-        raise InvalidArgument(f"a cost record names one of {', '.join(_TYPES)}, got {_short(record)}")
+        raise InvalidArgument(f"a cost record names one of {', '.join(_TYPES)}, got {short(record)}")
     kind = _TYPES[record["type"]]
     hints = _field_types(kind)
     if set(record) != {"type", *hints}:
-        raise InvalidArgument(f"a {kind.__name__} record has the fields {', '.join(hints)}, got {_short(record)}")
+        raise InvalidArgument(f"a {kind.__name__} record has the fields {', '.join(hints)}, got {short(record)}")
     cost: Cost = kind(**{name: _read(record[name], hint) for name, hint in hints.items()})
     return cost
 
@@ -79,7 +58,7 @@ def _written(value: Any) -> Any:
         case bool():
             raise InvalidArgument(f"a cost holds no flags, got {value!r}")
         case int():
-            return value if abs(value) < _LONG else number_text(Fraction(value))
+            return value if fits_json(value) else number_text(value)
         case None:
             return None
         case _:
@@ -99,7 +78,7 @@ def _read(value: Any, hint: Any) -> Any:
     if type(None) in inner:
         return None if value is None else _read(value, next(kind for kind in inner if kind is not type(None)))
     if not isinstance(value, list):
-        raise InvalidArgument(f"a list was expected in a cost record, got {_short(value)}")
+        raise InvalidArgument(f"a list was expected in a cost record, got {short(value)}")
     return tuple(_read(item, kind) for item, kind in zip(value, _each(inner, len(value)), strict=True))
 
 
@@ -117,16 +96,11 @@ def _whole(value: object) -> int:
         return value
     number = number_from_text(value)
     if number.denominator != 1:
-        raise InvalidArgument(f"a whole number was expected in a cost record, got {_short(value)}")
+        raise InvalidArgument(f"a whole number was expected in a cost record, got {short(value)}")
     return number.numerator
 
 
 def _choice(value: object, kind: type[Enum]) -> Enum:
     if not isinstance(value, str) or value not in kind.__members__:
-        raise InvalidArgument(f"{kind.__name__} is one of {', '.join(kind.__members__)}, got {_short(value)}")
+        raise InvalidArgument(f"{kind.__name__} is one of {', '.join(kind.__members__)}, got {short(value)}")
     return kind[value]
-
-
-def _short(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 120 else text[:117] + "..."

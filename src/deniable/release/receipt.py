@@ -11,7 +11,8 @@ from typing import Any
 
 from deniable.accounting import Spend
 from deniable.cost import Cost
-from deniable.release.costs_json import cost_from_record, cost_record, number_from_text, number_text
+from deniable.release.costs_json import cost_from_record, cost_record
+from deniable.release.numbers import number_from_text, number_text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,12 +6,15 @@ from deniable.release.ledger.journal import Journal, Reading, Writing
 from deniable.release.ledger.ledger import Ledger
 from deniable.release.ledger.request import Released, Reservation
 from deniable.release.ledger.sqlite import SqliteJournal
+from deniable.release.ledger.state import Charge
 from deniable.release.ledger.terms import Terms, fingerprint
+from deniable.release.ledger.verify import Verification, verify
 
 __all__ = [
     "FORMAT",
     "Balance",
     "Cap",
+    "Charge",
     "Each",
     "Event",
     "Journal",
@@ -23,6 +26,8 @@ __all__ = [
     "Reservation",
     "SqliteJournal",
     "Terms",
+    "Verification",
     "Writing",
     "fingerprint",
+    "verify",
 ]

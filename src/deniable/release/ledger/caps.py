@@ -10,14 +10,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal, localcontext
 from enum import Enum
-from fractions import Fraction
 from typing import Any
 
 from deniable.accounting import Budget, Rule, Spend, budget, rule_from_record
 from deniable.errors import InvalidArgument
-from deniable.release.costs_json import number_from_text, number_text
+from deniable.release.numbers import digits, number_from_text, number_text
 
 
 class Period(Enum):
@@ -154,15 +152,8 @@ class Balance:
 
 def shown(spend: Spend, rule: Rule, *, downwards: bool = False) -> str:
     """A spend for people, to six digits: rounded up, or downwards for what is left."""
-    rounding = ROUND_FLOOR if downwards else ROUND_CEILING
-    loss = f"{rule.unit} {_digits(spend.loss, rounding)}"
-    return f"{loss}, delta {_digits(spend.delta, rounding)}" if spend.delta else loss
-
-
-def _digits(value: Fraction, rounding: str) -> str:
-    with localcontext(Context(prec=6, rounding=rounding)):
-        number = (Decimal(value.numerator) / Decimal(value.denominator)).normalize()
-    return f"{number:f}" if -6 <= number.adjusted() < 9 else f"{number:e}"
+    loss = f"{rule.unit} {digits(spend.loss, downwards=downwards)}"
+    return f"{loss}, delta {digits(spend.delta, downwards=downwards)}" if spend.delta else loss
 
 
 def distinct(caps: tuple[Cap, ...]) -> tuple[Cap, ...]:

@@ -25,6 +25,10 @@ class Reading(Protocol):
         """The stored answer of a reservation."""
         ...
 
+    def kept(self) -> frozenset[int]:
+        """The reservations that have a stored answer."""
+        ...
+
 
 class Writing(Reading, Protocol):
     """The journal, held by this writer alone; everything in it becomes durable together, or none of it."""
@@ -39,7 +43,7 @@ class Writing(Reading, Protocol):
 
 
 class Journal(Protocol):
-    """A place for one ledger, shared by threads and processes."""
+    """A place for one ledger, shared by threads and processes. Within a process, only one look or turn at a time."""
 
     @property
     def place(self) -> str:

@@ -10,20 +10,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from datetime import UTC, datetime
 from typing import Any, NoReturn
 
 from deniable.accounting import Spend
 from deniable.cost import Cost
-from deniable.errors import DeniableError, InvalidArgument, LedgerError, Retired
+from deniable.errors import InvalidArgument, LedgerError, Retired
 from deniable.noise import system_entropy
 from deniable.release.anchor import Anchor, FolderAnchor, Mark
-from deniable.release.costs_json import cost_record
 from deniable.release.ledger.amend import Restate, amended
+from deniable.release.ledger.bodies import receipt, release_body, reserve_body
+from deniable.release.ledger.book import Book, Clock, Turn
 from deniable.release.ledger.caps import Balance
-from deniable.release.ledger.event import FORMAT, Event, Kind, canonical, linked
-from deniable.release.ledger.journal import Journal, Reading, Writing
+from deniable.release.ledger.event import FORMAT, Kind, canonical
+from deniable.release.ledger.journal import Journal
 from deniable.release.ledger.request import (
     Ask,
     Released,
@@ -35,12 +34,11 @@ from deniable.release.ledger.request import (
     pays_again,
 )
 from deniable.release.ledger.sqlite import SqliteJournal
-from deniable.release.ledger.state import Charge, State, spend_from_record, spend_record
+from deniable.release.ledger.state import Charge
 from deniable.release.ledger.terms import Terms, named
 from deniable.release.receipt import Receipt
 from deniable.release.store import opened, sealed
 
-Clock = Callable[[], datetime]
 ANALYST = "analyst"
 """The account of a session that names none."""
 
@@ -51,14 +49,12 @@ class Ledger:
     Guarantee: all answers released under it together stay within the limit of every cap in its terms.
     """
 
-    __slots__ = ("_anchor", "_clock", "_journal", "_state")
+    __slots__ = ("_amended", "_book")
 
     def __init__(self, journal: Journal, *, anchor: Anchor | None = None, clock: Clock | None = None) -> None:
-        """A ledger over any journal; `open` and `existing` are the usual ways to make one."""
-        self._journal = journal
-        self._anchor: Anchor = FolderAnchor() if anchor is None else anchor
-        self._clock: Clock = clock or (lambda: datetime.now(UTC))
-        self._state = State()
+        """A ledger over any journal; `open` and `existing` are the usual ways to have one."""
+        self._book = Book(journal, anchor=FolderAnchor() if anchor is None else anchor, clock=clock)
+        self._amended = 0
 
     @classmethod
     def open(
@@ -72,33 +68,37 @@ class Ledger:
         cls, path: str | os.PathLike[str], *, anchor: Anchor | None = None, clock: Clock | None = None
     ) -> Ledger:
         """The ledger in this file, under the terms it has."""
-        journal = SqliteJournal(path)
-        if not journal.exists:
-            raise LedgerError(f"there is no ledger at {os.fspath(path)}; check the path")
-        return cls(journal, anchor=anchor, clock=clock).opened(None)
+        return cls(SqliteJournal(path), anchor=anchor, clock=clock).opened(None)
 
     def opened(self, terms: Terms | None) -> Ledger:
-        """This ledger, checked against its terms, its storage and its anchor, and begun if it is new."""
-        place = self._journal.place
-        resident = self._anchor.living_at(place)
-        if not self._journal.exists:
-            if resident:
+        """This ledger, begun if it is new, checked against its storage, its anchor and the terms if some are stated."""
+        book = self._book
+        place = book.journal.place
+        resident = book.anchor.living_at(place)
+        if not book.journal.exists:
+            if resident or terms is None:
                 raise _vanished(place, resident)
-            self._journal.create()
-        self._journal.check()
-        with self._alone() as turn:
-            if self._state.count == 0:
-                if resident or terms is None:
-                    raise _vanished(place, resident)
-                turn.append(Kind.OPEN, {"format": FORMAT, "ledger": _secret(128), "terms": terms.to_record()})
-            elif terms is not None:
-                _refuse_other_terms(self._terms, terms, place)
-            if resident and self._state.count and resident != self._state.ledger:
+            book.journal.create()
+        book.journal.check()
+        if terms is not None:
+            self._begin(terms, resident)
+        with book.looking() as look:
+            state = look.state
+            if not state.ledger or resident not in (None, state.ledger):
                 raise _vanished(place, resident)
-        with self._looking() as (state, _):
-            self._anchor.settle(state.ledger, place)
-            self._anchor.advance(state.ledger, Mark(state.count, state.head))
+            if terms is not None:
+                _refuse_other_terms(look.terms, terms, place)
+        with book.looking() as look:  # again, now that the anchor can be asked for this ledger by its id
+            self._amended = look.state.amended
+            mark = Mark(look.state.count, look.state.head)
+        book.anchor.settle(state.ledger, place)
+        book.anchor.advance(state.ledger, mark)
         return self
+
+    def _begin(self, terms: Terms, resident: str | None) -> None:
+        with self._book.alone() as turn:
+            if turn.state.count == 0 and not resident:
+                turn.append(Kind.OPEN, {"format": FORMAT, "ledger": _secret(128), "terms": terms.to_record()})
 
     # What a session does
 
@@ -117,17 +117,25 @@ class Ledger:
         says `answered`, and `release` gives the stored answer. `plan` is a digest of everything that decides the answer, its
         noise included; without one nothing is shared. A request that was charged but never answered raises `Unanswered`.
         """
-        return self._reserve(
-            cost, request=request, plan=plan, data_version=data_version, account=account, answer="stored"
-        )
+        request = f"request-{_secret(128)}" if request is None else request
+        with self._book.alone() as turn:
+            ask = self._ask(turn, cost, request=request, plan=plan, data_version=data_version, account=account)
+            old = earlier(turn.state, ask)
+            if old is None:
+                number = self._charge(turn, ask, answer="stored")
+            else:
+                number = old.count
+                self._share(turn, ask, old)
+        charged = turn.appended is not None
+        return Reservation(turn.state.ledger, number, request, account, old is not None, charged, os.getpid())
 
     def store(self, reservation: Reservation, payload: bytes) -> None:
         """Keep the answer of a reservation, durably, before it is shown to anyone. A second answer is refused."""
         reservation.check_process()
         if not isinstance(payload, bytes):
             raise InvalidArgument(f"an answer is stored as bytes, got {type(payload).__name__}")
-        with self._alone() as turn:
-            charge = self._charge(reservation)
+        with self._book.alone() as turn:
+            charge = _charge_of(turn, reservation)
             if charge.sealed:
                 raise Retired(f"request {reservation.request!r} is answered already; release the stored answer")
             answer, seal = sealed(payload)
@@ -136,15 +144,16 @@ class Ledger:
 
     def release(self, reservation: Reservation) -> Released:
         """The stored answer of a reservation and its receipt; the same bytes and receipt every time."""
-        return self._release(self._charge(reservation).count, reservation.account, reservation.request)
+        with self._book.alone() as turn:
+            return _release(turn, _charge_of(turn, reservation), reservation.account, reservation.request)
 
     def fetch(self, request: str, *, account: str = ANALYST) -> Released:
         """The answer to an earlier request of this analyst, at no cost."""
-        with self._looking() as (state, _):
-            number = state.by_request.get((account, request))
-        if number is None:
-            raise InvalidArgument(f"no request {request!r} by {account!r} in this ledger; check the request id")
-        return self._release(number, account, request)
+        with self._book.alone() as turn:
+            number = turn.state.by_request.get((account, request))
+            if number is None:
+                raise InvalidArgument(f"no request {request!r} by {account!r} in this ledger; check the request id")
+            return _release(turn, turn.state.charges[number], account, request)
 
     def answer(
         self,
@@ -164,281 +173,162 @@ class Ledger:
 
     def charge(self, cost: Cost, *, account: str = ANALYST) -> None:
         """Charge a cost whose answer is not stored here: this makes a ledger a `Gate` for a compositor."""
-        self._reserve(cost, request=None, plan="", data_version=None, account=account, answer="elsewhere")
+        request = f"request-{_secret(128)}"
+        with self._book.alone() as turn:
+            ask = self._ask(turn, cost, request=request, plan="", data_version=None, account=account)
+            self._charge(turn, ask, answer="elsewhere")
 
     # What can be seen
 
     @property
     def terms(self) -> Terms:
         """What this ledger counts, as last amended."""
-        with self._looking():
-            return self._terms
+        with self._book.looking() as look:
+            return look.terms
 
     @property
     def id(self) -> str:
         """What tells this ledger from every other."""
-        with self._looking() as (state, _):
-            return state.ledger
+        with self._book.looking() as look:
+            return look.state.ledger
 
     @property
     def mark(self) -> Mark:
         """How far the chain has come: the count and hash of its last event."""
-        with self._looking() as (state, _):
-            return Mark(state.count, state.head)
+        with self._book.looking() as look:
+            return Mark(look.state.count, look.state.head)
 
     @property
     def data_version(self) -> int:
         """The public label of the data now: a counter the curator raises."""
-        with self._looking() as (state, _):
-            return state.data_version
+        with self._book.looking() as look:
+            return look.state.data_version
 
     @property
     def spent(self) -> Spend:
-        """What the data-wide budget has spent over its lifetime, exactly."""
+        """What was spent of the data-wide budget over its lifetime, exactly."""
         return self.balances()[0].lifetime
 
     @property
     def left(self) -> Spend:
-        """What the data-wide budget has left (now, in this period if it has one), exactly."""
+        """What the data-wide budget has left (in this period, if it has one), exactly."""
         return self.balances()[0].left
 
     def balances(self, *, account: str = ANALYST) -> tuple[Balance, ...]:
-        """Where every cap stands that a charge by this analyst would fall under; the data-wide one first."""
-        with self._looking() as (state, _):
-            caps = [cap for cap in self._terms.all_caps if cap.covers(account)]
-            return tuple(state.balance(cap, account, self._moment()) for cap in caps)
+        """Where every cap stands that a charge by this analyst falls under; the data-wide one first."""
+        with self._book.looking() as look:
+            caps = (cap for cap in look.terms.all_caps if cap.covers(account))
+            return tuple(look.state.balance(cap, account, look.moment) for cap in caps)
 
     def fits(self, cost: Cost | Mapping[str, Cost], *, account: str = ANALYST) -> bool:
-        """Would this be accepted now? Nothing is spent by asking."""
-        with self._looking():
-            costs = costs_by_unit(cost, self._terms)
+        """Would a new charge of this cost be accepted now? Nothing is spent by asking."""
+        terms = self.terms
+        costs = costs_by_unit(cost, terms)
         return all(
-            balance.cap.filter.fits(
-                balance.spent + balance.cap.filter.read(costs[balance.cap.unit or self._terms.unit])
-            )
-            for balance in self.balances(account=account)
+            each.cap.filter.fits(each.spent + each.cap.filter.read(costs[each.cap.unit or terms.unit]))
+            for each in self.balances(account=account)
         )
+
+    def charges(self) -> tuple[Charge, ...]:
+        """Every charge in order: what was asked, by whom, at what cost, and whether its answer is stored."""
+        with self._book.looking() as look:
+            return tuple(look.state.charges.values())
 
     def unanswered(self) -> tuple[Charge, ...]:
         """Charges whose answer was to be stored and never was: spent, with nothing to fetch."""
-        with self._looking() as (state, _):
-            return tuple(c for c in state.charges.values() if not c.sealed and c.body["answer"] == "stored")
+        return tuple(charge for charge in self.charges() if charge.waiting)
 
     def confirms(self, receipt: Receipt) -> bool:
-        """Is this receipt part of the chain? A receipt that is not means that events were lost."""
-        with self._looking() as (state, _):
-            return (
-                receipt.ledger == state.ledger
-                and 0 < receipt.count <= state.count
-                and state.heads[receipt.count - 1] == receipt.head
-            )
+        """Is this receipt part of the chain? If it is not, events were lost or it belongs to another ledger."""
+        with self._book.looking() as look:
+            state = look.state
+            known = receipt.ledger == state.ledger and 0 < receipt.count <= state.count
+            return known and state.heads[receipt.count - 1] == receipt.head
 
     def export(self) -> Iterator[str]:
         """Every event as one line of JSON, answers not included."""
-        with self._journal.reading() as reading:
-            lines = [canonical(event.to_record()) for event in reading.events(after=None)]
+        with self._book.looking() as look:
+            lines = [canonical(event.to_record()) for event in look.reading.events(after=None)]
         return iter(lines)
 
     def backup(self, target: str | os.PathLike[str]) -> None:
         """A consistent copy of the whole ledger, answers included, in a new file."""
-        self._journal.backup(os.fspath(target))
+        self._book.journal.backup(os.fspath(target))
 
     # What a curator does
 
     def amend(self, terms: Terms, *, reason: str, by: str, restate: Restate | None = None) -> None:
         """Change the terms, on the record; everything charged so far is carried over under the new caps.
 
-        The new limit is a guarantee as if it had been there from the start, unless the answers themselves led to it.
+        The new limit holds as if it had been there from the start, unless the answers themselves led to it. Other open
+        sessions must open the ledger again. A changed unit needs `restate`: what an old cost is in the new unit.
         """
         body = {"reason": named(reason=reason), "by": named(by=by)}
-        with self._alone() as turn:
-            turn.append(Kind.AMEND, {**body, **amended(self._state, self._terms, terms, restate=restate)})
+        with self._book.alone() as turn:
+            change = amended(turn.state, turn.terms, terms, restate=restate)
+            event = turn.append(Kind.AMEND, {**body, **change})
+        self._amended = event.count
 
     def new_version(self, *, reason: str, by: str) -> int:
         """Declare that the data changed, and return its new version. Budgets go on: the same people may still be in it."""
         body = {"reason": named(reason=reason), "by": named(by=by)}
-        with self._alone() as turn:
-            version = self._state.data_version + 1
+        with self._book.alone() as turn:
+            version = turn.state.data_version + 1
             turn.append(Kind.NEW_VERSION, {**body, "data_version": version})
         return version
 
     def note(self, text: str, *, by: str) -> None:
         """Write a remark into the chain."""
         body = {"text": named(text=text), "by": named(by=by)}
-        with self._alone() as turn:
+        with self._book.alone() as turn:
             turn.append(Kind.NOTE, body)
 
     # How it is done
 
-    def _reserve(
-        self,
-        cost: Cost | Mapping[str, Cost],
-        *,
-        request: str | None,
-        plan: str,
-        data_version: int | None,
-        account: str,
-        answer: str,
-    ) -> Reservation:
-        request = f"request-{_secret(128)}" if request is None else request
-        with self._alone() as turn:
-            state, terms = self._state, self._terms
-            costs = costs_by_unit(cost, terms)
-            ask = Ask(costs=costs, request=request, plan=plan, account=account, data_version=data_version)
-            old = earlier(state, ask)
-            caps = [cap for cap in terms.all_caps if cap.covers(account)]
-            if old:
-                caps = pays_again(state, old, account, terms)
-            elif data_version not in (None, state.data_version):
-                raise InvalidArgument(
-                    f"data_version is {state.data_version} by now, got {data_version!r}; open a new session"
-                )
-            if not old or caps:
-                paid = charges(state, ask, caps, terms, turn.moment)
-                event = turn.append(Kind.RESERVE, _reserve_body(ask, state, old, paid, answer))
-            number = old.count if old else event.count
-        return Reservation(state.ledger, number, request, account, old is not None, not old or bool(caps), os.getpid())
-
-    def _release(self, number: int, account: str, request: str) -> Released:
-        with self._looking() as (state, reading):
-            charge = answered(state.charges[number], request)
-            payload = opened(reading.answer(number), charge.sealed)
-            event = charge.releases.get((account, request))
-            if event:
-                return Released(payload, _receipt(state, charge, event))
-        with self._alone() as turn:
-            if (account, request) not in self._state.charges[number].releases:
-                turn.append(Kind.RELEASE, self._release_body(number, account, request))
-        with self._looking() as (state, _):
-            charge = state.charges[number]
-            return Released(payload, _receipt(state, charge, charge.releases[account, request]))
-
-    def _release_body(self, number: int, account: str, request: str) -> dict[str, Any]:
-        balance = self._state.balance(self._terms.main, account, self._moment())
-        return {
-            "reservation": number,
-            "request": request,
-            "account": account,
-            "spent": spend_record(balance.lifetime),
-            "left": spend_record(balance.left),
-        }
-
-    def _charge(self, reservation: Reservation) -> Charge:
-        if reservation.ledger != self._state.ledger:
-            raise InvalidArgument(f"request {reservation.request!r} was reserved in another ledger; use that one")
-        return self._state.charges[reservation.number]
-
-    @property
-    def _terms(self) -> Terms:
-        if self._state.terms is None:
-            raise LedgerError(f"there is no ledger at {self._journal.place}; open one with its terms")
-        return self._state.terms
-
-    def _moment(self) -> datetime:
-        """Now, but never before the last event: a clock set back does not reopen a period."""
-        now = self._clock().astimezone(UTC).replace(microsecond=0)
-        last = datetime.fromisoformat(self._state.moment) if self._state.moment else now
-        return max(now, last)
-
-    @contextmanager
-    def _looking(self) -> Iterator[tuple[State, Reading]]:
-        """The state as of now, with other readers; the anchor is read first, so it can never be ahead of what we see."""
-        anchored = self._anchor.last(self._state.ledger) if self._state.ledger else None
-        with self._journal.reading() as reading:
-            self._catch_up(reading, anchored)
-            yield self._state, reading
-
-    @contextmanager
-    def _alone(self) -> Iterator[_Turn]:
-        """The state as of now, and nobody else changes it until we are done; then the anchor follows."""
-        with self._journal.writing() as writing:
-            self._catch_up(writing, None)
-            if self._state.ledger:
-                self._check_anchor(self._anchor.last(self._state.ledger))
-            turn = _Turn(self._state, writing, self._moment())
-            yield turn
-        if turn.appended and self._state.ledger:
-            self._anchor.advance(self._state.ledger, Mark(turn.appended.count, turn.appended.head))
-
-    def _catch_up(self, reading: Reading, anchored: Mark | None) -> None:
-        """Read the events that others, or we ourselves, have added. Half a replay is thrown away."""
-        try:
-            for event in reading.events(after=self._state.last):
-                self._state.apply(event)
-        except BaseException as error:
-            self._state = State()
-            if isinstance(error, LedgerError) or not isinstance(
-                error, DeniableError | KeyError | TypeError | ValueError
-            ):
-                raise
-            raise LedgerError("the ledger's events contradict one another; restore the file from a backup") from None
-        self._check_anchor(anchored)
-
-    def _check_anchor(self, anchored: Mark | None) -> None:
-        state = self._state
-        if anchored and (anchored.count > state.count or state.heads[anchored.count - 1] != anchored.head):
-            raise LedgerError(
-                f"this ledger has {state.count} events, but its anchor has seen {anchored.count} with another head: the file was "
-                "restored from an older copy or used as a copy; put the latest file back"
+    def _ask(self, turn: Turn, cost: Cost | Mapping[str, Cost], **asked: Any) -> Ask:
+        if turn.state.amended != self._amended:
+            raise Retired(
+                f"the curator changed this ledger's terms (event {turn.state.amended}); open it again with the new ones"
             )
+        return Ask(costs=costs_by_unit(cost, turn.terms), **asked)
+
+    def _charge(self, turn: Turn, ask: Ask, *, answer: str) -> int:
+        version = turn.state.data_version
+        if ask.data_version not in (None, version):
+            raise InvalidArgument(f"data_version is {version} by now, got {ask.data_version!r}; open a new session")
+        caps = [cap for cap in turn.terms.all_caps if cap.covers(ask.account)]
+        paid = charges(turn.state, ask, caps, turn.terms, turn.moment)
+        return turn.append(Kind.RESERVE, reserve_body(turn, ask, paid, answer=answer)).count
+
+    def _share(self, turn: Turn, ask: Ask, old: Charge) -> None:
+        """An answer someone paid for costs the data nothing more, but it does count under a cap of this analyst alone."""
+        caps = pays_again(turn.state, old, ask.account, turn.terms)
+        if caps:
+            paid = charges(turn.state, ask, caps, turn.terms, turn.moment)
+            turn.append(Kind.RESERVE, reserve_body(turn, ask, paid, of=old.count))
 
     def __repr__(self) -> str:
-        return f"Ledger({self._journal.place!r})"
+        return f"Ledger({self._book.journal.place!r})"
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
         raise TypeError("a Ledger cannot be copied or pickled; open it by its path in the other process")
 
 
-class _Turn:
-    """One turn at writing."""
-
-    def __init__(self, state: State, writing: Writing, moment: datetime) -> None:
-        self.writing, self.moment = writing, moment
-        self.appended: Event | None = None
-        self._last = state.last
-        self._root = state.head
-
-    def append(self, kind: Kind, body: Mapping[str, Any]) -> Event:
-        """Add one event. It enters the state when it is read back, so the state never runs ahead of the file."""
-        timed = {} if kind in (Kind.STORE, Kind.RELEASE) else {"at": self.moment.isoformat()}
-        last = self._last
-        event = linked(count=last.count + 1 if last else 1, kind=kind, body={**body, **timed}, previous=self._root)
-        self.writing.append(event)
-        self.appended = event
-        return event
+def _release(turn: Turn, charge: Charge, account: str, request: str) -> Released:
+    answered(charge, request)
+    if turn.state.by_request.get((account, request), charge.count) != charge.count:
+        raise InvalidArgument(f"request {request!r} was already used for another query; give each query its own id")
+    payload = opened(turn.reading.answer(charge.count), charge.sealed)
+    event = charge.releases.get((account, request))
+    if event is None:
+        event = turn.append(Kind.RELEASE, release_body(turn, charge, account, request))
+    return Released(payload, receipt(turn.state.ledger, charge, event))
 
 
-def _reserve_body(
-    ask: Ask, state: State, old: Charge | None, paid: list[dict[str, Any]], answer: str
-) -> dict[str, Any]:
-    costs = {} if old else {unit: cost_record(cost) for unit, cost in ask.costs.items()}
-    return {
-        "request": ask.request,
-        "account": ask.account,
-        "plan": ask.plan,
-        "data_version": state.data_version,
-        "costs": costs,
-        "charges": paid,
-        "of": old.count if old else 0,
-        "answer": answer,
-    }
-
-
-def _receipt(state: State, charge: Charge, event: Event) -> Receipt:
-    terms_unit = next(iter(charge.costs))
-    return Receipt(
-        id=f"{state.ledger[:12]}-{event.count}",
-        ledger=state.ledger,
-        count=event.count,
-        head=event.head,
-        cost=charge.costs[terms_unit],
-        charged=spend_from_record(charge.body["charges"][0]),
-        spent=spend_from_record(event.body["spent"]),
-        left=spend_from_record(event.body["left"]),
-        unit=terms_unit,
-        dataset=state.terms.dataset if state.terms else "",
-        data_version=charge.body["data_version"],
-    )
+def _charge_of(turn: Turn, reservation: Reservation) -> Charge:
+    if reservation.ledger != turn.state.ledger:
+        raise InvalidArgument(f"request {reservation.request!r} was reserved in another ledger; use that one")
+    return turn.state.charges[reservation.number]
 
 
 def _secret(bits: int) -> str:

@@ -127,8 +127,8 @@ def _exceeded(balance: Balance, asked: Spend) -> BudgetExceeded:
     rule = balance.cap.filter
     when = f" in {balance.period}" if balance.period else ""
     return BudgetExceeded(
-        f"asked for {shown(asked, rule)}, but {shown(balance.left, rule, downwards=True)} is left of the "
-        f"{shown(rule.limit, rule)} for {balance.cap.name}{when}; nothing was spent, ask for less or stop here",
+        f"asked for {shown(asked, rule)}, but {shown(balance.left, rule, downwards=True)} is left of "
+        f"{shown(rule.limit, rule)} (cap: {balance.cap.name}{when}); nothing was spent, ask for less or stop here",
         asked=asked,
         spent=balance.spent,
         left=balance.left,

@@ -189,6 +189,10 @@ class _Rows:
         ).fetchone()
         return Answer(bytes(row[0]), bytes(row[1])) if row else None
 
+    def kept(self) -> frozenset[int]:
+        """The reservations that have an answer."""
+        return frozenset(number for (number,) in self._connection.execute("SELECT reservation FROM answers"))
+
     def append(self, event: Event) -> None:
         """Add the next event."""
         self._connection.execute(

@@ -7,7 +7,7 @@ reads a cost more tightly gives nothing back.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from fractions import Fraction
 from typing import Any
@@ -15,30 +15,36 @@ from typing import Any
 from deniable.accounting import NOTHING, Spend
 from deniable.cost import Cost
 from deniable.errors import LedgerError
-from deniable.release.costs_json import cost_from_record, number_from_text, number_text
+from deniable.release.costs_json import cost_from_record
 from deniable.release.ledger.caps import Balance, Cap, Slot
 from deniable.release.ledger.event import FORMAT, ROOT, Event, Kind
 from deniable.release.ledger.terms import Terms
+from deniable.release.numbers import number_from_text, number_text
 
 Asked = tuple[str, str]
 """Who asked, and under which request id: ids of one analyst mean nothing to another."""
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Charge:
     """One reservation as the chain tells it: what was asked, what it cost, and how far it got."""
 
     count: int
     body: Mapping[str, Any]
-    costs: dict[str, Cost]
+    costs: Mapping[str, Cost]
     sealed: str = ""
     """The keyed hash of the stored answer, or nothing while there is none."""
-    releases: dict[Asked, Event] = field(default_factory=dict)
+    releases: Mapping[Asked, Event] = field(default_factory=dict)
 
     @property
     def asked(self) -> Asked:
         """Who asked, and under which request id."""
         return self.body["account"], self.body["request"]
+
+    @property
+    def waiting(self) -> bool:
+        """Charged, its answer to be stored here, and not stored: still running, or lost."""
+        return not self.sealed and self.body["answer"] == "stored"
 
 
 @dataclass(slots=True)
@@ -50,6 +56,8 @@ class State:
     last: Event | None = None
     moment: str = ""
     data_version: int = 0
+    amended: int = 0
+    """The event that last changed the terms, if any did."""
     charges: dict[int, Charge] = field(default_factory=dict)
     by_request: dict[Asked, int] = field(default_factory=dict)
     by_plan: dict[tuple[str, int], list[int]] = field(default_factory=dict)
@@ -82,6 +90,7 @@ class State:
                 self._release(event)
             case Kind.AMEND:
                 self._amend(body)
+                self.amended = event.count
             case Kind.NEW_VERSION:
                 self.data_version = body["data_version"]
             case Kind.NOTE:
@@ -115,20 +124,22 @@ class State:
 
     def _store(self, body: Mapping[str, Any]) -> None:
         charge = self.charges[body["reservation"]]
-        charge.sealed = body["seal"]
+        self.charges[charge.count] = replace(charge, sealed=body["seal"])
         if charge.body["plan"]:
             key = charge.body["plan"], charge.body["data_version"]
             self.by_plan.setdefault(key, []).append(charge.count)
 
     def _release(self, event: Event) -> None:
         asked = event.body["account"], event.body["request"]
-        self.charges[event.body["reservation"]].releases[asked] = event
-        self.by_request[asked] = event.body["reservation"]
+        charge = self.charges[event.body["reservation"]]
+        self.charges[charge.count] = replace(charge, releases={**charge.releases, asked: event})
+        self.by_request[asked] = charge.count
 
     def _amend(self, body: Mapping[str, Any]) -> None:
         self.terms = Terms.from_record(body["terms"])
         for count, unit, record in body["restated"]:
-            self.charges[count].costs[unit] = cost_from_record(record)
+            charge = self.charges[count]
+            self.charges[count] = replace(charge, costs={**charge.costs, unit: cost_from_record(record)})
         self.sums = {
             Slot(balance["cap"], balance["account"], balance["period"]): spend_from_record(balance)
             for balance in body["balances"]

@@ -1,0 +1,116 @@
+"""The replayed state together with the storage and the anchor it is checked against, at every look and every turn.
+
+The state only ever holds what was read back from the storage, so it never runs ahead of the disk. A look reads the anchor
+before the file and a turn holds the file alone, so another process's progress is never mistaken for a restored file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import Any
+
+from deniable.errors import DeniableError, LedgerError
+from deniable.release.anchor import Anchor, Mark
+from deniable.release.ledger.event import Event, Kind, linked
+from deniable.release.ledger.journal import Journal, Reading, Writing
+from deniable.release.ledger.state import State
+from deniable.release.ledger.terms import Terms
+
+Clock = Callable[[], datetime]
+
+_UNTIMED = frozenset({Kind.STORE, Kind.RELEASE})
+"""These happen after data was touched: when they happen may tell about the data, so their time is not written down."""
+
+
+class Look:
+    """The state as of now."""
+
+    def __init__(self, state: State, reading: Reading, moment: datetime) -> None:
+        self.state, self.reading, self.moment = state, reading, moment
+
+    @property
+    def terms(self) -> Terms:
+        """The terms as last amended."""
+        if self.state.terms is None:
+            raise LedgerError("this ledger has not been opened yet; open it with its terms")
+        return self.state.terms
+
+
+class Turn(Look):
+    """The state as of now, which nobody else can change before the turn ends."""
+
+    def __init__(self, state: State, writing: Writing, moment: datetime) -> None:
+        super().__init__(state, writing, moment)
+        self.writing = writing
+        self.appended: Event | None = None
+
+    def append(self, kind: Kind, body: Mapping[str, Any]) -> Event:
+        """Add the one event of this turn."""
+        timed = {} if kind in _UNTIMED else {"at": self.moment.isoformat()}
+        state = self.state
+        event = linked(count=state.count + 1, kind=kind, body={**body, **timed}, previous=state.head)
+        self.writing.append(event)
+        self.appended = event
+        return event
+
+
+class Book:
+    """A journal, an anchor, a clock, and what the journal adds up to."""
+
+    __slots__ = ("_clock", "_state", "anchor", "journal")
+
+    def __init__(self, journal: Journal, *, anchor: Anchor, clock: Clock | None = None) -> None:
+        self.journal, self.anchor = journal, anchor
+        self._clock: Clock = clock or (lambda: datetime.now(UTC))
+        self._state = State()
+
+    @contextmanager
+    def looking(self) -> Iterator[Look]:
+        """Look, together with other readers."""
+        known = self._state.ledger
+        anchored = self.anchor.last(known) if known else None
+        with self.journal.reading() as reading:
+            self._catch_up(reading)
+            self._check(anchored)
+            yield Look(self._state, reading, self._moment())
+
+    @contextmanager
+    def alone(self) -> Iterator[Turn]:
+        """Take a turn at writing. When it ends the event is on disk and the anchor has followed."""
+        with self.journal.writing() as writing:
+            self._catch_up(writing)
+            state = self._state
+            self._check(self.anchor.last(state.ledger) if state.ledger else None)
+            turn = Turn(state, writing, self._moment())
+            yield turn
+        if turn.appended and state.ledger:
+            self.anchor.advance(state.ledger, Mark(turn.appended.count, turn.appended.head))
+
+    def _moment(self) -> datetime:
+        """Now, but never before the last event: a clock set back does not reopen a period."""
+        now = self._clock().astimezone(UTC).replace(microsecond=0)
+        last = datetime.fromisoformat(self._state.moment) if self._state.moment else now
+        return max(now, last)
+
+    def _catch_up(self, reading: Reading) -> None:
+        """Read the events that others, or we ourselves, have added. Half a replay is thrown away."""
+        try:
+            for event in reading.events(after=self._state.last):
+                self._state.apply(event)
+        except BaseException as error:
+            self._state = State()
+            if isinstance(error, LedgerError) or not isinstance(
+                error, DeniableError | LookupError | TypeError | ValueError
+            ):
+                raise
+            raise LedgerError("the ledger's events contradict one another; restore the file from a backup") from None
+
+    def _check(self, anchored: Mark | None) -> None:
+        state = self._state
+        if anchored and (anchored.count > state.count or state.heads[anchored.count - 1] != anchored.head):
+            raise LedgerError(
+                f"this ledger has {state.count} events, but its anchor saw {anchored.count} with another head: the file was "
+                "restored from an older copy, or a copy of it was used; put the latest file back"
+            )

@@ -1,0 +1,49 @@
+"""Exact numbers as text: losslessly for records, to a few digits and rounded against us for people."""
+
+from __future__ import annotations
+
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal, localcontext
+from fractions import Fraction
+
+from deniable.errors import InvalidArgument
+
+_LONG = 10**4000
+"""Python refuses to print longer integers in decimal (4300 digits); those are written in hexadecimal."""
+
+
+def number_text(value: Fraction | int) -> str:
+    """An exact rational as text: "3/2", "-7"; hexadecimal when it is very long."""
+    parts = [value.numerator] if value.denominator == 1 else [value.numerator, value.denominator]
+    return "/".join(str(part) if abs(part) < _LONG else hex(part) for part in parts)
+
+
+def number_from_text(text: object) -> Fraction:
+    """The rational that `number_text` wrote; floats and other spellings are refused."""
+    try:
+        if not isinstance(text, str):
+            raise ValueError
+        parts = [int(part, 16) if "x" in part else int(part) for part in text.split("/")]
+        value = Fraction(*parts)
+        if number_text(value) != text:
+            raise ValueError
+    except (ValueError, TypeError, ZeroDivisionError):
+        raise InvalidArgument(f"an exact number is written like '3/2', got {short(text)}") from None
+    return value
+
+
+def fits_json(value: int) -> bool:
+    """Can this whole number be written in decimal by JSON?"""
+    return abs(value) < _LONG
+
+
+def digits(value: Fraction, *, downwards: bool = False) -> str:
+    """A number for people, to six digits: rounded up (a loss), or downwards (what is left)."""
+    with localcontext(Context(prec=6, rounding=ROUND_FLOOR if downwards else ROUND_CEILING)):
+        number = (Decimal(value.numerator) / Decimal(value.denominator)).normalize()
+    return f"{number:f}" if -6 <= number.adjusted() < 9 else f"{number:e}"
+
+
+def short(value: object) -> str:
+    """At most 120 characters of a value, for an error message."""
+    text = repr(value)
+    return text if len(text) <= 120 else text[:117] + "..."
