@@ -133,7 +133,7 @@ def environment(*names, **options):
         present = []
     else:
         stamp.unlink()
-    pip = [inside, "-m", "pip", "install", "--quiet", "--no-user", "--no-build-isolation"]
+    pip = [inside, "-m", "pip", "install", "-qq", "--no-user", "--no-build-isolation"]
     for name in names:
         say(f"installing requirements/{name}.txt into {folder.name}")
         must(*([*pip, "--require-hashes", "-r", ROOT / "requirements" / (name + ".txt")]))

@@ -5,7 +5,10 @@ from __future__ import annotations
 import ast
 import re
 from functools import cache
+from importlib import import_module
 from pathlib import Path
+from textwrap import dedent
+from types import ModuleType
 
 ROOT = Path(__file__).parents[2]
 
@@ -41,3 +44,30 @@ def is_a_test(reference: str) -> bool:
     path, _, name = reference.partition("::")
     name = name.partition("[")[0]
     return name.rpartition("::")[2].startswith("test_") and name in _definitions(path)
+
+
+def resolved(name: str) -> object:
+    """What `dp.name.name` or `deniable.module.name` stands for; raises when it stands for nothing."""
+    first, *rest = name.split(".")
+    if first not in {"dp", "deniable"}:
+        raise ValueError(f"a public name starts with dp. or deniable., got {name!r}")
+    value: object = import_module("deniable")
+    for part in rest:
+        if not hasattr(value, part) and isinstance(value, ModuleType):
+            value = import_module(f"{value.__name__}.{part}")
+        else:
+            value = getattr(value, part)
+    return value
+
+
+def pages() -> list[str]:
+    """Every Markdown page of the project."""
+    found = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
+    return sorted(str(path.relative_to(ROOT)) for path in found)
+
+
+def blocks(page: str) -> list[tuple[int, str]]:
+    """The Python blocks of a page, each with the number of its first line."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    found = re.finditer(r"^( *)```python[^\n]*\n(.*?)^\1```", text, flags=re.MULTILINE | re.DOTALL)
+    return [(text[: match.start(2)].count("\n"), dedent(match[2])) for match in found]

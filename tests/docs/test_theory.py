@@ -1,0 +1,23 @@
+"""Theory pages name code and tests that exist."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.docs.pages import ROOT, is_a_test, pages, quoted, resolved
+
+THEORY = [page for page in pages() if page.startswith("docs/theory/")]
+
+
+@pytest.mark.parametrize("page", THEORY)
+def test_page(page):
+    words = quoted((ROOT / page).read_text(encoding="utf-8"))
+    names = [match[0] for word in words if (match := re.match(r"(dp|deniable)(\.\w+)+", word))]
+    tests = [word for word in words if word.startswith("tests/")]
+    assert names, "a theory page names the code that uses the theorem, as in `deniable.cost.composed`"
+    assert tests, "a theory page names the test that checks it, as in `tests/laws/test_x.py::test_y`"
+    for name in names:
+        assert resolved(name) is not None
+    assert [test for test in tests if not (is_a_test(test) or ("::" not in test and (ROOT / test).exists()))] == []
