@@ -11,6 +11,7 @@ from deniable.accounting.measures.approximate import Approximate
 from deniable.accounting.measures.concentrated import ZeroConcentrated
 from deniable.accounting.measures.measure import Adaptivity, Measure
 from deniable.accounting.measures.pure import Pure
+from deniable.accounting.read import delta, epsilon
 from deniable.accounting.spend import NOTHING, Spend
 
 __all__ = [
@@ -28,5 +29,7 @@ __all__ = [
     "Spend",
     "ZeroConcentrated",
     "budget",
+    "delta",
+    "epsilon",
     "rule_from_record",
 ]

@@ -1,0 +1,1 @@
+"""Privacy profiles with a formula: enclosed exactly, no grid, no convolution."""

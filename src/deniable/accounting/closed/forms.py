@@ -1,0 +1,61 @@
+"""Which costs have a profile with a formula."""
+
+from __future__ import annotations
+
+from deniable.accounting.closed.atoms import RangeProfile, ResponseProfile
+from deniable.accounting.closed.combined import Leaking, OnSample, Worst
+from deniable.accounting.closed.gaussian import GaussianProfile
+from deniable.accounting.closed.nothing import NothingProfile
+from deniable.accounting.closed.profile import Profile
+from deniable.accounting.closed.shift import DiscreteLaplaceProfile, LaplaceProfile, TruncatedLaplaceProfile
+from deniable.accounting.terms import Terms, terms
+from deniable.cost import (
+    Cost,
+    DiscreteLaplace,
+    Exponential,
+    Gaussian,
+    Laplace,
+    Neighbours,
+    Parallel,
+    RandomizedResponse,
+    Sampled,
+    TruncatedLaplace,
+)
+
+
+def closed_form(cost: Cost) -> Profile | None:
+    """The exact profile of a cost, or None when only a numeric one is known."""
+    parts = terms(cost)
+    inner = _releases(parts)
+    return Leaking(inner, parts.leaks) if inner is not None and parts.leaks else inner
+
+
+def _releases(parts: Terms) -> Profile | None:
+    if not parts.releases:
+        return NothingProfile()
+    return _once(parts.only) if parts.only is not None else None
+
+
+def _once(cost: Cost) -> Profile | None:
+    match cost:
+        case Gaussian(scale, square):
+            return GaussianProfile(square / scale**2)
+        case Laplace(scale, sensitivity, 1):
+            return LaplaceProfile(sensitivity / scale)
+        case DiscreteLaplace(scale, steps, 1):
+            return DiscreteLaplaceProfile(scale, steps)
+        case TruncatedLaplace(scale, radius, steps):
+            return TruncatedLaplaceProfile(scale, radius, steps)
+        case Exponential(eta):
+            return RangeProfile(eta)
+        case RandomizedResponse(truth, categories):
+            return ResponseProfile(truth, (1 - truth) / (categories - 1))
+        case Sampled(each, rate, _, Neighbours.ADD_REMOVE | Neighbours.ZERO_OUT):
+            inner = closed_form(each)
+            return None if inner is None else OnSample(inner, rate)
+        case Parallel(costs):
+            parts = [closed_form(each) for each in costs]
+            known = tuple(each for each in parts if each is not None)
+            return Worst(known) if len(known) == len(parts) else None
+        case _:
+            return None
