@@ -216,7 +216,7 @@ def test(words):
 
 
 def bench(words):
-    known = sorted(path.stem for path in (ROOT / "benchmarks").glob("*.py") if path.stem not in {"peers", "chart"})
+    known = sorted(path.stem for path in (ROOT / "benchmarks").glob("*.py") if path.stem not in {"peers", "report"})
     if not words or words[0] not in known:
         raise Stop(f"bench needs one of these names: {', '.join(known)}")
     return run(environment("base", "dev"), "-m", "benchmarks." + words[0], *words[1:])
@@ -225,7 +225,7 @@ def bench(words):
 def golden(words):
     makers = sorted((ROOT / "tests" / "golden").glob("make_*.py"))
     python = environment("base", "dev")
-    return all_of({"tests/golden/" + path.name: [python, path, *words] for path in makers})
+    return all_of({path.name: [python, "-m", "tests.golden." + path.stem, *words] for path in makers})
 
 
 def docs(words):

@@ -1,0 +1,70 @@
+"""The benchmarks' clock and pages: what they measure is what happened, what is missing is a dash and not an error."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("resource", reason="the clock reads CPU time from the resource module")
+
+from benchmarks import peers, report
+
+
+def test_the_clock_counts_work_not_waiting():
+    busy = peers.cpu(peers.OURS, setup="x = list(range(20_000))", call="sorted(x)", least=0.02, rounds=2)
+    longer = peers.cpu(peers.OURS, setup="x = list(range(400_000))", call="sorted(x)", least=0.02, rounds=2)
+    asleep = peers.cpu(peers.OURS, setup="import time", call="time.sleep(0.05)", least=0.02, rounds=1, most=2)
+    assert busy.calls > 1
+    assert longer.seconds > 4 * busy.seconds
+    assert asleep.seconds < 0.02
+
+
+def test_answers_come_back_as_json():
+    code = "print('noise on standard output')\nanswer = {'epsilon': [1.5, 2]}"
+    assert peers.answer(peers.OURS, code) == {"epsilon": [1.5, 2]}
+
+
+def test_what_fails_or_is_missing_is_left_out(capsys):
+    assert peers.cpu(None, call="1") is None
+    assert peers.answer(peers.OURS, "raise ValueError('not in this version')") is None
+    assert "ValueError: not in this version" in capsys.readouterr().out
+    assert peers.version(peers.OURS, "no-such-package") == "–"
+    assert report.ratio(None, 1.0) == "–"
+
+
+def test_a_page_has_its_table_and_a_chart_that_parses(tmp_path, monkeypatch):
+    monkeypatch.setattr(report, "FOLDER", tmp_path)
+    page = report.Report("some", title="Some & more", versions={"ours": "1"})
+    page.table(["case", "ours", "theirs"], [["n = 1", report.number(0.001234), report.ratio(3.0, 1.5)]])
+    page.bars("a < b", {"n = 1": {"ours": 12.5, "theirs": 0.3}, "n = 10": {"ours": 100.0, "theirs": None}})
+    page.write()
+    text = (tmp_path / "some.md").read_text(encoding="utf-8")
+    assert "| n = 1 | 0.00123 | 2× |" in text
+    assert "(some.svg)" in text
+    chart = ElementTree.fromstring((tmp_path / "some.svg").read_text(encoding="utf-8"))
+    bars = [
+        node
+        for node in chart.iter("{http://www.w3.org/2000/svg}rect")
+        if float(node.get("height", "0").rstrip("%")) == 13
+    ]
+    assert len(bars) == 3
+
+
+def test_a_chart_of_nothing_is_empty():
+    assert report.bars("nothing", {"n = 1": {"ours": None}}) == ""
+
+
+@pytest.mark.slow
+def test_a_peer_lives_in_an_environment_of_its_own(tmp_path, monkeypatch):
+    monkeypatch.setattr(peers.dev, "ROOT", tmp_path)
+    python = peers.peer("iniconfig")
+    assert python == tmp_path / ".venv-bench-iniconfig" / peers.dev.SCRIPTS / "python"
+    assert peers.version(python, "iniconfig") != "–"
+    assert peers.version(python, "numpy") == "–"
+    stamp = Path(python).parents[1] / peers.dev.STAMP
+    made = stamp.stat().st_mtime_ns
+    assert peers.peer("iniconfig") == python
+    assert stamp.stat().st_mtime_ns == made
+    assert peers.peer("a-package-that-does-not-exist-anywhere") is None
