@@ -1,1 +1,44 @@
-"""Filled by its layer; see ARCHITECTURE.md."""
+"""The only place randomness comes from: `Entropy`, and exact samplers that draw from it.
+
+Every sampler takes its parameters as exact numbers and its entropy as an argument. The law drawn equals the formula in
+the docstring exactly, and the work done does not depend on what is drawn.
+"""
+
+from deniable.noise.choice import categorical, exponential_choice, permute_and_flip
+from deniable.noise.coin import bernoulli, bernoulli_exp, bernoullis
+from deniable.noise.entropy import Entropy, system_entropy
+from deniable.noise.gaussian import discrete_gaussian, discrete_gaussians, rounded_gaussian, rounded_gaussians
+from deniable.noise.laplace import (
+    discrete_laplace,
+    discrete_laplaces,
+    geometric,
+    geometrics,
+    truncated_laplace,
+    truncated_laplaces,
+)
+from deniable.noise.uniform import permutation, sample_without_replacement, uniform_below, uniforms_below
+
+__all__ = [
+    "Entropy",
+    "bernoulli",
+    "bernoulli_exp",
+    "bernoullis",
+    "categorical",
+    "discrete_gaussian",
+    "discrete_gaussians",
+    "discrete_laplace",
+    "discrete_laplaces",
+    "exponential_choice",
+    "geometric",
+    "geometrics",
+    "permutation",
+    "permute_and_flip",
+    "rounded_gaussian",
+    "rounded_gaussians",
+    "sample_without_replacement",
+    "system_entropy",
+    "truncated_laplace",
+    "truncated_laplaces",
+    "uniform_below",
+    "uniforms_below",
+]

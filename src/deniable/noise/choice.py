@@ -1,0 +1,125 @@
+"""Exact choice among weighted candidates.
+
+Scores may be private, so the work depends on how many candidates there are and not on their scores. Floating point only
+proposes: each candidate gets an interval of integers that surely holds its weight, and a draw that falls between the two
+ends is decided by exact arithmetic on that one candidate's weight, or drawn again.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from fractions import Fraction
+from itertools import accumulate
+from math import lcm
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from deniable.errors import InvalidArgument
+from deniable.exact import exp
+from deniable.exact.guards import nonnegative, positive, rational
+from deniable.noise.coin import below_exp
+from deniable.noise.series import LARGEST, RELATIVE_ERROR, exp_minus
+from deniable.noise.uniform import uniform_below
+
+if TYPE_CHECKING:
+    from deniable.noise.entropy import Entropy
+
+Scores = Sequence[int | Fraction] | "NDArray[np.int64]"
+
+
+def categorical(weights: Sequence[int | Fraction], entropy: Entropy) -> int:
+    """An index i with probability exactly weights[i] / sum(weights).
+
+    Guarantee: the law is exact; the work does not depend on what is drawn.
+    """
+    exact = [nonnegative(weight=weight) for weight in weights]
+    scale = lcm(*(weight.denominator for weight in exact))
+    sums = list(accumulate(weight.numerator * (scale // weight.denominator) for weight in exact))
+    if not (sums and sums[-1] > 0):
+        raise InvalidArgument(f"weights must have a positive sum, got {list(weights)!r}")
+    return bisect_right(sums, uniform_below(sums[-1], entropy))
+
+
+def exponential_choice(scores: Scores, scale: int | Fraction, entropy: Entropy) -> int:
+    """An index i with probability proportional to exactly exp(scores[i] / scale).
+
+    The same as the largest score after Gumbel noise of this scale. Guarantee: the law is exact; the work depends on the
+    number of scores only, and the number of redraws is independent of what is kept.
+    """
+    lacks = _Lacks(scores, scale)
+    bits = 62 - lacks.count.bit_length()
+    weights = exp_minus(lacks.floats) * 2.0**bits
+    inner = np.floor(weights * (1 - 2 * RELATIVE_ERROR)).astype(np.int64)
+    inner[lacks.floats >= LARGEST] = 0
+    outer = np.ceil(weights * (1 + 2 * RELATIVE_ERROR)).astype(np.int64) + 1
+    ends = np.cumsum(outer)
+    while True:
+        place = uniform_below(int(ends[-1]), entropy)
+        i = int(np.searchsorted(ends, place, side="right"))
+        place -= int(ends[i]) - int(outer[i])
+        if place < inner[i] or _under_weight(place, lacks.exact(i), bits, entropy):
+            return lacks.original(i)
+
+
+def permute_and_flip(scores: Scores, scale: int | Fraction, entropy: Entropy) -> int:
+    """The first index, in a uniform order, whose coin of probability exp((scores[i] - max)/scale) comes up.
+
+    The same as the largest score after exponential noise of this scale. All coins are thrown and one of the successes is
+    drawn uniformly, which is the same law without the telling stop. Guarantee: the law is exact; the work depends on the
+    number of scores only.
+    """
+    lacks = _Lacks(scores, scale)
+    words = entropy.words(lacks.count)
+    unit = 2.0**-entropy.word_bits
+    lead = exp_minus(lacks.floats) - words.astype(np.float64) * unit
+    success = lead > 0
+    for i in np.flatnonzero(np.abs(lead) <= 2 * RELATIVE_ERROR + unit).tolist():
+        success[i] = below_exp(lacks.exact(i), int(words[i]), entropy)
+    chosen = np.flatnonzero(success)
+    return lacks.original(int(chosen[uniform_below(chosen.size, entropy)]))
+
+
+class _Lacks:
+    """How far each score lies below the best, in units of the scale: as floats up to LARGEST, and exactly.
+
+    The best score changes places with the first, so that zero words choose the best.
+    """
+
+    __slots__ = ("_best", "_scale", "_scores", "count", "floats")
+
+    def __init__(self, scores: Scores, scale: int | Fraction) -> None:
+        self._scale = positive(scale=scale)
+        self._scores: list[int] | list[Fraction]
+        if isinstance(scores, np.ndarray) and scores.dtype.kind in "iu":
+            self._scores = scores.tolist()
+        else:
+            self._scores = [rational(score=score) for score in scores]
+        if not self._scores:
+            raise InvalidArgument("scores must not be empty, got []")
+        best = max(self._scores)
+        self.count, self._best = len(self._scores), self._scores.index(best)
+        inverse = float(1 / self._scale)
+        floats = np.array([min(float(best - score), 2.0**1000) for score in self._scores]) * min(inverse, 2.0**1000)
+        self.floats = np.minimum(floats, LARGEST)
+        self.floats[[0, self._best]] = self.floats[[self._best, 0]]
+
+    def original(self, i: int) -> int:
+        """The caller's index of candidate i."""
+        return self._best if i == 0 else 0 if i == self._best else i
+
+    def exact(self, i: int) -> Fraction:
+        """The lack of candidate i."""
+        return Fraction(self._scores[self._best] - self._scores[self.original(i)]) / self._scale
+
+
+def _under_weight(place: int, lack: Fraction, bits: int, entropy: Entropy) -> bool:
+    """Whether a uniform real in [place, place + 1) lies below 2**bits * exp(-lack)."""
+    while True:
+        weight, unit = exp(-lack, bits + 8), 1 << bits
+        if place + 1 <= weight.lower * unit:
+            return True
+        if place >= weight.upper * unit:
+            return False
+        place, bits = place << entropy.word_bits | entropy.word(), bits + entropy.word_bits

@@ -1,0 +1,76 @@
+"""Exact coins: a uniform real is read word by word and compared with the threshold until the comparison is decided.
+
+One word decides in all but one case in 2**64, whatever the outcome.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from deniable.exact import exp
+from deniable.exact.guards import nonnegative, probability
+from deniable.noise.redraw import chunks
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from deniable.noise.entropy import Entropy
+
+
+def bernoulli(p: int | Fraction, entropy: Entropy) -> bool:
+    """True with probability exactly p.
+
+    Guarantee: the law is exact; the work does not depend on what is drawn.
+    """
+    exact = probability(p=p)
+    digit, rest = divmod(exact.numerator << entropy.word_bits, exact.denominator)
+    return _below(entropy.word(), digit, rest, exact.denominator, entropy)
+
+
+def bernoullis(p: int | Fraction, count: int, entropy: Entropy) -> NDArray[np.bool_]:
+    """`count` independent draws of `bernoulli`."""
+    exact = probability(p=p)
+    out = np.empty(count, dtype=np.bool_)
+    digit, rest = divmod(exact.numerator << entropy.word_bits, exact.denominator)
+    if digit >> entropy.word_bits:
+        out.fill(True)
+        return out
+    for start, stop in chunks(count):
+        words = entropy.words(stop - start)
+        np.less(words, np.uint64(digit), out=out[start:stop])
+        for i in np.flatnonzero(words == np.uint64(digit)):
+            out[start + i] = _below(digit, digit, rest, exact.denominator, entropy)
+    return out
+
+
+def _below(word: int, digit: int, rest: int, denominator: int, entropy: Entropy) -> bool:
+    """Whether the real that starts with `word` lies below the fraction whose first digit is `digit`."""
+    while word == digit:
+        if not rest:
+            return False
+        digit, rest = divmod(rest << entropy.word_bits, denominator)
+        word = entropy.word()
+    return word < digit
+
+
+def bernoulli_exp(x: int | Fraction, entropy: Entropy) -> bool:
+    """True with probability exactly exp(-x), for x >= 0.
+
+    Guarantee: the law is exact; the work does not depend on what is drawn.
+    """
+    return below_exp(nonnegative(x=x), entropy.word(), entropy)
+
+
+def below_exp(exponent: Fraction, word: int, entropy: Entropy) -> bool:
+    """Whether the uniform real that starts with `word` lies below exp(-exponent)."""
+    bits = entropy.word_bits
+    while True:
+        share = exp(-exponent, bits + 8)
+        if word + 1 <= share.lower * (1 << bits):
+            return True
+        if word >= share.upper * (1 << bits):
+            return False
+        word, bits = word << entropy.word_bits | entropy.word(), bits + entropy.word_bits

@@ -1,0 +1,87 @@
+"""Gaussian noise on the integers, exact for every rational scale.
+
+`rounded_gaussian` is a continuous normal variable rounded to the nearest integer: the default Gaussian, since whatever
+holds for the continuous mechanism holds for it by post-processing. `discrete_gaussian` has P(k) ~ exp(-k**2/(2 scale**2)).
+Small scales are one table; larger ones are drawn under a step function (`noise/steps.py`).
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from deniable.exact.guards import positive
+from deniable.noise.laplace import vector_scale
+from deniable.noise.laws import DiscreteGaussian, RoundedGaussian, signed
+from deniable.noise.redraw import drawn
+from deniable.noise.steps import StepSampler, cells, points
+from deniable.noise.table import Law, Table
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from deniable.noise.entropy import Entropy
+
+TABLE_SCALE = 200
+"""One table has about 19 outcomes per unit of scale."""
+_CACHED = 32
+
+
+def rounded_gaussian(scale: int | Fraction, entropy: Entropy) -> int:
+    """One integer k with P(k) = Phi((k + 1/2)/scale) - Phi((k - 1/2)/scale).
+
+    Guarantee: the law is exact; the work does not depend on what is drawn.
+    """
+    exact = positive(scale=scale)
+    return _rounded(exact.numerator, exact.denominator, entropy.word_bits).draw(entropy)
+
+
+def rounded_gaussians(scale: int | Fraction, count: int, entropy: Entropy) -> NDArray[np.int64]:
+    """`count` independent draws of `rounded_gaussian`."""
+    exact = vector_scale(scale)
+    return _rounded(exact.numerator, exact.denominator, entropy.word_bits).draws(count, entropy)
+
+
+def discrete_gaussian(scale: int | Fraction, entropy: Entropy) -> int:
+    """One integer k with P(k) proportional to exp(-k**2 / (2 scale**2)).
+
+    Guarantee: the law is exact; the work does not depend on what is drawn.
+    """
+    exact = positive(scale=scale)
+    return _discrete(exact.numerator, exact.denominator, entropy.word_bits).draw(entropy)
+
+
+def discrete_gaussians(scale: int | Fraction, count: int, entropy: Entropy) -> NDArray[np.int64]:
+    """`count` independent draws of `discrete_gaussian`."""
+    exact = vector_scale(scale)
+    return _discrete(exact.numerator, exact.denominator, entropy.word_bits).draws(count, entropy)
+
+
+class _OneTable:
+    """A law small enough for one table."""
+
+    __slots__ = ("_table",)
+
+    def __init__(self, law: Law, word_bits: int) -> None:
+        self._table = Table(law, word_bits=word_bits, label=signed)
+
+    def draw(self, entropy: Entropy) -> int:
+        return self._table.draw(entropy)
+
+    def draws(self, count: int, entropy: Entropy) -> NDArray[np.int64]:
+        return drawn(count, lambda size: self._table.draws(size, entropy))
+
+
+@lru_cache(maxsize=_CACHED)
+def _rounded(numerator: int, denominator: int, word_bits: int) -> _OneTable | StepSampler:
+    scale = Fraction(numerator, denominator)
+    return _OneTable(RoundedGaussian(scale), word_bits) if scale <= TABLE_SCALE else cells(scale, word_bits=word_bits)
+
+
+@lru_cache(maxsize=_CACHED)
+def _discrete(numerator: int, denominator: int, word_bits: int) -> _OneTable | StepSampler:
+    scale = Fraction(numerator, denominator)
+    return _OneTable(DiscreteGaussian(scale), word_bits) if scale <= TABLE_SCALE else points(scale, word_bits=word_bits)

@@ -1,0 +1,164 @@
+"""Discrete Laplace, truncated Laplace and geometric noise, exact for every rational scale.
+
+A geometric variable written in blocks has independent digits: G = top * width + low, where top is geometric, low is a
+geometric law cut at the block's width, and both are drawn from tables. The two-sided law is the same with a sign: a
+variable X >= 0 is G, a variable X < 0 is -1 - G, and P(X < 0) = q / (1 + q). In two's complement -1 - G is the bitwise
+complement of G, so a draw is a few table look-ups and shifts, the same for every outcome.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from deniable.errors import InvalidArgument
+from deniable.exact.guards import integer, positive
+from deniable.noise.laws import Blocks, Geometric, signed
+from deniable.noise.redraw import drawn, redrawn
+from deniable.noise.table import Law, Table
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from deniable.noise.entropy import Entropy
+
+TOP_SCALE = 23
+"""The top digit's table has about 90 outcomes per unit of scale; more than 2,000 leave the fast cache."""
+DIGIT_BITS = 11
+VECTOR_SCALE = 1 << 50
+"""Noise of a larger scale could leave int64; scalar draws, which are Python integers, take any scale."""
+_CACHED = 32
+
+
+def discrete_laplace(scale: int | Fraction, entropy: Entropy) -> int:
+    """One integer k with P(k) = (1 - q)/(1 + q) * q**|k|, q = exp(-1/scale).
+
+    Guarantee: the law is exact; the work does not depend on what is drawn.
+    """
+    exact = positive(scale=scale)
+    return _laplace(exact.numerator, exact.denominator, None, entropy.word_bits).draw(entropy)
+
+
+def discrete_laplaces(scale: int | Fraction, count: int, entropy: Entropy) -> NDArray[np.int64]:
+    """`count` independent draws of `discrete_laplace`."""
+    exact = vector_scale(scale)
+    return _laplace(exact.numerator, exact.denominator, None, entropy.word_bits).draws(count, entropy)
+
+
+def truncated_laplace(scale: int | Fraction, radius: int, entropy: Entropy) -> int:
+    """One integer k with |k| <= radius and P(k) proportional to exp(-|k|/scale).
+
+    Guarantee: the law is exact; the number of redraws is independent of what is kept.
+    """
+    exact, radius = positive(scale=scale), integer(radius=radius, least=0)
+    return _laplace(exact.numerator, exact.denominator, radius, entropy.word_bits).draw(entropy)
+
+
+def truncated_laplaces(scale: int | Fraction, radius: int, count: int, entropy: Entropy) -> NDArray[np.int64]:
+    """`count` independent draws of `truncated_laplace`."""
+    exact, radius = vector_scale(scale), integer(radius=radius, least=0)
+    return _laplace(exact.numerator, exact.denominator, radius, entropy.word_bits).draws(count, entropy)
+
+
+def geometric(scale: int | Fraction, entropy: Entropy) -> int:
+    """One integer g >= 0 with P(g) = (1 - q) * q**g, q = exp(-1/scale).
+
+    Guarantee: the law is exact; the work does not depend on what is drawn.
+    """
+    exact = positive(scale=scale)
+    return _geometric(exact.numerator, exact.denominator, entropy.word_bits).draw(entropy)
+
+
+def geometrics(scale: int | Fraction, count: int, entropy: Entropy) -> NDArray[np.int64]:
+    """`count` independent draws of `geometric`."""
+    exact = vector_scale(scale)
+    return _geometric(exact.numerator, exact.denominator, entropy.word_bits).draws(count, entropy)
+
+
+def vector_scale(scale: int | Fraction) -> Fraction:
+    """A scale whose noise fits int64, or a refusal that says what to do."""
+    exact = positive(scale=scale)
+    if not exact <= VECTOR_SCALE:
+        raise InvalidArgument(f"scale must be at most 2**50 for vector draws, got {scale!r}; draw one at a time")
+    return exact
+
+
+class Digits:
+    """A top digit (signed or not) and equal lower digits; values outside [lowest, highest] are drawn again."""
+
+    __slots__ = ("_bits", "_highest", "_lower", "_lowest", "_top")
+
+    def __init__(
+        self, top: Table, lower: list[Table], *, bits: int, lowest: int | None = None, highest: int | None = None
+    ) -> None:
+        self._top, self._lower, self._bits = top, lower, bits
+        self._lowest, self._highest = lowest, highest
+
+    def draw(self, entropy: Entropy) -> int:
+        while True:
+            value = self._top.draw(entropy)
+            mask = ((1 << self._bits) - 1) if value < 0 else 0
+            for table in self._lower:
+                value = value << self._bits | (table.draw(entropy) ^ mask)
+            if self._lowest is None or self._highest is None or self._lowest <= value <= self._highest:
+                return value
+
+    def draws(self, count: int, entropy: Entropy) -> NDArray[np.int64]:
+        lowest, highest = self._lowest, self._highest
+        if lowest is None or highest is None or not self._lower:
+            return drawn(count, lambda size: self._proposals(size, entropy))
+
+        def propose(size: int) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+            values = self._proposals(size, entropy)
+            return values, (values < lowest) | (values > highest)
+
+        return redrawn(count, propose)
+
+    def _proposals(self, size: int, entropy: Entropy) -> NDArray[np.int64]:
+        values = self._top.draws(size, entropy)
+        if not self._lower:
+            return values
+        mask = values >> 63
+        mask &= (1 << self._bits) - 1
+        for table in self._lower:
+            values <<= self._bits
+            digit = table.draws(size, entropy)
+            digit ^= mask
+            values |= digit
+        return values
+
+
+def _layout(reach: Fraction) -> tuple[int, int]:
+    """How many lower digits, of how many bits, bring a top digit of this reach down to TOP_SCALE."""
+    bits = max(0, math.ceil(reach / TOP_SCALE) - 1).bit_length()
+    digits = -(-bits // DIGIT_BITS)
+    return digits, -(-bits // digits) if digits else 0
+
+
+def _lower(scale: Fraction, *, digits: int, bits: int, word_bits: int) -> list[Table]:
+    """The lower digits' tables, highest first."""
+    laws: list[Law] = [Geometric((1 << (bits * j)) / scale, size=1 << bits) for j in reversed(range(digits))]
+    return [Table(law, word_bits=word_bits) for law in laws]
+
+
+@lru_cache(maxsize=_CACHED)
+def _laplace(numerator: int, denominator: int, radius: int | None, word_bits: int) -> Digits:
+    scale = Fraction(numerator, denominator)
+    digits, bits = _layout(scale if radius is None else min(scale, Fraction(radius, 40)))
+    width = 1 << (digits * bits)
+    sides = None if radius is None else (radius // width + 1, (radius - 1) // width + 1)
+    top = Table(Blocks(scale, width, sides), word_bits=word_bits, label=signed)
+    lower = _lower(scale, digits=digits, bits=bits, word_bits=word_bits)
+    return Digits(top, lower, bits=bits, lowest=None if radius is None else -radius, highest=radius)
+
+
+@lru_cache(maxsize=_CACHED)
+def _geometric(numerator: int, denominator: int, word_bits: int) -> Digits:
+    scale = Fraction(numerator, denominator)
+    digits, bits = _layout(scale / 2)
+    top = Table(Geometric((1 << (digits * bits)) / scale), word_bits=word_bits)
+    return Digits(top, _lower(scale, digits=digits, bits=bits, word_bits=word_bits), bits=bits)
