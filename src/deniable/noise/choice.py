@@ -12,9 +12,10 @@ from collections.abc import Sequence
 from fractions import Fraction
 from itertools import accumulate
 from math import lcm
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from deniable.errors import InvalidArgument
 from deniable.exact import exp
@@ -26,7 +27,7 @@ from deniable.noise.uniform import uniform_below
 if TYPE_CHECKING:
     from deniable.noise.entropy import Entropy
 
-Scores = Sequence[int | Fraction] | "NDArray[np.int64]"
+Scores: TypeAlias = Sequence[int | Fraction] | NDArray[np.int64]
 
 
 def categorical(weights: Sequence[int | Fraction], entropy: Entropy) -> int:
@@ -91,11 +92,7 @@ class _Lacks:
 
     def __init__(self, scores: Scores, scale: int | Fraction) -> None:
         self._scale = positive(scale=scale)
-        self._scores: list[int] | list[Fraction]
-        if isinstance(scores, np.ndarray) and scores.dtype.kind in "iu":
-            self._scores = scores.tolist()
-        else:
-            self._scores = [rational(score=score) for score in scores]
+        self._scores: list[int | Fraction] = _exact_scores(scores)
         if not self._scores:
             raise InvalidArgument("scores must not be empty, got []")
         best = max(self._scores)
@@ -112,6 +109,12 @@ class _Lacks:
     def exact(self, i: int) -> Fraction:
         """The lack of candidate i."""
         return Fraction(self._scores[self._best] - self._scores[self.original(i)]) / self._scale
+
+
+def _exact_scores(scores: Scores) -> list[int | Fraction]:
+    if isinstance(scores, np.ndarray) and scores.dtype.kind in "iu":
+        return [*scores.tolist()]
+    return [rational(score=score) for score in scores]
 
 
 def _under_weight(place: int, lack: Fraction, bits: int, entropy: Entropy) -> bool:
