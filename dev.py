@@ -229,7 +229,7 @@ def golden(words):
 
 
 def docs(words):
-    python = environment("docs", folder=".venv-docs")
+    python = environment("base", "docs", folder=".venv-docs")
     return run(python, "-m", "mkdocs", *(words or ["build", "--strict"]))
 
 
@@ -237,12 +237,17 @@ def pins(_):
     python = environment("base", "dev")
     common = ["--quiet", "--upgrade", "--universal", "--python-version", SUPPORTED[0], "--generate-hashes"]
     common += ["--no-header", "--no-annotate", "--no-emit-index-url", "--group", "build", "pyproject.toml"]
-    extras = {"base": [], "dev": ["dev"], "test": ["dev", "postgres", "spark"]}
-    before = []
-    for name, wanted in extras.items():
-        words = [word for extra in wanted for word in ("--extra", extra)] + before
-        must(python.parent / "uv", "pip", "compile", *(common + words + ["-o", f"requirements/{name}.txt"]))
-        before = ["-c", f"requirements/{name}.txt"]
+    wanted = {
+        "base": "",
+        "dev": "--extra dev",
+        "test": "--extra dev --extra postgres --extra spark",
+        "docs": "--group docs",
+    }
+    known = []
+    for name, more in wanted.items():
+        words = [*common, *more.split(), *known, "-o", f"requirements/{name}.txt"]
+        must(python.parent / "uv", "pip", "compile", *words)
+        known += ["-c", f"requirements/{name}.txt"]
     return 0
 
 

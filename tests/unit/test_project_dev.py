@@ -217,3 +217,14 @@ def test_the_pins_serve_what_the_project_asks_for(file, extras):
         versions = re.findall(rf"^{re.escape(requirement.name)}==(\S+)", text, flags=re.MULTILINE)
         assert versions, f"{requirement} is not pinned in requirements/{file}.txt; run python3 dev.py pins"
         assert all(requirement.specifier.contains(version) for version in versions)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="the stand-in for a Python without venv is a shell script")
+def test_a_python_without_venv_is_one_line_that_names_the_package(dev, monkeypatch, tmp_path):
+    bare = tmp_path / "python3"
+    bare.write_text("#!/bin/sh\nexit 1\n")
+    bare.chmod(0o755)
+    monkeypatch.setattr(dev.os, "geteuid", lambda: 1000)
+    with pytest.raises(dev.Stop, match=r"cannot make virtual environments; install python3-venv and run this again"):
+        dev.make(tmp_path / ".venv", bare)
+    assert not (tmp_path / ".venv").exists()
