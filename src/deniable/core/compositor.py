@@ -15,7 +15,7 @@ from deniable.core.distance import Distance, distance
 from deniable.core.gate import Both, Filter, Gate, Odometer, Planned
 from deniable.core.mechanism import Mechanism
 from deniable.core.space import Space
-from deniable.cost import Cost
+from deniable.cost import Bounded, Concentrated, Cost
 from deniable.errors import InvalidArgument, SpaceMismatch
 from deniable.exact.guards import Real
 from deniable.noise import Entropy, system_entropy
@@ -43,7 +43,7 @@ class Compositor:
     def filter(self, budget: Budget) -> Compositor:
         """A child with a budget of its own, paid for in full now; whatever it does not use is not given back."""
         rule = budget.rule()
-        self.gate.charge(budget.cost)
+        self.gate.charge(_whole(budget))
         return Compositor(self._data, self.space, Filter(rule), self.d_in, self._entropy)
 
     def odometer(self) -> Compositor:
@@ -88,6 +88,13 @@ def _counting(gate: Gate) -> Filter | Odometer:
     if isinstance(inner, Filter | Odometer):
         return inner
     raise InvalidArgument("a planned compositor spends its declared plan; read `gate.total`")
+
+
+def _whole(budget: Budget) -> Cost:
+    """A budget as a cost: what a child that spends all of it does to its parent."""
+    if budget.rho is not None:
+        return Concentrated(rho=budget.rho, delta=budget.delta)
+    return Bounded(epsilon=budget.epsilon or 0, delta=budget.delta)
 
 
 def _rule_of(gate: Gate) -> Any:

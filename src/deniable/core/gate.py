@@ -12,7 +12,7 @@ import threading
 from collections.abc import Iterable
 from typing import Any, NoReturn, Protocol
 
-from deniable.accounting import Adaptivity, Rule, Spend
+from deniable.accounting import NOTHING, Adaptivity, Rule, Spend
 from deniable.cost import Cost, composed
 from deniable.errors import BudgetExceeded, Retired
 
@@ -58,7 +58,7 @@ class Filter(_Guarded):
     def __init__(self, rule: Rule) -> None:
         super().__init__()
         self.rule = rule
-        self._spent = Spend.zero()
+        self._spent = NOTHING
 
     def charge(self, cost: Cost) -> None:
         """Spend `cost` if it fits; otherwise raise `BudgetExceeded` and spend nothing."""
@@ -105,7 +105,7 @@ class Odometer(_Guarded):
     def __init__(self, rule: Rule) -> None:
         super().__init__()
         self.rule = rule
-        self._spent = Spend.zero()
+        self._spent = NOTHING
 
     def charge(self, cost: Cost) -> None:
         """Add `cost` to the count."""

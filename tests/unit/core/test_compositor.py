@@ -1,0 +1,190 @@
+"""Charge, then run; never refund. Gates are exact under threads, refuse after a fork, and cannot be copied."""
+
+import copy
+import os
+import pickle
+import threading
+from fractions import Fraction
+
+import pytest
+
+from deniable import cost as costs
+from deniable.accounting import budget
+from deniable.core import AbsoluteDistance, Lattice, Space, compositor, numbers, odometer, own_mechanism, rows
+from deniable.errors import BudgetExceeded, InvalidArgument, Retired, SpaceMismatch
+
+SPACE = Space(Lattice(), AbsoluteDistance())
+
+
+def fixed(epsilon, seen=None):
+    """A mechanism of known cost that records whether it ran."""
+
+    def answer(data, entropy):
+        if seen is not None:
+            seen.append(data)
+        return "answer"
+
+    return own_mechanism(
+        SPACE, function=answer, privacy_map=lambda d: costs.Bounded(epsilon=epsilon * d), author="test"
+    )
+
+
+def test_ten_tenths_fill_a_budget_of_one_exactly():
+    session = compositor(7, SPACE, budget=budget(epsilon=1))
+    for _ in range(10):
+        assert session.release(fixed(Fraction(1, 10))) == "answer"
+    assert session.remaining.loss == 0
+    with pytest.raises(BudgetExceeded, match="left") as refused:
+        session.release(fixed(Fraction(1, 10**9)))
+    assert refused.value.left.loss == 0
+    assert refused.value.spent.loss == 1
+
+
+def test_a_refused_mechanism_never_sees_the_data_and_costs_nothing():
+    seen = []
+    session = compositor(7, SPACE, budget=budget(epsilon=1))
+    with pytest.raises(BudgetExceeded):
+        session.release(fixed(2, seen))
+    assert seen == []
+    assert session.spent.loss == 0
+
+
+def test_the_charge_comes_before_the_run_and_stays():
+    def fails(data, entropy):
+        raise RuntimeError("disk full")
+
+    broken = own_mechanism(SPACE, function=fails, privacy_map=lambda d: costs.Bounded(epsilon=d), author="test")
+    session = compositor(7, SPACE, budget=budget(epsilon=1))
+    with pytest.raises(RuntimeError):
+        session.release(broken)
+    assert session.spent.loss == 1
+
+
+def test_the_declared_distance_sets_the_price():
+    session = compositor(7, SPACE, budget=budget(epsilon=1), d_in=3)
+    session.release(fixed(Fraction(1, 3)))
+    assert session.remaining.loss == 0
+
+
+def test_sixteen_threads_cannot_overspend():
+    session = compositor(7, SPACE, budget=budget(epsilon=1))
+    granted = []
+
+    def spend():
+        for _ in range(5):
+            try:
+                session.release(fixed(Fraction(1, 10)))
+                granted.append(1)
+            except BudgetExceeded:
+                pass
+
+    threads = [threading.Thread(target=spend) for _ in range(16)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(granted) == 10
+
+
+def test_a_forked_budget_retires(monkeypatch):
+    session = compositor(7, SPACE, budget=budget(epsilon=1))
+    monkeypatch.setattr(os, "getpid", lambda: -1)
+    with pytest.raises(Retired, match="ledger"):
+        session.release(fixed(Fraction(1, 10)))
+
+
+@pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, pickle.dumps])
+def test_compositors_and_gates_cannot_be_copied(duplicate):
+    session = compositor(7, SPACE, budget=budget(epsilon=1))
+    for thing in (session, session.gate):
+        with pytest.raises(TypeError, match="cannot be copied"):
+            duplicate(thing)
+
+
+def test_repr_shows_no_data():
+    assert "123456" not in repr(compositor(123456, SPACE, budget=budget(epsilon=1)))
+
+
+def test_a_child_filter_is_paid_in_full_when_opened():
+    parent = compositor(7, SPACE, budget=budget(epsilon=1))
+    child = parent.filter(budget(epsilon=Fraction(3, 5)))
+    assert parent.remaining.loss == Fraction(2, 5)
+    child.release(fixed(Fraction(1, 5)))
+    parent.release(fixed(Fraction(2, 5)))  # interleaved: children run concurrently
+    child.release(fixed(Fraction(2, 5)))
+    with pytest.raises(BudgetExceeded):
+        child.release(fixed(Fraction(1, 10)))
+    with pytest.raises(BudgetExceeded):
+        parent.filter(budget(epsilon=Fraction(1, 10)))
+
+
+def test_a_child_odometer_counts_and_charges_its_parent():
+    parent = compositor(7, SPACE, budget=budget(epsilon=1))
+    child = parent.odometer()
+    child.release(fixed(Fraction(1, 4)))
+    parent.release(fixed(Fraction(1, 4)))
+    assert child.spent.loss == Fraction(1, 4)
+    assert parent.spent.loss == Fraction(1, 2)
+    with pytest.raises(BudgetExceeded):
+        child.release(fixed(1))
+    assert child.spent.loss == Fraction(1, 4)
+
+
+def test_filters_nest_in_odometers_and_in_filters():
+    outer = odometer(7, SPACE)
+    inner = outer.filter(budget(epsilon=2))
+    innermost = inner.filter(budget(epsilon=1))
+    innermost.release(fixed(1))
+    assert outer.spent.loss == 2
+    assert inner.remaining.loss == 1
+    with pytest.raises(BudgetExceeded):
+        innermost.release(fixed(Fraction(1, 100)))
+
+
+def test_an_odometer_counts_and_never_refuses():
+    counting = odometer(7, SPACE)
+    for _ in range(100):
+        counting.release(fixed(Fraction(1, 10)))
+    assert counting.spent.loss == 10
+    with pytest.raises(InvalidArgument, match="only a filter"):
+        _ = counting.remaining
+
+
+def test_a_plan_takes_its_costs_in_order_and_nothing_else():
+    plan = [costs.Bounded(epsilon=1), costs.Bounded(epsilon=2)]
+    session = compositor(7, SPACE, costs=plan)
+    with pytest.raises(BudgetExceeded, match="declared"):
+        session.release(fixed(2))
+    session.release(fixed(1))
+    session.release(fixed(2))
+    with pytest.raises(Retired):
+        session.release(fixed(1))
+    assert session.gate.total == costs.Composed(tuple(plan))
+
+
+def test_e05_a_compositor_costs_the_sum_for_any_smaller_distance():
+    """Errata E5: the map is sum(d_mids) for every input distance up to d_in, not d_in times that."""
+    session = compositor(7, SPACE, budget=budget(epsilon=3), d_in=2)
+    session.release(fixed(Fraction(1, 2)))
+    assert session.spent.loss == 1  # privacy_map(2), once, not 2 * privacy_map(2)
+    with pytest.raises(InvalidArgument):
+        compositor(7, SPACE, budget=budget(epsilon=3), d_in=-1)
+
+
+def test_the_wrong_space_is_refused_before_the_charge():
+    session = compositor(7, SPACE, budget=budget(epsilon=1))
+    elsewhere = own_mechanism(
+        rows(numbers()), function=lambda data, entropy: 0, privacy_map=lambda d: costs.Bounded(epsilon=d), author="test"
+    )
+    with pytest.raises(SpaceMismatch):
+        session.release(elsewhere)
+    assert session.spent.loss == 0
+
+
+def test_bad_terms_are_refused():
+    with pytest.raises(InvalidArgument, match="not both"):
+        compositor(7, SPACE)
+    with pytest.raises(InvalidArgument):
+        compositor(7, SPACE, budget=budget(epsilon=1), costs=[])
+    with pytest.raises(InvalidArgument):
+        budget(epsilon=-1)
