@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
+
 from deniable.accounting.closed.atoms import RangeProfile, ResponseProfile
 from deniable.accounting.closed.combined import Leaking, OnSample, Worst
+from deniable.accounting.closed.discrete_gaussian import DiscreteGaussianProfile
 from deniable.accounting.closed.gaussian import GaussianProfile
 from deniable.accounting.closed.nothing import NothingProfile
 from deniable.accounting.closed.profile import Profile
@@ -11,6 +14,7 @@ from deniable.accounting.closed.shift import DiscreteLaplaceProfile, LaplaceProf
 from deniable.accounting.terms import Terms, terms
 from deniable.cost import (
     Cost,
+    DiscreteGaussian,
     DiscreteLaplace,
     Exponential,
     Gaussian,
@@ -44,6 +48,8 @@ def _once(cost: Cost) -> Profile | None:
             return LaplaceProfile(sensitivity / scale)
         case DiscreteLaplace(scale, steps, 1):
             return DiscreteLaplaceProfile(scale, steps)
+        case DiscreteGaussian(scale, square, 1, largest):
+            return DiscreteGaussianProfile(scale, min(largest, math.isqrt(math.floor(square))))
         case TruncatedLaplace(scale, radius, steps):
             return TruncatedLaplaceProfile(scale, radius, steps)
         case Exponential(eta):
