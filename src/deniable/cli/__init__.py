@@ -23,7 +23,9 @@ class Command(NamedTuple):
     summary: str
 
 
-COMMANDS: dict[str, Command] = {}
+COMMANDS: dict[str, Command] = {
+    "demo": Command("deniable.cli.demo", "make a first private release on made-up data"),
+}
 
 
 def overview() -> str:
