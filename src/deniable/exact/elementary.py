@@ -10,10 +10,9 @@ from __future__ import annotations
 from fractions import Fraction
 
 from deniable.errors import InvalidArgument
+from deniable.exact.dyadic import Dyadic, enclosure
 from deniable.exact.fixed import (
     UNDERFLOW,
-    Dyadic,
-    enclosure,
     exp_ratio,
     expm1_small,
     ln_ratio,

@@ -1,50 +1,14 @@
 """Fixed-point kernels on Python integers: the only place where series are summed.
 
 A number v at precision p is written as an integer near v * 2**p; one unit of that integer is an *ulp*. Every kernel
-says how many ulps it can be off and in which direction, and the argument for it. Results that leave this module for
-the enclosures are `Dyadic`: integers (lower, upper, exponent) with lower * 2**exponent <= v <= upper * 2**exponent.
+says how many ulps it can be off and in which direction, and the argument for it. Results leave as `Dyadic` pairs.
 """
 
 from __future__ import annotations
 
 import math
-from fractions import Fraction
 
-from deniable.exact.interval import Interval
-
-Dyadic = tuple[int, int, int]
-
-
-def enclosure(value: Dyadic) -> Interval:
-    """The interval of a dyadic pair."""
-    lower, upper, exponent = value
-    return Interval(_scaled(lower, exponent), _scaled(upper, exponent))
-
-
-def _scaled(mantissa: int, exponent: int) -> Fraction:
-    if exponent >= 0:
-        return Fraction(mantissa << exponent)
-    zeros = min((mantissa & -mantissa).bit_length() - 1, -exponent) if mantissa else -exponent
-    return Fraction(mantissa >> zeros, 1 << (-exponent - zeros))
-
-
-def times(a: Dyadic, b: Dyadic) -> Dyadic:
-    """The product of two pairs that are not negative."""
-    return a[0] * b[0], a[1] * b[1], a[2] + b[2]
-
-
-def over(a: Dyadic, b: Dyadic, precision: int) -> Dyadic:
-    """a / b for a pair a that is not negative and b positive, each end within 2**-precision of itself."""
-    shift = max(0, precision + b[1].bit_length() - a[0].bit_length() + 1)
-    return (a[0] << shift) // b[1], -((-a[1] << shift) // b[0]), a[2] - b[2] - shift
-
-
-def trimmed(value: Dyadic, precision: int) -> Dyadic:
-    """The pair with its integers cut to about `precision` bits, outward."""
-    lower, upper, exponent = value
-    excess = abs(lower).bit_length() - precision
-    return (lower >> excess, -(-upper >> excess), exponent + excess) if excess > 0 else value
-
+from deniable.exact.dyadic import Dyadic
 
 # Constants --------------------------------------------------------------------------------------------------------------
 

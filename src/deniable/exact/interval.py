@@ -32,7 +32,7 @@ def exact(value: object, name: str = "x") -> Fraction:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Interval:
     """The closed interval [lower, upper] with exact ends.
 
@@ -79,11 +79,11 @@ class Interval:
 
     def certainly_below(self, other: Interval | Exact) -> bool:
         """True when every member is below every member of `other`; False when that is false or not known."""
-        return self.upper < interval(other).lower
+        return self.upper < as_interval(other).lower
 
     def certainly_above(self, other: Interval | Exact) -> bool:
         """True when every member is above every member of `other`; False when that is false or not known."""
-        return self.lower > interval(other).upper
+        return self.lower > as_interval(other).upper
 
     def tight(self, bits: int) -> bool:
         """True when the width is at most 2**-bits of the smallest absolute value (a point always is)."""
@@ -95,22 +95,22 @@ class Interval:
 
     def hull(self, other: Interval | Exact) -> Interval:
         """The smallest interval holding both."""
-        that = interval(other)
+        that = as_interval(other)
         return Interval(min(self.lower, that.lower), max(self.upper, that.upper))
 
     def meet(self, other: Interval | Exact) -> Interval:
         """What both allow: two enclosures of one number hold it in their meet."""
-        that = interval(other)
+        that = as_interval(other)
         return Interval(max(self.lower, that.lower), min(self.upper, that.upper))
 
     def least(self, other: Interval | Exact) -> Interval:
         """The enclosure of min(x, y)."""
-        that = interval(other)
+        that = as_interval(other)
         return Interval(min(self.lower, that.lower), min(self.upper, that.upper))
 
     def greatest(self, other: Interval | Exact) -> Interval:
         """The enclosure of max(x, y)."""
-        that = interval(other)
+        that = as_interval(other)
         return Interval(max(self.lower, that.lower), max(self.upper, that.upper))
 
     def increasing(self, function: Callable[[Fraction], Interval]) -> Interval:
@@ -140,13 +140,13 @@ class Interval:
     __radd__ = __add__
 
     def __sub__(self, other: Interval | Exact) -> Interval:
-        return self + (-interval(other))
+        return self + (-as_interval(other))
 
     def __rsub__(self, other: Exact) -> Interval:
         return -self + other
 
     def __mul__(self, other: Interval | Exact) -> Interval:
-        that = interval(other)
+        that = as_interval(other)
         if self.lower >= 0 and that.lower >= 0:
             return Interval(self.lower * that.lower, self.upper * that.upper)
         ends = [a * b for a in (self.lower, self.upper) for b in (that.lower, that.upper)]
@@ -161,10 +161,10 @@ class Interval:
         return Interval(1 / self.upper, 1 / self.lower)
 
     def __truediv__(self, other: Interval | Exact) -> Interval:
-        return self * interval(other).reciprocal()
+        return self * as_interval(other).reciprocal()
 
     def __rtruediv__(self, other: Exact) -> Interval:
-        return interval(other) * self.reciprocal()
+        return as_interval(other) * self.reciprocal()
 
     def __pow__(self, power: int) -> Interval:
         if power < 0:
@@ -174,11 +174,11 @@ class Interval:
             return Interval(folded.lower**power, folded.upper**power)
         return Interval(self.lower**power, self.upper**power)
 
-    def __str__(self) -> str:
-        return f"[{significant_floor(self.lower, _SHOWN)}, {significant_ceiling(self.upper, _SHOWN)}]"
+    def __repr__(self) -> str:  # outward and short: the exact ends may have thousands of digits
+        return f"Interval[{significant_floor(self.lower, _SHOWN)}, {significant_ceiling(self.upper, _SHOWN)}]"
 
 
-def interval(value: Interval | Exact) -> Interval:
+def as_interval(value: Interval | Exact) -> Interval:
     """`value` itself, or the point interval of an exact number."""
     return value if isinstance(value, Interval) else Interval.point(value)
 
