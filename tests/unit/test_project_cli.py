@@ -76,3 +76,11 @@ def test_version_and_help_load_no_command():
     )
     answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert answer.stdout.endswith("False False\n")
+
+
+def test_demo_shows_a_charged_release():
+    answer = run("demo")
+    assert answer.returncode == 0
+    assert answer.stderr == ""
+    for word in ["budget", "released", "cost", "left"]:
+        assert word in answer.stdout

@@ -56,6 +56,8 @@ def test_wheel_runs_in_a_clean_environment(wheel, tmp_path):
     command = tmp_path / "clean" / SCRIPTS / "deniable"
     said = subprocess.run([command, "--version"], check=True, env=clean, capture_output=True, text=True, cwd=tmp_path)
     assert said.stdout == f"deniable {__version__}\n"
+    shown = subprocess.run([command, "demo"], check=True, env=clean, capture_output=True, text=True, cwd=tmp_path)
+    assert "released" in shown.stdout
     where = [python, "-c", "import deniable; print(deniable.__file__)"]
     origin = subprocess.run(where, check=True, env=clean, capture_output=True, text=True, cwd=tmp_path)
     assert origin.stdout.startswith(str(tmp_path / "clean"))
