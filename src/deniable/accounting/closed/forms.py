@@ -5,14 +5,17 @@ from __future__ import annotations
 import math
 
 from deniable.accounting.closed.atoms import RangeProfile, ResponseProfile
+from deniable.accounting.closed.binomial import BinomialProfile, PureLoss
 from deniable.accounting.closed.combined import Leaking, OnSample, Worst
 from deniable.accounting.closed.discrete_gaussian import DiscreteGaussianProfile
 from deniable.accounting.closed.gaussian import GaussianProfile
 from deniable.accounting.closed.nothing import NothingProfile
 from deniable.accounting.closed.profile import Profile
 from deniable.accounting.closed.shift import DiscreteLaplaceProfile, LaplaceProfile, TruncatedLaplaceProfile
+from deniable.accounting.measures.pure import odds
 from deniable.accounting.terms import Terms, terms
 from deniable.cost import (
+    Bounded,
     Cost,
     DiscreteGaussian,
     DiscreteLaplace,
@@ -37,7 +40,21 @@ def closed_form(cost: Cost) -> Profile | None:
 def _releases(parts: Terms) -> Profile | None:
     if not parts.releases:
         return NothingProfile()
-    return _once(parts.only) if parts.only is not None else None
+    if parts.only is not None:
+        return _once(parts.only)
+    return _often(*parts.releases[0]) if len(parts.releases) == 1 else None
+
+
+def _often(cost: Cost, times: int) -> Profile | None:
+    match cost:
+        case Bounded(epsilon):
+            return BinomialProfile(PureLoss(epsilon=epsilon), times)
+        case RandomizedResponse(_, 2):
+            return BinomialProfile(PureLoss(odds=odds(cost)), times)
+        case DiscreteLaplace(scale, 1, 1):
+            return BinomialProfile(PureLoss(epsilon=1 / scale), times)
+        case _:
+            return None
 
 
 def _once(cost: Cost) -> Profile | None:
@@ -52,6 +69,8 @@ def _once(cost: Cost) -> Profile | None:
             return DiscreteGaussianProfile(scale, min(largest, math.isqrt(math.floor(square))))
         case TruncatedLaplace(scale, radius, steps):
             return TruncatedLaplaceProfile(scale, radius, steps)
+        case Bounded(epsilon):
+            return BinomialProfile(PureLoss(epsilon=epsilon), 1)
         case Exponential(eta):
             return RangeProfile(eta)
         case RandomizedResponse(truth, categories):
