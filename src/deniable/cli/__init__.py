@@ -25,6 +25,8 @@ class Command(NamedTuple):
 
 COMMANDS: dict[str, Command] = {
     "demo": Command("deniable.cli.demo", "make a first private release on made-up data"),
+    "release": Command("deniable.cli.release", "show releases, their release tables, their stored bytes"),
+    "ledger": Command("deniable.cli.ledger", "check a ledger, write out its events, copy it"),
 }
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from typing import Any
 
 from deniable.errors import InvalidArgument
 from deniable.exact.guards import nonnegative, probability
 from deniable.release.numbers import number_from_text, number_text, short
+from deniable.release.receipt import Receipt
 from deniable.version import __version__
 
 _EXACT = frozenset({"epsilon", "delta"})
@@ -63,6 +64,17 @@ class ReleaseFacts:
                 raise InvalidArgument(f"{name} must be stated in a release table, got {getattr(self, name)!r}")
         if not self.mechanisms:
             raise InvalidArgument("mechanisms must name at least one, got ()")
+
+    def with_receipt(self, receipt: Receipt) -> ReleaseFacts:
+        """These facts, with what only the ledger knows: the receipt, its place in the chain, and the budget's state."""
+        return replace(
+            self,
+            receipt=receipt.id,
+            head=receipt.head,
+            data_version=str(receipt.data_version),
+            spent=receipt.shown(receipt.spent),
+            left=receipt.shown(receipt.left, downwards=True),
+        )
 
     def to_record(self) -> dict[str, Any]:
         """The facts as a JSON-able dictionary, exact."""

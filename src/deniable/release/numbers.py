@@ -40,7 +40,7 @@ def digits(value: Fraction, *, downwards: bool = False) -> str:
     """A number for people, to six digits: rounded up (a loss), or downwards (what is left)."""
     with localcontext(Context(prec=6, rounding=ROUND_FLOOR if downwards else ROUND_CEILING)):
         number = (Decimal(value.numerator) / Decimal(value.denominator)).normalize()
-    return f"{number:f}" if -6 <= number.adjusted() < 9 else f"{number:e}"
+    return f"{number:f}" if -4 <= number.adjusted() < 9 else f"{number:e}"
 
 
 def short(value: object) -> str:

@@ -12,7 +12,9 @@ from typing import Any
 from deniable.accounting import Spend
 from deniable.cost import Cost
 from deniable.release.costs_json import cost_from_record, cost_record
-from deniable.release.numbers import number_from_text, number_text
+from deniable.release.numbers import digits, number_from_text, number_text
+
+_PLAIN = ("id", "ledger", "count", "head", "measure", "unit", "dataset", "data_version")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,7 +22,8 @@ class Receipt:
     """Proof that an answer was charged.
 
     id: unique among all ledgers. count, head: the event of this release and the hash of the chain up to it.
-    cost: what happened. charged: how the ledger's rule read it. spent, left: the data-wide budget just after the release.
+    cost: what happened. charged: how the ledger's rule read it, in `measure` (epsilon or rho). spent, left: the data-wide
+    budget at the release, over its lifetime and still to be spent.
     """
 
     id: str
@@ -28,6 +31,7 @@ class Receipt:
     count: int
     head: str
     cost: Cost
+    measure: str
     charged: Spend
     spent: Spend
     left: Spend
@@ -43,6 +47,7 @@ class Receipt:
             "count": self.count,
             "head": self.head,
             "cost": cost_record(self.cost),
+            "measure": self.measure,
             "charged": _written(self.charged),
             "spent": _written(self.spent),
             "left": _written(self.left),
@@ -54,7 +59,7 @@ class Receipt:
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Receipt:
         """The receipt `to_record` wrote."""
-        plain = {name: record[name] for name in ("id", "ledger", "count", "head", "unit", "dataset", "data_version")}
+        plain = {name: record[name] for name in _PLAIN}
         return cls(
             cost=cost_from_record(record["cost"]),
             charged=_read(record["charged"]),
@@ -63,8 +68,14 @@ class Receipt:
             **plain,
         )
 
+    def shown(self, spend: Spend, *, downwards: bool = False) -> str:
+        """An amount for people, in this receipt's measure; rounded up, or downwards for what is left."""
+        loss = f"{self.measure} {digits(spend.loss, downwards=downwards)}"
+        return f"{loss}, delta {digits(spend.delta, downwards=downwards)}" if spend.delta else loss
+
     def __str__(self) -> str:
-        return f"receipt {self.id}: {self.charged} charged, {self.spent} spent, {self.left} left"
+        left = self.shown(self.left, downwards=True)
+        return f"receipt {self.id}: {self.shown(self.charged)} charged; {self.shown(self.spent)} spent, {left} left"
 
 
 def _written(spend: Spend) -> dict[str, str]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from deniable.errors import InvalidArgument, LedgerError
-from deniable.noise import system_entropy
+from deniable.noise.entropy import system_entropy
 
 PACKED = "deniable release 1"
 """The first member of a packed answer: what it is and the version of its format."""

@@ -22,7 +22,6 @@ def reserve_body(
         "account": ask.account,
         "plan": ask.plan,
         "data_version": turn.state.data_version,
-        "unit": turn.terms.unit,
         "costs": costs,
         "charges": paid,
         "of": of,
@@ -31,13 +30,19 @@ def reserve_body(
 
 
 def release_body(turn: Turn, charge: Charge, account: str, request: str) -> dict[str, Any]:
-    """An answer leaving: which, to whom, and where the data-wide budget stands."""
+    """An answer leaving: which, to whom, how the terms of today read it, and where the data-wide budget stands."""
+    rule = turn.terms.main.filter
     balance = turn.state.balance(turn.terms.main, account, turn.moment)
+    changed = charge.count < turn.state.amended
+    read = rule.read(charge.costs[turn.terms.unit]) if changed else spend_from_record(charge.body["charges"][0])
     return {
         "reservation": charge.count,
         "request": request,
         "account": account,
         "dataset": turn.terms.dataset,
+        "unit": turn.terms.unit,
+        "measure": rule.unit,
+        "charged": spend_record(read),
         "spent": spend_record(balance.lifetime),
         "left": spend_record(balance.left),
     }
@@ -45,17 +50,18 @@ def release_body(turn: Turn, charge: Charge, account: str, request: str) -> dict
 
 def receipt(ledger: str, charge: Charge, event: Event) -> Receipt:
     """The receipt of a release event."""
-    unit = charge.body["unit"]
+    body = event.body
     return Receipt(
         id=f"{ledger[:12]}-{event.count}",
         ledger=ledger,
         count=event.count,
         head=event.head,
-        cost=charge.costs[unit],
-        charged=spend_from_record(charge.body["charges"][0]),
-        spent=spend_from_record(event.body["spent"]),
-        left=spend_from_record(event.body["left"]),
-        unit=unit,
-        dataset=event.body["dataset"],
+        cost=charge.costs[body["unit"]],
+        measure=body["measure"],
+        charged=spend_from_record(body["charged"]),
+        spent=spend_from_record(body["spent"]),
+        left=spend_from_record(body["left"]),
+        unit=body["unit"],
+        dataset=body["dataset"],
         data_version=charge.body["data_version"],
     )

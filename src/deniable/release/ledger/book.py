@@ -59,12 +59,19 @@ class Turn(Look):
 class Book:
     """A journal, an anchor, a clock, and what the journal adds up to."""
 
-    __slots__ = ("_clock", "_state", "anchor", "journal")
+    __slots__ = ("_clock", "_seen", "_state", "anchor", "journal")
 
     def __init__(self, journal: Journal, *, anchor: Anchor, clock: Clock | None = None) -> None:
         self.journal, self.anchor = journal, anchor
         self._clock: Clock = clock or (lambda: datetime.now(UTC))
         self._state = State()
+        self._seen: Mark | None = None
+        """What this very object wrote last: an anchor that needs no second place, for as long as the process lives."""
+
+    @property
+    def ledger(self) -> str:
+        """The ledger's id, once it was looked at."""
+        return self._state.ledger
 
     @contextmanager
     def looking(self) -> Iterator[Look]:
@@ -86,7 +93,8 @@ class Book:
             turn = Turn(state, writing, self._moment())
             yield turn
         if turn.appended and state.ledger:
-            self.anchor.advance(state.ledger, Mark(turn.appended.count, turn.appended.head))
+            self._seen = Mark(turn.appended.count, turn.appended.head)
+            self.anchor.advance(state.ledger, self._seen)
 
     def _moment(self) -> datetime:
         """Now, but never before the last event: a clock set back does not reopen a period."""
@@ -108,9 +116,9 @@ class Book:
             raise LedgerError("the ledger's events contradict one another; restore the file from a backup") from None
 
     def _check(self, anchored: Mark | None) -> None:
-        state = self._state
-        if anchored and (anchored.count > state.count or state.heads[anchored.count - 1] != anchored.head):
-            raise LedgerError(
-                f"this ledger has {state.count} events, but its anchor saw {anchored.count} with another head: the file was "
-                "restored from an older copy, or a copy of it was used; put the latest file back"
-            )
+        for mark in (anchored, self._seen):
+            if mark and not self._state.holds(mark):
+                raise LedgerError(
+                    f"this ledger has {self._state.count} events, but {mark.count} with another head were seen: the file was "
+                    "restored from an older copy, or a copy of it was used; put the latest file back"
+                )

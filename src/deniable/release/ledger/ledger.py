@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 from deniable.accounting import Spend
 from deniable.cost import Cost
 from deniable.errors import InvalidArgument, LedgerError, Retired
-from deniable.noise import system_entropy
+from deniable.noise.entropy import system_entropy
 from deniable.release.anchor import Anchor, FolderAnchor, Mark
 from deniable.release.ledger.amend import Restate, amended
 from deniable.release.ledger.bodies import receipt, release_body, reserve_body
@@ -189,8 +189,7 @@ class Ledger:
     @property
     def id(self) -> str:
         """What tells this ledger from every other."""
-        with self._book.looking() as look:
-            return look.state.ledger
+        return self._book.ledger
 
     @property
     def mark(self) -> Mark:
@@ -241,9 +240,7 @@ class Ledger:
     def confirms(self, receipt: Receipt) -> bool:
         """Is this receipt part of the chain? If it is not, events were lost or it belongs to another ledger."""
         with self._book.looking() as look:
-            state = look.state
-            known = receipt.ledger == state.ledger and 0 < receipt.count <= state.count
-            return known and state.heads[receipt.count - 1] == receipt.head
+            return receipt.ledger == look.state.ledger and look.state.holds(Mark(receipt.count, receipt.head))
 
     def export(self) -> Iterator[str]:
         """Every event as one line of JSON, answers not included."""

@@ -15,6 +15,7 @@ from typing import Any
 from deniable.accounting import NOTHING, Spend
 from deniable.cost import Cost
 from deniable.errors import LedgerError
+from deniable.release.anchor import Mark
 from deniable.release.costs_json import cost_from_record
 from deniable.release.ledger.caps import Balance, Cap, Slot
 from deniable.release.ledger.event import FORMAT, ROOT, Event, Kind
@@ -75,6 +76,10 @@ class State:
     def head(self) -> str:
         """The hash of the last event."""
         return self.last.head if self.last else ROOT
+
+    def holds(self, mark: Mark) -> bool:
+        """Is this point on the chain?"""
+        return 0 < mark.count <= self.count and self.heads[mark.count - 1] == mark.head
 
     def apply(self, event: Event) -> None:
         """Take one more event into account."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from deniable.errors import LedgerError, Unaccountable
-from deniable.release.anchor import Anchor, FolderAnchor
+from deniable.release.anchor import Anchor, FolderAnchor, Mark
 from deniable.release.ledger.book import Book, Look
 from deniable.release.ledger.journal import Journal
 from deniable.release.ledger.state import Charge, spend_from_record
@@ -80,7 +80,7 @@ def _place(look: Look, book: Book) -> Iterator[str]:
     if resident not in (None, state.ledger):
         yield f"ledger {resident[:12]} lived here before; this file is another ledger"
     anchored = book.anchor.last(state.ledger)
-    if anchored and (anchored.count > state.count or state.heads[anchored.count - 1] != anchored.head):
+    if anchored and not state.holds(anchored):
         yield f"the anchor saw {anchored.count} events, this file has {state.count} or others: it is an older copy or a fork"
 
 
@@ -122,5 +122,5 @@ def _receipts(look: Look, receipts: Iterable[Receipt]) -> Iterator[str]:
     for receipt in receipts:
         if receipt.ledger != state.ledger:
             yield f"receipt {receipt.id} belongs to another ledger"
-        elif receipt.count > state.count or state.heads[receipt.count - 1] != receipt.head:
+        elif not state.holds(Mark(receipt.count, receipt.head)):
             yield f"receipt {receipt.id} names event {receipt.count}, which this file does not have: events were lost"

@@ -1,0 +1,93 @@
+"""`deniable ledger`: check a ledger, write out its events, copy it.
+
+Exit codes: 0 all is well, 1 it could not be done, 2 the command was not understood, 3 the ledger is not sound.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from deniable.cli.app import application
+from deniable.errors import InvalidArgument
+from deniable.release.anchor import FolderAnchor
+from deniable.release.ledger import Ledger, SqliteJournal, Verification, verify
+from deniable.release.receipt import Receipt
+
+app = application("Check a ledger, write out its events, copy it.")
+
+UNSOUND = 3
+
+File = Annotated[Path, typer.Argument(help="The ledger's file.", show_default=False)]
+AnchorFolder = Annotated[Path | None, typer.Option("--anchor", help="The folder of its anchor, if not the usual one.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+@app.command("verify")
+def verify_command(
+    ledger: File,
+    receipt: Annotated[list[Path] | None, typer.Option(help="A receipt (JSON) that must be in the chain.")] = None,
+    anchor: AnchorFolder = None,
+    as_json: Json = False,
+) -> None:
+    """Check the file, the chain, the anchor, every stored answer and these receipts; exit code 3 if anything is wrong."""
+    receipts = [_receipt(path) for path in receipt or ()]
+    found = verify(SqliteJournal(ledger), anchor=FolderAnchor(anchor), receipts=receipts)
+    print(json.dumps(found.to_record(), indent=2) if as_json else _report(found))
+    if not found.sound:
+        raise typer.Exit(UNSOUND)
+
+
+@app.command()
+def export(
+    ledger: File,
+    output: Annotated[Path | None, typer.Option(help="A new file instead of the screen.")] = None,
+    anchor: AnchorFolder = None,
+    as_json: Json = False,
+) -> None:
+    """Every event as one line of JSON (with --json: as one JSON list). Stored answers are not part of it."""
+    lines = list(Ledger.existing(ledger, anchor=FolderAnchor(anchor)).export())
+    text = "[\n" + ",\n".join(lines) + "\n]" if as_json else "\n".join(lines)
+    if output is None:
+        print(text)
+    else:
+        _write_new(output, text + "\n")
+
+
+@app.command()
+def backup(ledger: File, target: Path, anchor: AnchorFolder = None, as_json: Json = False) -> None:
+    """A consistent copy in a new file, taken while the ledger is in use or not. It holds the stored answers too."""
+    opened = Ledger.existing(ledger, anchor=FolderAnchor(anchor))
+    opened.backup(target)
+    mark = opened.mark
+    if as_json:
+        print(json.dumps({"target": str(target), "count": mark.count, "head": mark.head}))
+    else:
+        print(f"{mark.count} events copied to {target}")
+
+
+def _receipt(path: Path) -> Receipt:
+    try:
+        return Receipt.from_record(json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError, KeyError, TypeError):
+        raise InvalidArgument(f"{path} holds no receipt; give a file with the JSON of one") from None
+
+
+def _report(found: Verification) -> str:
+    if not found.sound:
+        return "\n".join([f"{found.place} is not sound:", *(f"  {problem}" for problem in found.problems)])
+    lines = [f"{found.place} is sound: {found.count} events, data version {found.data_version}, head {found.head}"]
+    if found.unanswered:
+        lines.append(f"charged, but without a stored answer (running or lost): {', '.join(found.unanswered)}")
+    return "\n".join(lines)
+
+
+def _write_new(path: Path, text: str) -> None:
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except OSError as error:
+        raise InvalidArgument(f"cannot write {path}: {error.strerror}; choose a new file name") from None
