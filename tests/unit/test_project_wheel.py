@@ -47,18 +47,21 @@ def test_wheel_says_what_it_is(wheel):
 
 
 def test_wheel_runs_in_a_clean_environment(wheel, tmp_path):
-    venv.create(tmp_path / "clean", with_pip=True)
-    python = tmp_path / "clean" / SCRIPTS / "python"
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "COV"))}
-    install = [python, "-m", "pip", "install", "-qq", "--require-hashes", "--no-build-isolation"]
-    subprocess.run([*install, "-r", ROOT / "requirements" / "base.txt"], check=True, env=clean)
-    subprocess.run([python, "-m", "pip", "install", "-qq", "--no-deps", wheel], check=True, env=clean)
-    command = tmp_path / "clean" / SCRIPTS / "deniable"
-    said = subprocess.run([command, "--version"], check=True, env=clean, capture_output=True, text=True, cwd=tmp_path)
-    assert said.stdout == f"deniable {__version__}\n"
-    shown = subprocess.run([command, "demo"], check=True, env=clean, capture_output=True, text=True, cwd=tmp_path)
-    assert "released" in shown.stdout
-    where = [python, "-c", "import deniable; print(deniable.__file__)"]
-    origin = subprocess.run(where, check=True, env=clean, capture_output=True, text=True, cwd=tmp_path)
-    assert origin.stdout.startswith(str(tmp_path / "clean"))
-    subprocess.run([python, "-m", "pip", "check"], check=True, env=clean, capture_output=True)
+
+    def said(*command: object) -> str:
+        done = subprocess.run(
+            list(map(str, command)), env=clean, capture_output=True, text=True, cwd=tmp_path, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    venv.create(tmp_path / "clean", with_pip=True)
+    python, command = (tmp_path / "clean" / SCRIPTS / name for name in ("python", "deniable"))
+    base = ROOT / "requirements" / "base.txt"
+    said(python, "-m", "pip", "install", "-qq", "--require-hashes", "--no-build-isolation", "-r", base)
+    said(python, "-m", "pip", "install", "-qq", "--no-deps", wheel)
+    said(python, "-m", "pip", "check")
+    assert said(command, "--version") == f"deniable {__version__}\n"
+    assert said(python, "-c", "import deniable; print(deniable.__file__)").startswith(str(tmp_path / "clean"))
+    assert "released" in said(command, "demo")
