@@ -73,6 +73,12 @@ class Facts:
         """The same column counted in a finer `step` that divides this one."""
         factor = self.step / step
         assert factor.denominator == 1, "a grid can only be refined"
+        if factor != 1 and not self.bounded:
+            raise QueryRefused(
+                "unbounded",
+                "a number without declared bounds meets one on another grid",
+                rewrite="declare bounds in the codebook or write clamp(x, lower, upper)",
+            )
         scaled = [None if end is None else end * factor.numerator for end in (self.lower, self.upper)]
         return fitting(replace(self, step=step, lower=scaled[0], upper=scaled[1]))
 

@@ -1,0 +1,285 @@
+"""The public facts of a relation: its columns, whose rows they are, and how many rows one unit can have.
+
+A relation that would let one unit touch another's rows, or change what a query means, is refused here, from the plan.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from math import ceil, floor
+from typing import assert_never
+
+from deniable.errors import QueryRefused
+from deniable.plan.analysis import condition_facts, facts
+from deniable.plan.codebook import Codebook, Table
+from deniable.plan.expression import Column, Expression
+from deniable.plan.facts import LARGEST, Facts, Kind, hull
+from deniable.plan.nodes import (
+    Filter,
+    Join,
+    JoinKind,
+    Project,
+    Relation,
+    Scan,
+    Summary,
+    Union,
+    UnitAgg,
+    UnitValue,
+)
+from deniable.plan.unit import Unit
+
+OWN_UNIT = "the unit itself"
+"""The anchor of a column that carries the unit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What is publicly known about a relation.
+
+    `unit` is None for a public relation. `most_rows` is how many rows one unit can have here, None when any number.
+    `anchors` names, for a column, whose equality makes two rows belong to one unit: the unit itself, or a key of a
+    private table that a declared link leads to. `tables` are the private tables the rows come from.
+    """
+
+    columns: dict[str, Facts]
+    unit: Unit | None
+    most_rows: int | None
+    anchors: dict[str, str]
+    tables: frozenset[str]
+
+    @property
+    def public(self) -> bool:
+        """Whether every row comes from public tables."""
+        return self.unit is None
+
+
+def schema(relation: Relation) -> dict[str, Facts]:
+    """The columns of a relation and their facts."""
+    return shape(relation).columns
+
+
+def derive(source: Relation, **new: Expression) -> Project:
+    """`source` with further columns (a name it has already is replaced)."""
+    kept: dict[str, Expression] = {name: Column(name) for name in schema(source)}
+    return Project(source, tuple({**kept, **new}.items()))
+
+
+def shape(relation: Relation) -> Shape:
+    """The public facts of a relation; refuses one that is not sound."""
+    match relation:
+        case Scan(codebook, table):
+            return _scan(codebook, codebook[table])
+        case Filter(source, condition):
+            below = shape(source)
+            condition_facts(condition, below.columns)
+            return below
+        case Project(source, columns):
+            return _project(shape(source), columns)
+        case Join():
+            return _join(relation, shape(relation.left), shape(relation.right))
+        case Union(sources):
+            return _union([shape(source) for source in sources])
+        case UnitAgg(source, keys, values):
+            return _unit_agg(shape(source), keys, values)
+        case _:
+            assert_never(relation)
+
+
+def _scan(codebook: Codebook, table: Table) -> Shape:
+    if table.public:
+        return Shape(table.schema, None, None, {}, frozenset())
+    path = codebook.path(table.name)
+    unit = codebook.unit
+    assert unit is not None
+    single = unit.is_row or (unit.unique and unit.period is None and not path)
+    anchors = {} if unit.is_row else _anchors(codebook, table)
+    return Shape(table.schema, unit, 1 if single else None, anchors, frozenset((table.name,)))
+
+
+def _anchors(codebook: Codebook, table: Table) -> dict[str, str]:
+    found = {}
+    for child in codebook.tables:
+        if child.public or child.unit is not None:
+            continue
+        owning = codebook.path(child.name)[0]
+        target = codebook[owning.table].name
+        if child.name == table.name:
+            found[owning.column] = f"{target}.{owning.key}"
+        if target == table.name:
+            found[owning.key] = f"{target}.{owning.key}"
+    if table.unit is not None and codebook.unit is not None and codebook.unit.period is None:
+        found[table.unit] = OWN_UNIT
+    return found
+
+
+def _project(below: Shape, columns: tuple[tuple[str, Expression], ...]) -> Shape:
+    names = [name for name, _ in columns]
+    if len({name.lower() for name in names}) != len(names):
+        raise QueryRefused("ambiguous-column", f"columns with one name: {', '.join(names)}", rewrite="rename with AS")
+    known = {name: facts(expression, below.columns) for name, expression in columns}
+    anchors = {
+        name: below.anchors[expression.name]
+        for name, expression in columns
+        if isinstance(expression, Column) and expression.name in below.anchors
+    }
+    return replace(below, columns=known, anchors=anchors)
+
+
+def _join(join: Join, left: Shape, right: Shape) -> Shape:
+    for left_name, right_name in join.on:
+        _joinable(left, left_name, right, right_name)
+    if not join.on and join.kind is not JoinKind.INNER:
+        raise QueryRefused("join-without-keys", f"a {join.kind.value} join needs columns to match on")
+    filtering = join.kind in (JoinKind.SEMI, JoinKind.ANTI)
+    if left.public and not right.public and join.kind is not JoinKind.INNER:
+        raise QueryRefused(
+            "public-kept-by-private",
+            f"a {join.kind.value} join would keep or drop public rows by private ones",
+            rewrite="use an inner join, or put the private table on the left",
+        )
+    if not left.public and not right.public:
+        _checked_private_join(join, left, right)
+    columns = dict(left.columns)
+    if not filtering:
+        columns |= _right_columns(join, left, right)
+    anchors = {**right.anchors, **left.anchors} if not filtering else left.anchors
+    owner = right if left.public else left
+    most = left.most_rows if filtering else _product(left, right)
+    return Shape(columns, owner.unit, None if owner.unit is None else most, anchors, left.tables | right.tables)
+
+
+def _product(left: Shape, right: Shape) -> int | None:
+    """A public table may repeat its keys, so a join with it may give a unit any number of rows."""
+    if left.public or right.public or left.most_rows is None or right.most_rows is None:
+        return None
+    return left.most_rows * right.most_rows
+
+
+def _joinable(left: Shape, left_name: str, right: Shape, right_name: str) -> None:
+    sides = facts(Column(left_name), left.columns), facts(Column(right_name), right.columns)
+    if sides[0].kind is not sides[1].kind:
+        shown = f"{left_name} is a {sides[0].kind.value}, {right_name} a {sides[1].kind.value}"
+        raise QueryRefused("type-mismatch", f"a join needs equal types: {shown}")
+    if sides[0].kind is Kind.NUMBER:
+        hull([side.with_null(True) for side in sides])
+
+
+def _checked_private_join(join: Join, left: Shape, right: Shape) -> None:
+    if left.unit != right.unit:
+        raise QueryRefused("join-of-two-units", f"one side protects {left.unit}, the other {right.unit}")
+    assert left.unit is not None
+    if left.unit.is_row:
+        raise QueryRefused(
+            "join-of-rows",
+            "each row is a unit of its own, so two private tables have no unit in common",
+            rewrite="declare an identifier as the unit, or one table public",
+        )
+    shared = [left.anchors.get(a) for a, b in join.on if left.anchors.get(a) == right.anchors.get(b)]
+    if not any(shared):
+        raise QueryRefused(
+            "join-not-on-unit",
+            f"this join does not match {left.unit} with itself and follows no declared link",
+            rewrite="join on the unit's column or along a link of the codebook (links: [column -> table.column])",
+        )
+
+
+def _right_columns(join: Join, left: Shape, right: Shape) -> dict[str, Facts]:
+    folded = {name.lower() for name in left.columns}
+    twice = [name for name in right.columns if name.lower() in folded]
+    if twice:
+        raise QueryRefused(
+            "ambiguous-column", f"both sides of the join have {', '.join(twice)}", rewrite="rename one with AS"
+        )
+    if join.kind is JoinKind.LEFT:
+        return {name: known.with_null(True) for name, known in right.columns.items()}
+    return right.columns
+
+
+def _union(shapes: list[Shape]) -> Shape:
+    if len(shapes) < 2:
+        raise QueryRefused("bad-union", "a union needs at least two sources")
+    first = shapes[0]
+    for other in shapes[1:]:
+        if list(other.columns) != list(first.columns):
+            raise QueryRefused(
+                "bad-union", f"columns differ: {', '.join(first.columns)} and {', '.join(other.columns)}"
+            )
+        if other.unit != first.unit:
+            raise QueryRefused("bad-union", "public and private rows, or rows of different units, do not mix")
+    columns = {name: hull([entry.columns[name] for entry in shapes]) for name in first.columns}
+    anchors = {
+        name: anchor
+        for name, anchor in first.anchors.items()
+        if all(entry.anchors.get(name) == anchor for entry in shapes)
+    }
+    tables: frozenset[str] = frozenset().union(*(entry.tables for entry in shapes))
+    return Shape(columns, first.unit, _union_rows(shapes), anchors, tables)
+
+
+def _union_rows(shapes: list[Shape]) -> int | None:
+    unit = shapes[0].unit
+    counts = [entry.most_rows for entry in shapes]
+    if unit is not None and unit.is_row:
+        if sum(len(entry.tables) for entry in shapes) != len(frozenset().union(*(entry.tables for entry in shapes))):
+            raise QueryRefused("bad-union", "rows of one table united with themselves would count twice")
+        return None if None in counts else max(count for count in counts if count is not None)
+    return None if None in counts else sum(count for count in counts if count is not None)
+
+
+def _unit_agg(below: Shape, keys: tuple[tuple[str, Expression], ...], values: tuple[UnitValue, ...]) -> Shape:
+    if below.unit is None or below.unit.is_row:
+        raise QueryRefused("no-unit", "a sub-query per unit needs private rows with an identifier")
+    names = [name for name, _ in keys] + [value.name for value in values]
+    if len({name.lower() for name in names}) != len(names):
+        raise QueryRefused("ambiguous-column", f"columns with one name: {', '.join(names)}", rewrite="rename with AS")
+    known = {name: facts(expression, below.columns) for name, expression in keys}
+    known |= {value.name: summary_facts(value, below.columns) for value in values}
+    anchors = {
+        name: below.anchors[expression.name]
+        for name, expression in keys
+        if isinstance(expression, Column) and expression.name in below.anchors
+    }
+    most = 1 if all(below.anchors.get(getattr(e, "name", "")) == OWN_UNIT for _, e in keys) else below.most_rows
+    return Shape(known, below.unit, most, anchors, below.tables)
+
+
+def summary_facts(value: UnitValue, columns: dict[str, Facts]) -> Facts:
+    """The facts of one summary column; what is not bounded by declaration saturates at 2**62 and counts as unbounded."""
+    of = None if value.of is None else facts(value.of, columns)
+    if (of is None) != (value.summary is Summary.ROWS):
+        raise QueryRefused(
+            "bad-summary", f"{value.summary.value} of {value.name}: ROWS takes no column, all others one"
+        )
+    match value.summary:
+        case Summary.ROWS | Summary.COUNT | Summary.DISTINCT:
+            known = Facts(Kind.NUMBER, False, Fraction(1), 0, None)
+        case Summary.SUM:
+            known = _sum_facts(of)
+        case Summary.LEAST | Summary.GREATEST:
+            if of is None or of.kind not in (Kind.NUMBER, Kind.DATE, Kind.TIMESTAMP):
+                raise QueryRefused("no-order", f"{value.name}: MIN and MAX need numbers or dates")
+            known = of
+    return clamped_summary(value, known)
+
+
+def _sum_facts(of: Facts | None) -> Facts:
+    if of is None or of.kind is not Kind.NUMBER or not of.bounded:
+        raise QueryRefused("unbounded", "SUM needs a number with declared bounds", rewrite="clamp(x, lower, upper) it")
+    low, high = of.ends
+    return Facts(Kind.NUMBER, of.nullable, of.step, 0 if low >= 0 else None, 0 if high <= 0 else None)
+
+
+def clamped_summary(value: UnitValue, known: Facts) -> Facts:
+    """The facts once the summary's own bounds are applied."""
+    if (value.lower is None) != (value.upper is None):
+        raise QueryRefused("bad-summary", f"{value.name}: give both bounds or none")
+    if value.lower is None or value.upper is None:
+        return known
+    if known.kind is not Kind.NUMBER:
+        raise QueryRefused("type-mismatch", f"{value.name}: only numbers have bounds here")
+    low, high = ceil(value.lower / known.step), floor(value.upper / known.step)
+    if not -LARGEST < low <= high < LARGEST:
+        raise QueryRefused("bad-constant", f"{value.name}: no grid point in [{value.lower}, {value.upper}]")
+    low = low if known.lower is None else min(max(low, known.lower), high)
+    return replace(known, lower=low, upper=high if known.upper is None else max(min(high, known.upper), low))

@@ -1,0 +1,203 @@
+"""How far one unit can move each integer of a plan: the (L0, L1, Linf) triple, from public facts alone.
+
+`docs/theory/contribution-bounds.md` has the proofs. For changed rows (REPLACE) a unit leaves and another comes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from math import prod
+from typing import assert_never
+
+from deniable.cost import Neighbours
+from deniable.errors import QueryRefused
+from deniable.plan.analysis import facts
+from deniable.plan.facts import Facts, Kind
+from deniable.plan.nodes import Aggregate, ByOrder, Distinct, GroupAgg, Histogram, KeyColumn, Rows, Total, Units
+from deniable.plan.relation import Shape, shape
+from deniable.plan.semantics import clamp_ends
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sensitivity:
+    """One unit moves at most `l0` cells of an aggregate, each by at most `linf`, all together by at most `l1`.
+
+    Cells are groups (for a Histogram: bins of groups). Values are integers in steps of `step`. `l2_squared` bounds the
+    sum of squares.
+    """
+
+    l0: int
+    l1: int
+    linf: int
+    step: Fraction = Fraction(1)
+
+    @property
+    def l2_squared(self) -> int:
+        """The square of the L2 distance: at most l1 * linf, and at most l0 * linf**2."""
+        return min(self.l1 * self.linf, self.l0 * self.linf**2)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one unit can do in a plan: touch `groups` of `cells` groups, with `rows` rows in one and `total` in all."""
+
+    groups: int
+    cells: int | None
+    rows: int | None
+    total: int | None
+
+
+def sensitivities(plan: GroupAgg) -> dict[str, Sensitivity]:
+    """The triple of every aggregate, for the plan's own unit and neighbours.
+
+    Guarantee: on any two data sets that differ in one unit, each aggregate of an engine's Result differs by at most
+    its triple.
+    """
+    below = checked(plan)
+    return {name: sensitivity(aggregate, plan, below) for name, aggregate in plan.aggregates}
+
+
+def checked(plan: GroupAgg) -> Shape:
+    """The shape a plan aggregates; refuses keys, orders and aggregates that do not fit it."""
+    below = shape(plan.source)
+    if below.unit is None:
+        raise QueryRefused(
+            "public-query", "this query reads public tables only and needs no privacy", rewrite="ask it as public"
+        )
+    for key in plan.keys:
+        _checked_key(key, below)
+    if isinstance(plan.bounding.choice, ByOrder):
+        order = facts(plan.bounding.choice.expression, below.columns)
+        if order.kind in (Kind.STRING, Kind.BOOLEAN):
+            raise QueryRefused(
+                "no-order", f"{order.kind.value}s have no order; choose first or last by a number or date"
+            )
+    return below
+
+
+def _checked_key(key: KeyColumn, below: Shape) -> None:
+    known = facts(key.expression, below.columns)
+    wanted: dict[Kind, type] = {Kind.NUMBER: int, Kind.BOOLEAN: bool, Kind.STRING: str}
+    for value in key.domain or ():
+        if known.kind in wanted and type(value) is not wanted[known.kind]:
+            raise QueryRefused(
+                "type-mismatch", f"key {key.name}: {value!r} is not a {known.kind.value} as engines hold it"
+            )
+    if key.domain is not None and len(set(key.domain)) != len(key.domain):
+        raise QueryRefused("bad-constant", f"key {key.name}: declared values must differ")
+
+
+def limits(plan: GroupAgg, below: Shape) -> Limits:
+    """How much one unit can do in this plan."""
+    bounding = plan.bounding
+    domains = [_cells(key) for key in plan.keys]
+    cells = None if None in domains else prod(size for size in domains if size is not None)
+    total = _least(bounding.rows_per_unit, below.most_rows)
+    groups = _least(bounding.groups if plan.keys else 1, cells, total)
+    assert groups is not None
+    return Limits(groups, cells, _least(bounding.rows_per_group, total), total)
+
+
+def _cells(key: KeyColumn) -> int | None:
+    return None if key.domain is None else len(key.domain) + key.keep_missing
+
+
+def _least(*bounds: int | None) -> int | None:
+    return min((bound for bound in bounds if bound is not None), default=None)
+
+
+def sensitivity(aggregate: Aggregate, plan: GroupAgg, below: Shape) -> Sensitivity:
+    """The triple of one aggregate."""
+    within = limits(plan, below)
+    assert below.unit is not None
+    replaced = below.unit.neighbours is Neighbours.REPLACE
+    match aggregate:
+        case Units(of):
+            _known(of, below)
+            return _counted(1, within, replaced)
+        case Rows(most, of):
+            _known(of, below)
+            return _counted(_least(most, within.rows) or most, within, replaced)
+        case Distinct(of, most):
+            known = facts(of, below.columns)
+            return _counted(_least(most, within.rows, _values(known)) or most, within, replaced)
+        case Histogram(of, bins, most):
+            return _binned(facts(of, below.columns), bins, most, within, replaced)
+        case Total():
+            return _summed(aggregate, facts(aggregate.of, below.columns), within, replaced)
+        case _:
+            assert_never(aggregate)
+
+
+def _known(of: object, below: Shape) -> None:
+    if of is not None:
+        facts(of, below.columns)  # type: ignore[arg-type]
+
+
+def _values(known: Facts) -> int | None:
+    if known.kind is Kind.BOOLEAN:
+        return 2
+    if known.categories is not None:
+        return len(known.categories)
+    return known.ends[1] - known.ends[0] + 1 if known.bounded else None
+
+
+def _counted(each: int, within: Limits, replaced: bool) -> Sensitivity:
+    """Counts: one unit adds 0 to `each` to a group; a unit that replaces another can only cancel within a group."""
+    each_l1 = _least(within.groups * each, within.total)
+    assert each_l1 is not None
+    if not replaced:
+        return Sensitivity(l0=within.groups, l1=each_l1, linf=each)
+    l0 = _least(2 * within.groups, within.cells)
+    assert l0 is not None
+    return Sensitivity(l0=l0, l1=min(2 * each_l1, l0 * each), linf=each)
+
+
+def _binned(known: Facts, bins: int, most: int, within: Limits, replaced: bool) -> Sensitivity:
+    if (
+        known.kind is not Kind.NUMBER
+        or known.step != 1
+        or not known.bounded
+        or known.ends[0] < 0
+        or known.ends[1] >= bins
+    ):
+        raise QueryRefused("bad-histogram", f"a histogram needs whole numbers from 0 to {bins - 1}, got {known}")
+    each = _least(most, within.rows) or most
+    touched = within.groups * min(each, bins)
+    total = _least(within.groups * each, within.total)
+    assert total is not None
+    factor = 2 if replaced else 1
+    return Sensitivity(
+        l0=min(factor * touched, (within.cells or factor * touched) * bins), l1=factor * total, linf=each
+    )
+
+
+def total_ends(aggregate: Total, known: Facts) -> tuple[int, int]:
+    """What one unit's sum in one group is clipped to, on the grid."""
+    if known.kind is not Kind.NUMBER or not known.bounded:
+        raise QueryRefused(
+            "unbounded",
+            "a sum needs a number with declared bounds",
+            rewrite="declare bounds in the codebook, or write clamp(x, lower, upper)",
+        )
+    return clamp_ends(known.step, aggregate.lower, aggregate.upper)
+
+
+def _summed(aggregate: Total, known: Facts, within: Limits, replaced: bool) -> Sensitivity:
+    clip_low, clip_high = total_ends(aggregate, known)
+    least, most = known.ends
+    low, high = clip_low, clip_high
+    if within.rows is not None:
+        low = min(max(min(least, within.rows * least), clip_low), clip_high)
+        high = min(max(max(most, within.rows * most), clip_low), clip_high)
+    # A group a unit is not in gets nothing from it, so zero is always among what a unit adds.
+    low, high = min(low, 0), max(high, 0)
+    l1 = within.groups * max(-low, high)
+    if within.total is not None and clip_low <= 0 <= clip_high:
+        l1 = min(l1, within.total * max(abs(least), abs(most)))
+    if not replaced:
+        return Sensitivity(l0=within.groups, l1=l1, linf=max(-low, high), step=known.step)
+    l0 = _least(2 * within.groups, within.cells)
+    assert l0 is not None
+    return Sensitivity(l0=l0, l1=min(2 * l1, l0 * (high - low)), linf=high - low, step=known.step)
