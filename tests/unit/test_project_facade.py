@@ -11,6 +11,7 @@ import sys
 import pytest
 
 import deniable as dp
+from docs.stub import STUB, stub
 
 PUBLIC = [name for name in dp.__all__ if name != "__version__"]
 
@@ -58,6 +59,14 @@ def test_each_name_has_one_meaning():
     for name in PUBLIC:
         places.setdefault(dp._PUBLIC[name], []).append(name)
     assert {place: names for place, names in places.items() if len(names) > 1} == {}
+    meanings = {}
+    for name in PUBLIC:
+        meanings.setdefault(id(getattr(dp, name)), []).append(name)
+    assert [names for names in meanings.values() if len(names) > 1] == []
+
+
+def test_the_types_of_the_facade_are_those_of_the_table():
+    assert STUB.read_text(encoding="utf-8") == stub(), "write them again with: python -m docs.stub"
 
 
 def test_no_public_name_is_hidden_by_a_module():

@@ -1,0 +1,29 @@
+"""Made by `python -m docs.stub` from the table in `__init__.py`."""
+
+from deniable import cost as costs
+from deniable.errors import BudgetExceeded as BudgetExceeded
+from deniable.errors import DeniableError as DeniableError
+from deniable.errors import EngineFailed as EngineFailed
+from deniable.errors import InvalidArgument as InvalidArgument
+from deniable.errors import LedgerError as LedgerError
+from deniable.errors import QueryRefused as QueryRefused
+from deniable.errors import Retired as Retired
+from deniable.errors import SpaceMismatch as SpaceMismatch
+from deniable.errors import Unaccountable as Unaccountable
+from deniable.errors import Unanswered as Unanswered
+from deniable.version import __version__ as __version__
+
+__all__ = [
+    "BudgetExceeded",
+    "DeniableError",
+    "EngineFailed",
+    "InvalidArgument",
+    "LedgerError",
+    "QueryRefused",
+    "Retired",
+    "SpaceMismatch",
+    "Unaccountable",
+    "Unanswered",
+    "__version__",
+    "costs",
+]
