@@ -1,0 +1,146 @@
+"""An index drawn with probability proportional to count · exp(score / scale), exactly, at NumPy speed.
+
+Floating point only proposes. Each weight gets a whole number that is certainly not smaller (in units of a power of two); an
+index is drawn in proportion to those whole numbers and kept with probability weight / whole number, decided by certified
+enclosures in the rare case that the first word leaves it open. Rejection makes the law exact: `docs/theory/choice.md`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.exact import Interval, exp
+from deniable.noise import Entropy
+from deniable.noise.series import LARGEST, exp_minus
+
+Ints: TypeAlias = NDArray[np.int64]
+
+_DRAWN = 62
+"""Whole-numbered weights of one choice add up to at least 2**(_DRAWN - 2) and less than 2**_DRAWN."""
+_MARGIN = 2.0**-30
+"""Far above what `exp_minus`, two products and the conversions can lose together (about 2**-39)."""
+_LARGE = 2**30
+_SURE = 2**63 - 2**39
+"""A proposal of at least _LARGE units is too large by less than 2**-28 of it, so 63 bits below this accept at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """Upper weights of several independent choices, one per row.
+
+    `weights[r, i]` is at least counts[r, i] · exp(-gaps[r, i]/scale) · 2**unit[r], and a count of zero has weight zero.
+    """
+
+    gaps: NDArray[Any]
+    counts: Ints | None
+    weights: Ints
+    unit: Ints
+    scale: Fraction
+
+    def factor(self, row: int, index: int) -> Fraction:
+        """count · 2**unit / proposed weight: what exp(-gap/scale) is multiplied by to become a chance."""
+        count = 1 if self.counts is None else int(self.counts[row, index])
+        return count * Fraction(2) ** int(self.unit[row]) / int(self.weights[row, index])
+
+
+def proposal(scores: NDArray[Any], *, scale: Fraction, counts: Ints | None = None) -> Proposal:
+    """Whole-numbered weights that dominate count · exp((score - best)/scale), best taken over counts above zero."""
+    table = scores if scores.dtype == object else scores.astype(np.int64, copy=False)
+    gaps = _gaps(table, counts)
+    rate = 1.0 / float(min(max(scale, Fraction(1, 10**300)), Fraction(10**300)))
+    floats = exp_minus(np.minimum(gaps.astype(np.float64) * rate, LARGEST))
+    floats *= 1.0 + _MARGIN if counts is None else counts * (1.0 + _MARGIN)
+    unit = _DRAWN - 1 - np.frexp(floats.sum(axis=1))[1].astype(np.int64)
+    weights = np.ldexp(floats, unit[:, None]).astype(np.int64)  # cuts towards zero
+    weights += 1 if counts is None else counts > 0
+    return Proposal(gaps, counts, weights, unit, scale)
+
+
+def _gaps(table: NDArray[Any], counts: Ints | None) -> NDArray[Any]:
+    """best - score, exact: the difference of two int64 always fits an unsigned word. Zero where the count is zero."""
+    if counts is None:
+        best = table.max(axis=1, keepdims=True)
+    else:
+        lowest = table.min(axis=1, keepdims=True)
+        best = np.where(counts > 0, table, lowest).max(axis=1, keepdims=True)
+    wrapped = table if table.dtype == object else table.astype(np.uint64)  # unsigned words wrap to the exact difference
+    gaps = best.astype(wrapped.dtype) - wrapped
+    return gaps if counts is None else np.where(counts > 0, gaps, 0)
+
+
+def choices(
+    scores: NDArray[Any], *, scale: Fraction, entropy: Entropy, counts: NDArray[Any] | None = None
+) -> NDArray[np.int64]:
+    """One index per row of a table of whole-numbered scores.
+
+    Guarantee: row by row and independently, P(i) = counts[i] exp(scores[i]/scale) / sum, exactly. Every row needs an entry
+    with a count above zero.
+    """
+    offer = proposal(
+        np.asarray(scores), scale=scale, counts=None if counts is None else np.asarray(counts, dtype=np.int64)
+    )
+    edges = np.cumsum(offer.weights, axis=1)
+    heaviest = offer.weights.argmax(axis=1)
+    totals, everyone = edges[:, -1], np.arange(len(edges))
+    start = edges[everyone, heaviest] - offer.weights[everyone, heaviest]  # the point zero lies in the heaviest entry
+    answer = np.zeros(len(edges), dtype=np.int64)
+    rows = everyone
+    while rows.size:
+        points = _bits(entropy, rows.size, _DRAWN)
+        rows_in = rows[points < totals[rows]]
+        turned = points[points < totals[rows]] + start[rows_in]
+        picked = _located(edges, rows_in, np.where(turned < totals[rows_in], turned, turned - totals[rows_in]))
+        accepted = _accepted(offer, rows_in, picked, entropy)
+        answer[rows_in[accepted]] = picked[accepted]
+        rows = np.setdiff1d(rows, rows_in[accepted], assume_unique=True)
+    return answer
+
+
+def choice(scores: NDArray[Any], *, scale: Fraction, entropy: Entropy, counts: NDArray[Any] | None = None) -> int:
+    """One index of a list of whole-numbered scores, P(i) proportional to counts[i] · exp(scores[i]/scale)."""
+    table = np.asarray(scores)[None, :]
+    return int(
+        choices(table, scale=scale, entropy=entropy, counts=None if counts is None else np.asarray(counts)[None, :])[0]
+    )
+
+
+def _bits(entropy: Entropy, count: int, bits: int) -> Ints:
+    """`count` uniform whole numbers below 2**bits."""
+    if entropy.word_bits >= bits:
+        return (entropy.words(count) >> np.uint64(entropy.word_bits - bits)).astype(np.int64)
+    return np.array([entropy.bits(bits) for _ in range(count)], dtype=np.int64)
+
+
+def _located(edges: Ints, rows: Ints, points: Ints) -> Ints:
+    """For each row the first index whose edge lies above the point."""
+    if len(edges) == 1:
+        return np.searchsorted(edges[0], points, side="right").astype(np.int64)
+    below: Ints = (edges[rows] <= points[:, None]).sum(axis=1, dtype=np.int64)
+    return below
+
+
+def _accepted(offer: Proposal, rows: Ints, picked: Ints, entropy: Entropy) -> NDArray[np.bool_]:
+    """Keep each pick with probability true weight / proposed weight."""
+    words = _bits(entropy, rows.size, 63)
+    kept = (offer.weights[rows, picked] >= _LARGE) & (words < _SURE)
+    for place in np.flatnonzero(~kept):
+        kept[place] = _below(offer, int(rows[place]), int(picked[place]), int(words[place]), entropy)
+    return kept
+
+
+def _below(offer: Proposal, row: int, index: int, word: int, entropy: Entropy) -> bool:
+    """Is the uniform number that starts with these 63 bits below true weight / proposed weight? More bits while it is open."""
+    factor, exponent, bits = offer.factor(row, index), int(offer.gaps[row, index]) / offer.scale, 63
+    while True:
+        share = exp(-exponent, bits + 16) * factor
+        drawn = Interval(Fraction(word, 1 << bits), Fraction(word + 1, 1 << bits))
+        if drawn.upper <= share.lower:
+            return True
+        if drawn.lower >= share.upper:
+            return False
+        word, bits = word << 64 | entropy.bits(64), bits + 64

@@ -1,0 +1,62 @@
+"""Quantiles over a public grid of candidates, by the exponential mechanism on rank distance: plain functions on counts.
+
+A candidate's score is minus the rank distance |(1 - q)·below - q·above|, where `below` and `above` count the values on
+either side; values equal to the candidate count for neither, so a heavy value is found. One added or removed value moves a
+score by at most max(q, 1 - q). Scores are whole multiples of 1/denominator(q): no rounding anywhere.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.errors import InvalidArgument
+from deniable.exact.guards import Real, positive, probability
+from deniable.mechanisms.choice import choices
+from deniable.noise import Entropy
+
+Counts: TypeAlias = NDArray[np.int64]
+
+_FINEST = 10**6
+
+
+def share(q: Real) -> Fraction:
+    """The quantile's share, exact; a denominator beyond a million would only invite overflow."""
+    fraction = probability(q=q)
+    if not fraction.denominator <= _FINEST:
+        raise InvalidArgument(f"q must have a denominator of at most {_FINEST}, got {q!r}; round it to six decimals")
+    return fraction
+
+
+def rank_scores(below: NDArray[Any], above: NDArray[Any], q: Fraction) -> Counts:
+    """Minus the rank distance of each candidate, in units of 1/denominator(q)."""
+    left = np.asarray(below, dtype=np.int64) * (q.denominator - q.numerator)
+    distance: Counts = np.abs(left - np.asarray(above, dtype=np.int64) * q.numerator)
+    return -distance
+
+
+def rank_spread(q: Fraction) -> Fraction:
+    """How far one added or removed value can move two scores apart: 2·max(q, 1 - q)."""
+    return 2 * max(q, 1 - q)
+
+
+def quantile_index(
+    cumulative: NDArray[Any], *, q: Real, scale: Real, entropy: Entropy, total: NDArray[Any] | None = None
+) -> Counts:
+    """The index of a candidate near the q-quantile, for each row of a table of cumulative counts.
+
+    `cumulative[..., j]` counts the values at most candidate j (candidates increase along the last axis; a value between two
+    candidates counts as the upper one), `total` all values (default: the last column). A single row may be given flat.
+
+    Guarantee: per row, bounded range with eta = 2·max(q, 1 - q)·(values added or removed) / scale.
+    """
+    fraction, width = share(q), positive(scale=scale)
+    at_most = np.atleast_2d(np.asarray(cumulative, dtype=np.int64))
+    everything = at_most[:, -1:] if total is None else np.asarray(total, dtype=np.int64).reshape(-1, 1)
+    below = np.concatenate([np.zeros_like(everything), at_most[:, :-1]], axis=1)
+    scores = rank_scores(below, everything - at_most, fraction)
+    picked = choices(scores, scale=width * fraction.denominator, entropy=entropy)
+    return picked.reshape(np.shape(cumulative)[:-1])

@@ -1,0 +1,59 @@
+"""Quantiles from counts: the score is the rank distance, its spread is as stated, ties and heavy values are found."""
+
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pytest
+
+from deniable.errors import InvalidArgument
+from deniable.mechanisms.quantile import quantile_index, rank_scores, rank_spread, share
+from deniable.testing.entropy import Seeded, Silent
+
+
+def _scores(values, grid, q):
+    below = np.array([sum(v < c for v in values) for c in grid])
+    above = np.array([sum(v > c for v in values) for c in grid])
+    return rank_scores(below, above, q)
+
+
+@pytest.mark.parametrize("q", [Fraction(1, 2), Fraction(1, 10), Fraction(9, 10), Fraction(0), Fraction(1)])
+def test_one_value_moves_two_scores_apart_by_at_most_the_spread(q):
+    grid, worst = range(5), 0
+    for size in range(4):
+        for values in product(range(5), repeat=size):
+            before = _scores(values, grid, q)
+            for added in range(5):
+                change = _scores((*values, added), grid, q) - before
+                assert max(abs(change)) <= max(q, 1 - q) * q.denominator
+                worst = max(worst, int(change.max() - change.min()))
+    assert worst <= rank_spread(q) * q.denominator
+    assert worst >= max(q, 1 - q, Fraction(1, 2)) * q.denominator  # the bound is not idle
+
+
+def test_silence_finds_the_exact_quantile():
+    values = np.array([3, 3, 3, 7, 8, 9, 9, 9, 9, 10])
+    cumulative = np.array([(values <= c).sum() for c in range(12)])
+    assert quantile_index(cumulative, q=0.5, scale=2, entropy=Silent()) == 8
+    assert quantile_index(cumulative, q=0.1, scale=2, entropy=Silent()) == 3
+    rows = np.stack([cumulative, np.full(12, 4)])
+    assert quantile_index(rows, q=0.5, scale=2, entropy=Silent()).tolist() == [8, 0]
+
+
+def test_values_above_every_candidate_count_through_the_total():
+    cumulative = np.array([[1, 2, 3]])
+    assert quantile_index(cumulative, q=0.5, scale=1, entropy=Silent(), total=np.array([100])).tolist() == [2]
+
+
+def test_groups_are_drawn_one_by_one():
+    cumulative = np.tile(np.arange(1, 101), (5000, 1))
+    drawn = quantile_index(cumulative, q=Fraction(1, 2), scale=5, entropy=Seeded(2))
+    assert drawn.shape == (5000,)
+    assert abs(drawn.mean() - 49.5) < 1.0  # exp(-|rank - 50|/5): standard deviation 7 over 5000 draws, ten of them
+    assert drawn.std() > 3
+
+
+@pytest.mark.parametrize("q", [-0.1, 1.1, float("nan"), 0.1234567])
+def test_bad_shares_are_refused(q):
+    with pytest.raises(InvalidArgument, match="q must"):
+        share(q)

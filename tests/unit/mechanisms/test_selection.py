@@ -1,0 +1,138 @@
+"""Thresholds for private keys and the optimal rule: certified, tight, and drawn as stated."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from deniable.errors import InvalidArgument
+from deniable.exact import exp
+from deniable.mechanisms.laws import Law, upper_tail
+from deniable.mechanisms.norms import Norms
+from deniable.mechanisms.selection import (
+    keep_probability,
+    kept,
+    new_key_delta,
+    shown_by_accident,
+    shown_probability,
+    threshold_for,
+)
+from deniable.testing.entropy import Scripted, Seeded
+
+
+@pytest.mark.parametrize("law", list(Law))
+@pytest.mark.parametrize("scale", [1, Fraction(7, 2), 40, 1000])
+@pytest.mark.parametrize(("l0", "linf"), [(1, 1), (3, 1), (3, 5), (1000, 2)])
+def test_a_threshold_is_the_smallest_that_costs_no_more(law, scale, l0, linf):
+    for delta in (Fraction(1, 10**5), Fraction(1, 10**12)):
+        threshold = threshold_for(delta, scale=scale, l0=l0, linf=linf, law=law)
+        assert new_key_delta(threshold, scale=scale, l0=l0, linf=linf, law=law) <= delta
+        assert new_key_delta(threshold - 1, scale=scale, l0=l0, linf=linf, law=law) > delta
+
+
+def test_the_mass_at_the_threshold_counts():
+    q = math.exp(-1 / 2)
+    at_least, above = q ** (12 - 1) / (1 + q), q ** (12 - 1 + 1) / (1 + q)
+    got = float(new_key_delta(12, scale=2, l0=1, linf=1))
+    assert got == pytest.approx(at_least, rel=1e-12)
+    assert (
+        got > 1.6 * above
+    )  # the rule shows `noisy >= threshold`; counting only what lies above would claim too little
+
+
+def test_many_keys_are_counted_exactly():
+    one = float(new_key_delta(12, scale=2, l0=1, linf=1))
+    assert float(new_key_delta(12, scale=2, l0=7, linf=1)) == pytest.approx(1 - (1 - one) ** 7, rel=1e-12)
+    tiny = new_key_delta(400, scale=2, l0=10**6, linf=1)
+    assert tiny == pytest.approx(10**6 * math.exp(-399 / 2) / (1 + math.exp(-1 / 2)), rel=1e-9)
+    assert new_key_delta(5, scale=1, l0=0, linf=1) == 0
+    assert new_key_delta(-(10**7), scale=1, l0=2, linf=1) == 1
+
+
+def _splits(total, parts, largest):
+    yield ()
+    if parts:
+        for first in range(1, min(total, largest) + 1):
+            for rest in _splits(total - first, parts - 1, min(first, largest)):
+                yield (first, *rest)
+
+
+@pytest.mark.parametrize("law", list(Law))
+@pytest.mark.parametrize("threshold", [2, 4, 7, 12])
+def test_every_split_of_a_change_is_covered(law, threshold):
+    scale = Fraction(2)
+    for l0, l1, linf in [(1, 3, 3), (3, 3, 3), (3, 4, 2), (4, 6, 3), (6, 6, 6), (2, 5, 4), (5, 7, 2)]:
+        bound = shown_by_accident(threshold, law=law, scale=scale, apart=Norms(l0, min(l1, l0 * linf), 0, linf))
+        worst = 0.0
+        for split in _splits(l1, l0, linf):
+            hidden = 1.0
+            for change in split:
+                hidden *= 1 - float(upper_tail(law, scale=scale, at_least=threshold - change).upper)
+            worst = max(worst, 1 - hidden)
+        assert worst <= float(bound) * (1 + 1e-12)
+
+
+def test_shown_probability_is_a_tail():
+    assert float(shown_probability(5, threshold=5, scale=1).upper) == pytest.approx(1 / (1 + math.exp(-1)))
+
+
+# The optimal rule ---------------------------------------------------------------------------------------------------------
+
+RULES = [
+    (Fraction(1), Fraction(1, 10**5)),
+    (Fraction(1, 10), Fraction(1, 10**3)),
+    (Fraction(5), Fraction(1, 10**9)),
+    (Fraction(0), Fraction(1, 50)),
+]
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), RULES)
+def test_the_optimal_rule_is_private_from_each_count_to_the_next(epsilon, delta):
+    grow = exp(epsilon, 200).lower
+    chance, n = Fraction(0), 0
+    while chance < 1:
+        n += 1
+        following = keep_probability(n, epsilon=epsilon, delta=delta)
+        assert chance <= following <= grow * chance + delta
+        assert 1 - chance <= grow * (1 - following) + delta
+        slack = min(grow * chance + delta, 1 - (1 - chance - delta) / exp(epsilon, 200).upper, 1) - following
+        assert slack <= Fraction(1, 2**100)  # and no rule could keep more
+        chance = following
+    assert keep_probability(0, epsilon=epsilon, delta=delta) == 0
+    assert keep_probability(n + 10**6, epsilon=epsilon, delta=delta) == 1
+
+
+def test_the_optimal_rule_agrees_with_the_closed_form():
+    epsilon, delta = 0.5, 1e-6
+    for n in range(1, 20):  # below the crossing the chance is delta·(e^{n·epsilon} - 1)/(e^epsilon - 1)
+        closed = delta * math.expm1(n * epsilon) / math.expm1(epsilon)
+        assert float(keep_probability(n, epsilon=epsilon, delta=delta)) == pytest.approx(closed, rel=1e-9)
+
+
+def test_keys_are_kept_with_the_stated_chance():
+    counts = np.arange(0, 24)
+    chances = [keep_probability(int(n), epsilon=1, delta=1e-5) for n in counts]
+    digits = [int(chance * 2**64) for chance in chances]
+    below = kept(counts, epsilon=1, delta=1e-5, entropy=Scripted([*(max(d - 1, 0) for d in digits if d < 2**64), 0]))
+    assert below.tolist() == [chance * 2**64 >= 1 for chance in chances]
+    above = kept(counts, epsilon=1, delta=1e-5, entropy=Scripted([d + 1 for d in digits if d < 2**64]))
+    assert above.tolist() == [chance == 1 for chance in chances]
+    tied = kept(np.array([5]), epsilon=1, delta=1e-5, entropy=Scripted([digits[5], 0]))
+    assert tied.tolist() == [True]  # the second word decides
+
+
+def test_short_words_keep_the_same_law():
+    counts = np.full(20_000, 11)
+    share = kept(counts, epsilon=1, delta=1e-5, entropy=Seeded(5, word_bits=5)).mean()
+    assert abs(share - float(keep_probability(11, epsilon=1, delta=1e-5))) < 0.021  # six standard deviations
+
+
+def test_shapes_and_negative_counts():
+    assert not kept(np.array([[-5, 0]]), epsilon=1, delta=0.1, entropy=Seeded(1)).any()
+    assert kept(np.array([[10**9, 10**9]]), epsilon=1, delta=0.1, entropy=Seeded(1)).shape == (1, 2)
+
+
+def test_an_endless_table_is_refused():
+    with pytest.raises(InvalidArgument, match="optimal rule"):
+        keep_probability(3, epsilon=Fraction(1, 10**9), delta=Fraction(1, 10**12))
