@@ -4,10 +4,17 @@ Every sampler takes its parameters as exact numbers and its entropy as an argume
 the docstring exactly, and the work done does not depend on what is drawn.
 """
 
-from deniable.noise.choice import categorical, exponential_choice, permute_and_flip
+from deniable.noise.choice import categorical, categoricals, exponential_choice, permute_and_flip
 from deniable.noise.coin import bernoulli, bernoulli_exp, bernoullis
 from deniable.noise.entropy import Entropy, system_entropy
-from deniable.noise.gaussian import discrete_gaussian, discrete_gaussians, rounded_gaussian, rounded_gaussians
+from deniable.noise.gaussian import (
+    discrete_gaussian,
+    discrete_gaussians,
+    rounded_gaussian,
+    rounded_gaussians,
+    truncated_gaussian,
+    truncated_gaussians,
+)
 from deniable.noise.laplace import (
     discrete_laplace,
     discrete_laplaces,
@@ -16,27 +23,34 @@ from deniable.noise.laplace import (
     truncated_laplace,
     truncated_laplaces,
 )
+from deniable.noise.race import Ranking, exponential_ranking, laplace_ranking
 from deniable.noise.uniform import permutation, sample_without_replacement, uniform_below, uniforms_below
 
 __all__ = [
     "Entropy",
+    "Ranking",
     "bernoulli",
     "bernoulli_exp",
     "bernoullis",
     "categorical",
+    "categoricals",
     "discrete_gaussian",
     "discrete_gaussians",
     "discrete_laplace",
     "discrete_laplaces",
     "exponential_choice",
+    "exponential_ranking",
     "geometric",
     "geometrics",
+    "laplace_ranking",
     "permutation",
     "permute_and_flip",
     "rounded_gaussian",
     "rounded_gaussians",
     "sample_without_replacement",
     "system_entropy",
+    "truncated_gaussian",
+    "truncated_gaussians",
     "truncated_laplace",
     "truncated_laplaces",
     "uniform_below",

@@ -19,13 +19,18 @@ from numpy.typing import NDArray
 
 from deniable.errors import InvalidArgument
 from deniable.exact import exp
-from deniable.exact.guards import nonnegative, positive, rational
+from deniable.exact.guards import integer, nonnegative, positive, rational
 from deniable.noise.coin import below_exp
+from deniable.noise.laws import Rational
+from deniable.noise.redraw import drawn
 from deniable.noise.series import LARGEST, RELATIVE_ERROR, exp_minus
+from deniable.noise.table import Table
 from deniable.noise.uniform import uniform_below
 
 if TYPE_CHECKING:
     from deniable.noise.entropy import Entropy
+
+_HUGE = 1 << 500
 
 Scores: TypeAlias = Sequence[int | Fraction] | NDArray[np.int64]
 
@@ -35,12 +40,23 @@ def categorical(weights: Sequence[int | Fraction], entropy: Entropy) -> int:
 
     Guarantee: the law is exact; the work does not depend on what is drawn.
     """
+    sums = list(accumulate(_whole_weights(weights)))
+    return bisect_right(sums, uniform_below(sums[-1], entropy))
+
+
+def categoricals(weights: Sequence[int | Fraction], count: int, entropy: Entropy) -> NDArray[np.int64]:
+    """`count` independent draws of `categorical`."""
+    table = Table(Rational(tuple(_whole_weights(weights))), word_bits=entropy.word_bits)
+    return drawn(integer(count=count, least=0), lambda size: table.draws(size, entropy))
+
+
+def _whole_weights(weights: Sequence[int | Fraction]) -> list[int]:
+    """The same proportions in whole numbers."""
     exact = [nonnegative(weight=weight) for weight in weights]
     scale = lcm(*(weight.denominator for weight in exact))
-    sums = list(accumulate(weight.numerator * (scale // weight.denominator) for weight in exact))
-    if not (sums and sums[-1] > 0):
+    if not sum(exact) > 0:
         raise InvalidArgument(f"weights must have a positive sum, got {list(weights)!r}")
-    return bisect_right(sums, uniform_below(sums[-1], entropy))
+    return [weight.numerator * (scale // weight.denominator) for weight in exact]
 
 
 def exponential_choice(scores: Scores, scale: int | Fraction, entropy: Entropy) -> int:
@@ -88,18 +104,17 @@ class _Lacks:
     The best score changes places with the first, so that zero words choose the best.
     """
 
-    __slots__ = ("_best", "_scale", "_scores", "count", "floats")
+    __slots__ = ("_best", "_rate", "_scores", "count", "floats")
 
     def __init__(self, scores: Scores, scale: int | Fraction) -> None:
-        self._scale = positive(scale=scale)
-        self._scores: list[int | Fraction] = _exact_scores(scores)
-        if not self._scores:
+        self._scores, unit = _whole_scores(scores)
+        if not len(self._scores):
             raise InvalidArgument("scores must not be empty, got []")
-        best = max(self._scores)
-        self.count, self._best = len(self._scores), self._scores.index(best)
-        inverse = float(1 / self._scale)
-        floats = np.array([min(float(best - score), 2.0**1000) for score in self._scores]) * min(inverse, 2.0**1000)
-        self.floats = np.minimum(floats, LARGEST)
+        self._rate = unit / positive(scale=scale)
+        self.count, self._best = len(self._scores), int(np.argmax(self._scores))
+        # Capped, the product stays finite; whatever reaches a cap is far beyond LARGEST, or is zero.
+        rate = float(min(self._rate, Fraction(_HUGE)))
+        self.floats = np.minimum(_differences(self._scores, self._best) * rate, LARGEST)
         self.floats[[0, self._best]] = self.floats[[self._best, 0]]
 
     def original(self, i: int) -> int:
@@ -108,13 +123,26 @@ class _Lacks:
 
     def exact(self, i: int) -> Fraction:
         """The lack of candidate i."""
-        return Fraction(self._scores[self._best] - self._scores[self.original(i)]) / self._scale
+        return (int(self._scores[self._best]) - int(self._scores[self.original(i)])) * self._rate
 
 
-def _exact_scores(scores: Scores) -> list[int | Fraction]:
+def _whole_scores(scores: Scores) -> tuple[NDArray[np.int64] | NDArray[np.object_], Fraction]:
+    """The scores as integers (int64 where they fit, else Python's) and the size of their unit."""
     if isinstance(scores, np.ndarray) and scores.dtype.kind in "iu":
-        return [*scores.tolist()]
-    return [rational(score=score) for score in scores]
+        return scores.astype(object) if scores.dtype == np.uint64 else scores.astype(np.int64), Fraction(1)
+    exact = [rational(score=score) for score in scores]
+    common = lcm(*(score.denominator for score in exact))
+    whole = [score.numerator * (common // score.denominator) for score in exact]
+    fits = all(-(1 << 63) <= score < 1 << 63 for score in whole)
+    return np.array(whole, dtype=np.int64 if fits else object), Fraction(1, common)
+
+
+def _differences(scores: NDArray[np.int64] | NDArray[np.object_], best: int) -> NDArray[np.float64]:
+    """scores[best] - scores as correctly rounded floats, at most _HUGE."""
+    if scores.dtype == np.int64:
+        wrapped: NDArray[np.int64] = np.subtract(scores[best], scores, dtype=np.int64)
+        return wrapped.view(np.uint64).astype(np.float64)
+    return np.array([float(min(scores[best] - score, _HUGE)) for score in scores])
 
 
 def _under_weight(place: int, lack: Fraction, bits: int, entropy: Entropy) -> bool:

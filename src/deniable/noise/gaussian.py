@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from deniable.exact.guards import positive
-from deniable.noise.laplace import vector_scale
+from deniable.exact.guards import integer
 from deniable.noise.laws import DiscreteGaussian, RoundedGaussian, signed
 from deniable.noise.redraw import drawn
+from deniable.noise.scale import CACHED, hashable, table_scale, vector_scale
 from deniable.noise.steps import StepSampler, cells, points
 from deniable.noise.table import Law, Table
 
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 TABLE_SCALE = 200
 """One table has about 19 outcomes per unit of scale."""
-_CACHED = 32
 
 
 def rounded_gaussian(scale: int | Fraction, entropy: Entropy) -> int:
@@ -35,14 +34,12 @@ def rounded_gaussian(scale: int | Fraction, entropy: Entropy) -> int:
 
     Guarantee: the law is exact; the work does not depend on what is drawn.
     """
-    exact = positive(scale=scale)
-    return _rounded(exact.numerator, exact.denominator, entropy.word_bits).draw(entropy)
+    return _rounded(hashable(scale), entropy.word_bits).draw(entropy)
 
 
 def rounded_gaussians(scale: int | Fraction, count: int, entropy: Entropy) -> NDArray[np.int64]:
     """`count` independent draws of `rounded_gaussian`."""
-    exact = vector_scale(scale)
-    return _rounded(exact.numerator, exact.denominator, entropy.word_bits).draws(count, entropy)
+    return _rounded(vector_scale(scale), entropy.word_bits).draws(integer(count=count, least=0), entropy)
 
 
 def discrete_gaussian(scale: int | Fraction, entropy: Entropy) -> int:
@@ -50,14 +47,26 @@ def discrete_gaussian(scale: int | Fraction, entropy: Entropy) -> int:
 
     Guarantee: the law is exact; the work does not depend on what is drawn.
     """
-    exact = positive(scale=scale)
-    return _discrete(exact.numerator, exact.denominator, entropy.word_bits).draw(entropy)
+    return _discrete(hashable(scale), entropy.word_bits).draw(entropy)
 
 
 def discrete_gaussians(scale: int | Fraction, count: int, entropy: Entropy) -> NDArray[np.int64]:
     """`count` independent draws of `discrete_gaussian`."""
-    exact = vector_scale(scale)
-    return _discrete(exact.numerator, exact.denominator, entropy.word_bits).draws(count, entropy)
+    return _discrete(vector_scale(scale), entropy.word_bits).draws(integer(count=count, least=0), entropy)
+
+
+def truncated_gaussian(scale: int | Fraction, radius: int, entropy: Entropy) -> int:
+    """One integer k with |k| <= radius and P(k) proportional to Phi((k + 1/2)/scale) - Phi((k - 1/2)/scale).
+
+    Guarantee: the law is exact; the number of redraws is independent of what is kept.
+    """
+    return _rounded(hashable(scale), entropy.word_bits, integer(radius=radius, least=0)).draw(entropy)
+
+
+def truncated_gaussians(scale: int | Fraction, radius: int, count: int, entropy: Entropy) -> NDArray[np.int64]:
+    """`count` independent draws of `truncated_gaussian`."""
+    sampler = _rounded(vector_scale(scale), entropy.word_bits, integer(radius=radius, least=0))
+    return sampler.draws(integer(count=count, least=0), entropy)
 
 
 class _OneTable:
@@ -75,13 +84,15 @@ class _OneTable:
         return drawn(count, lambda size: self._table.draws(size, entropy))
 
 
-@lru_cache(maxsize=_CACHED)
-def _rounded(numerator: int, denominator: int, word_bits: int) -> _OneTable | StepSampler:
-    scale = Fraction(numerator, denominator)
-    return _OneTable(RoundedGaussian(scale), word_bits) if scale <= TABLE_SCALE else cells(scale, word_bits=word_bits)
+@lru_cache(maxsize=CACHED)
+def _rounded(given: int | Fraction, word_bits: int, radius: int | None = None) -> _OneTable | StepSampler:
+    scale = table_scale(given)
+    if scale <= TABLE_SCALE:
+        return _OneTable(RoundedGaussian(scale, radius), word_bits)
+    return cells(scale, word_bits=word_bits, radius=radius)
 
 
-@lru_cache(maxsize=_CACHED)
-def _discrete(numerator: int, denominator: int, word_bits: int) -> _OneTable | StepSampler:
-    scale = Fraction(numerator, denominator)
+@lru_cache(maxsize=CACHED)
+def _discrete(given: int | Fraction, word_bits: int) -> _OneTable | StepSampler:
+    scale = table_scale(given)
     return _OneTable(DiscreteGaussian(scale), word_bits) if scale <= TABLE_SCALE else points(scale, word_bits=word_bits)

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from deniable.errors import InvalidArgument
-from deniable.exact.guards import integer, positive
+from deniable.exact.guards import integer
 from deniable.noise.laws import Blocks, Geometric, signed
 from deniable.noise.redraw import drawn, redrawn
+from deniable.noise.scale import CACHED, hashable, table_scale, vector_scale
 from deniable.noise.table import Law, Table
 
 if TYPE_CHECKING:
@@ -29,9 +29,6 @@ if TYPE_CHECKING:
 TOP_SCALE = 23
 """The top digit's table has about 90 outcomes per unit of scale; more than 2,000 leave the fast cache."""
 DIGIT_BITS = 11
-VECTOR_SCALE = 1 << 50
-"""Noise of a larger scale could leave int64; scalar draws, which are Python integers, take any scale."""
-_CACHED = 32
 
 
 def discrete_laplace(scale: int | Fraction, entropy: Entropy) -> int:
@@ -39,14 +36,12 @@ def discrete_laplace(scale: int | Fraction, entropy: Entropy) -> int:
 
     Guarantee: the law is exact; the work does not depend on what is drawn.
     """
-    exact = positive(scale=scale)
-    return _laplace(exact.numerator, exact.denominator, None, entropy.word_bits).draw(entropy)
+    return _laplace(hashable(scale), None, entropy.word_bits).draw(entropy)
 
 
 def discrete_laplaces(scale: int | Fraction, count: int, entropy: Entropy) -> NDArray[np.int64]:
     """`count` independent draws of `discrete_laplace`."""
-    exact = vector_scale(scale)
-    return _laplace(exact.numerator, exact.denominator, None, entropy.word_bits).draws(count, entropy)
+    return _laplace(vector_scale(scale), None, entropy.word_bits).draws(integer(count=count, least=0), entropy)
 
 
 def truncated_laplace(scale: int | Fraction, radius: int, entropy: Entropy) -> int:
@@ -54,14 +49,13 @@ def truncated_laplace(scale: int | Fraction, radius: int, entropy: Entropy) -> i
 
     Guarantee: the law is exact; the number of redraws is independent of what is kept.
     """
-    exact, radius = positive(scale=scale), integer(radius=radius, least=0)
-    return _laplace(exact.numerator, exact.denominator, radius, entropy.word_bits).draw(entropy)
+    return _laplace(hashable(scale), integer(radius=radius, least=0), entropy.word_bits).draw(entropy)
 
 
 def truncated_laplaces(scale: int | Fraction, radius: int, count: int, entropy: Entropy) -> NDArray[np.int64]:
     """`count` independent draws of `truncated_laplace`."""
-    exact, radius = vector_scale(scale), integer(radius=radius, least=0)
-    return _laplace(exact.numerator, exact.denominator, radius, entropy.word_bits).draws(count, entropy)
+    sampler = _laplace(vector_scale(scale), integer(radius=radius, least=0), entropy.word_bits)
+    return sampler.draws(integer(count=count, least=0), entropy)
 
 
 def geometric(scale: int | Fraction, entropy: Entropy) -> int:
@@ -69,22 +63,12 @@ def geometric(scale: int | Fraction, entropy: Entropy) -> int:
 
     Guarantee: the law is exact; the work does not depend on what is drawn.
     """
-    exact = positive(scale=scale)
-    return _geometric(exact.numerator, exact.denominator, entropy.word_bits).draw(entropy)
+    return _geometric(hashable(scale), entropy.word_bits).draw(entropy)
 
 
 def geometrics(scale: int | Fraction, count: int, entropy: Entropy) -> NDArray[np.int64]:
     """`count` independent draws of `geometric`."""
-    exact = vector_scale(scale)
-    return _geometric(exact.numerator, exact.denominator, entropy.word_bits).draws(count, entropy)
-
-
-def vector_scale(scale: int | Fraction) -> Fraction:
-    """A scale whose noise fits int64, or a refusal that says what to do."""
-    exact = positive(scale=scale)
-    if not exact <= VECTOR_SCALE:
-        raise InvalidArgument(f"scale must be at most 2**50 for vector draws, got {scale!r}; draw one at a time")
-    return exact
+    return _geometric(vector_scale(scale), entropy.word_bits).draws(integer(count=count, least=0), entropy)
 
 
 class Digits:
@@ -132,33 +116,33 @@ class Digits:
         return values
 
 
-def _layout(reach: Fraction) -> tuple[int, int]:
+def layout(reach: Fraction) -> tuple[int, int]:
     """How many lower digits, of how many bits, bring a top digit of this reach down to TOP_SCALE."""
     bits = max(0, math.ceil(reach / TOP_SCALE) - 1).bit_length()
     digits = -(-bits // DIGIT_BITS)
     return digits, -(-bits // digits) if digits else 0
 
 
-def _lower(scale: Fraction, *, digits: int, bits: int, word_bits: int) -> list[Table]:
+def lower_tables(scale: Fraction, *, digits: int, bits: int, word_bits: int) -> list[Table]:
     """The lower digits' tables, highest first."""
     laws: list[Law] = [Geometric((1 << (bits * j)) / scale, size=1 << bits) for j in reversed(range(digits))]
     return [Table(law, word_bits=word_bits) for law in laws]
 
 
-@lru_cache(maxsize=_CACHED)
-def _laplace(numerator: int, denominator: int, radius: int | None, word_bits: int) -> Digits:
-    scale = Fraction(numerator, denominator)
-    digits, bits = _layout(scale if radius is None else min(scale, Fraction(radius, 40)))
+@lru_cache(maxsize=CACHED)
+def _laplace(given: int | Fraction, radius: int | None, word_bits: int) -> Digits:
+    scale = table_scale(given)
+    digits, bits = layout(scale if radius is None else min(scale, Fraction(radius, 40)))
     width = 1 << (digits * bits)
     sides = None if radius is None else (radius // width + 1, (radius - 1) // width + 1)
-    top = Table(Blocks(scale, width, sides), word_bits=word_bits, label=signed)
-    lower = _lower(scale, digits=digits, bits=bits, word_bits=word_bits)
+    top = Table(Blocks(scale, width, sides=sides), word_bits=word_bits, label=signed)
+    lower = lower_tables(scale, digits=digits, bits=bits, word_bits=word_bits)
     return Digits(top, lower, bits=bits, lowest=None if radius is None else -radius, highest=radius)
 
 
-@lru_cache(maxsize=_CACHED)
-def _geometric(numerator: int, denominator: int, word_bits: int) -> Digits:
-    scale = Fraction(numerator, denominator)
-    digits, bits = _layout(scale / 2)
+@lru_cache(maxsize=CACHED)
+def _geometric(given: int | Fraction, word_bits: int) -> Digits:
+    scale = table_scale(given)
+    digits, bits = layout(scale / 2)
     top = Table(Geometric((1 << (digits * bits)) / scale), word_bits=word_bits)
-    return Digits(top, _lower(scale, digits=digits, bits=bits, word_bits=word_bits), bits=bits)
+    return Digits(top, lower_tables(scale, digits=digits, bits=bits, word_bits=word_bits), bits=bits)

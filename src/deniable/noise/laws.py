@@ -67,22 +67,24 @@ class Blocks:
     """The discrete Laplace law of scale `scale` in blocks of `width`: P(2i) ~ q**(i*width), P(2i+1) ~ q * q**(i*width).
 
     Read by `signed`, outcome 2i is the block of `width` values from i*width up, outcome 2i+1 its mirror image from
-    -1 - i*width down; the factor q = exp(-1/scale) is what the shift by one costs. `sides` limits both, for truncation.
+    -1 - i*width down; the factor q = exp(-shift/scale) is what the shift by one costs. With shift 0 this is the law of
+    the continuous Laplace variable rounded down. `sides` limits both, for truncation.
     """
 
     scale: Fraction
     width: int = 1
+    shift: int = 1
     sides: tuple[int, int] | None = None
 
     def bounds(self, bits: int) -> list[int]:
         step, places = self.width / self.scale, bits + _GUARD
         count = _geometric_count(step, bits)
         upper, lower = (count, count) if self.sides is None else (min(count, side) for side in self.sides)
-        loss = ladder_loss(count)
-        ladder = geometric_ladder(step=step, count=count + 1, places=places)
-        shift = exp_below(1 / self.scale, places)
-        masses = _interleaved(ladder[:upper], [mass * shift >> places for mass in ladder[:lower]])
-        rest = 0 if (upper, lower) == self.sides else 2 * _geometric_rest(ladder[count] + loss, step)
+        loss = ladder_loss(upper)
+        ladder = geometric_ladder(step=step, count=upper + 1, places=places)
+        factor = exp_below(self.shift / self.scale, places)
+        masses = _interleaved(ladder[:upper], [mass * factor >> places for mass in ladder[:lower]])
+        rest = 0 if (upper, lower) == self.sides else 2 * _geometric_rest(ladder[upper] + loss, step)
         return _normalised(masses, loss=loss + 3, rest=rest, bits=bits)
 
 
@@ -112,12 +114,13 @@ class DiscreteGaussian:
 
 @dataclass(frozen=True, slots=True)
 class RoundedGaussian:
-    """P(k) = Phi((k + 1/2)/scale) - Phi((k - 1/2)/scale), outcomes read by `signed`.
+    """P(k) ~ Phi((k + 1/2)/scale) - Phi((k - 1/2)/scale), outcomes read by `signed`; on |k| <= radius where that is given.
 
     A small scale is computed on a finer lattice: an odd number of fine cells make up one cell exactly.
     """
 
     scale: Fraction
+    radius: int | None = None
 
     def bounds(self, bits: int) -> list[int]:
         least = math.isqrt(bits * 7 // 5) + 2  # keeps k/scale**2 below one, as `_cell_masses` needs
@@ -126,6 +129,8 @@ class RoundedGaussian:
         masses, loss = _cell_masses(fine, bits=bits, places=bits + _GUARD)
         rest = _gaussian_rest(masses[-1] + loss, fine, len(masses) - 1)
         half, sums = _cell_sums(masses[:-1], cells)
+        if self.radius is not None and self.radius < len(half):
+            half, rest = half[: self.radius + 1], 0
         return _normalised(_interleaved(half, half[1:]), loss=loss * sums, rest=rest, bits=bits)
 
 
@@ -185,12 +190,13 @@ class Steps:
 
     P(h) is proportional to exp(-near**2 / (2 scale**2)), near the block's least distance from zero. Cells reach half a
     step further in than points: block 0 touches zero, block i > 0 starts at i*width - inset, block -(i+1) at
-    i*width + 1 - inset, with inset 1/2 for cells and 0 for points.
+    i*width + 1 - inset, with inset 1/2 for cells and 0 for points. Blocks beyond `radius` are left out where it is given.
     """
 
     scale: Fraction
     width: int
     inset: Fraction
+    radius: int | None = None
 
     def near(self, block: int) -> Fraction:
         """The least distance from zero in this block."""
@@ -201,8 +207,21 @@ class Steps:
     def bounds(self, bits: int) -> list[int]:
         places, step = bits + _GUARD, self.width / self.scale
         count = _gaussian_count(1 / step, bits) + 1
-        loss = ladder_loss(count + 1)
-        above = gaussian_ladder(start=self.near(1) / self.scale, step=step, count=count, places=places)
-        below = gaussian_ladder(start=self.near(-1) / self.scale, step=step, count=count, places=places)
-        rest = _gaussian_rest(above.pop() + loss, 1 / step, count - 1)  # the first block left out; its mirror is lower
+        upper, lower, complete = count, count, False
+        if self.radius is not None and self.radius // self.width < count:
+            upper, lower, complete = self.radius // self.width + 1, (self.radius - 1) // self.width + 1, True
+        above = gaussian_ladder(start=self.near(1) / self.scale, step=step, count=upper, places=places)
+        below = gaussian_ladder(start=self.near(-1) / self.scale, step=step, count=lower, places=places)
+        loss, first_left_out = ladder_loss(upper + 1), above.pop()  # its mirror image is lower
+        rest = 0 if complete else _gaussian_rest(first_left_out + loss, 1 / step, count - 1)
         return _normalised(_interleaved([1 << places, *above], below), loss=loss, rest=rest, bits=bits)
+
+
+@dataclass(frozen=True, slots=True)
+class Rational:
+    """P(i) = weights[i] / sum(weights), whole-numbered weights."""
+
+    weights: tuple[int, ...]
+
+    def bounds(self, bits: int) -> list[int]:
+        return _normalised(list(self.weights), loss=0, rest=0, bits=bits)

@@ -14,7 +14,7 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-CHUNK = 1 << 15
+CHUNK = 1 << 16
 
 
 def chunks(count: int) -> list[tuple[int, int]]:

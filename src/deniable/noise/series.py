@@ -12,7 +12,6 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_TRUNCATION = 2.0**-48
 _HALVINGS = 8
 LARGEST = 45.0
 RELATIVE_ERROR = 2.0**-40
@@ -21,10 +20,10 @@ RELATIVE_ERROR = 2.0**-40
 Number = TypeVar("Number", float, "NDArray[np.float64]")
 
 
-def exp_series(largest: float) -> list[float]:
-    """Coefficients of exp(-x), highest power first, with remainder below 2**-48 for 0 <= x <= largest."""
+def exp_series(largest: float, *, error: float) -> list[float]:
+    """Coefficients of exp(-x), highest power first, with a remainder below `error` for 0 <= x <= largest."""
     term, coefficients = 1.0, [1.0]
-    while largest ** len(coefficients) * abs(term) / len(coefficients) > _TRUNCATION:
+    while len(coefficients) < 2 or largest ** len(coefficients) * abs(term) / len(coefficients) > error:
         term /= -len(coefficients)
         coefficients.append(term)
     return coefficients[::-1]
@@ -40,7 +39,7 @@ def horner(coefficients: list[float], x: Number) -> Number:
     return value
 
 
-_SMALL = exp_series(LARGEST / 2**_HALVINGS)
+_SMALL = exp_series(LARGEST / 2**_HALVINGS, error=2.0**-49)
 
 
 def exp_minus(x: NDArray[np.float64]) -> NDArray[np.float64]:

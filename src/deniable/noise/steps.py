@@ -30,120 +30,136 @@ if TYPE_CHECKING:
     from deniable.noise.entropy import Entropy
 
 _BLOCKS_PER_SCALE = 64
-_VECTOR_BITS = 52
-"""Block number and position together stay below 62 bits, so that int64 holds them."""
 _FLOAT_ERROR = 2.0**-40
-"""More than the rounding errors of `_share`, which stay below 2**-43."""
+"""More than the rounding errors of one decision, which stay below 2**-43."""
 
 
-def cells(scale: Fraction, *, word_bits: int) -> StepSampler:
+def cells(scale: Fraction, *, word_bits: int, radius: int | None = None) -> StepSampler:
     """The rounded Gaussian: positions are real, an integer owns the cell around it."""
-    bits = _block_bits(scale)
-    fine = min(32, word_bits - bits, _VECTOR_BITS - bits)
-    return StepSampler(scale, block_bits=bits, fine_bits=max(fine, 8), inset=Fraction(1, 2), word_bits=word_bits)
+    bits = block_bits(scale if radius is None else min(scale, Fraction(4 * radius)))
+    law = Steps(scale, 1 << bits, Fraction(1, 2), radius)
+    return StepSampler(law, fine_bits=max(word_bits // 2 - bits, 1), word_bits=word_bits)
 
 
 def points(scale: Fraction, *, word_bits: int) -> StepSampler:
     """The discrete Gaussian: positions are integers."""
-    return StepSampler(scale, block_bits=_block_bits(scale), fine_bits=0, inset=Fraction(0), word_bits=word_bits)
+    return StepSampler(Steps(scale, 1 << block_bits(scale), Fraction(0)), fine_bits=0, word_bits=word_bits)
 
 
-def _block_bits(scale: Fraction) -> int:
+def block_bits(scale: Fraction) -> int:
+    """Blocks of 2**this many steps make at least 64 of them to one scale."""
     return max(math.floor(scale / _BLOCKS_PER_SCALE).bit_length() - 1, 0)
 
 
 class StepSampler:
-    """`fine_bits` binary places of a position are read with each proposal; positions are points where `inset` is zero."""
+    """Draws blocks and positions; `fine_bits` binary places of a position are read at first, none where it is a point.
+
+    The blocks' width is a power of two. A proposal takes two words: one for the block, one for position and chance.
+    Positions of very wide blocks continue in further words; only scalar draws meet those.
+    """
 
     __slots__ = (
+        "_bases",
         "_block_bits",
-        "_coefficients",
+        "_chance_bits",
+        "_chance_unit",
         "_doubt",
+        "_extra_bits",
         "_fine_bits",
         "_inset",
         "_law",
         "_lift",
         "_lifts",
-        "_shift",
+        "_series",
         "_table",
         "_unit",
         "_word_bits",
     )
 
-    def __init__(self, scale: Fraction, *, block_bits: int, fine_bits: int, inset: Fraction, word_bits: int) -> None:
-        self._law = Steps(scale, 1 << block_bits, inset)
-        self._table = Table(self._law, word_bits=word_bits, label=signed)
+    def __init__(self, law: Steps, *, fine_bits: int, word_bits: int) -> None:
+        self._law, self._table = law, Table(law, word_bits=word_bits, label=signed)
+        scale, block_bits = law.scale, law.width.bit_length() - 1
         self._block_bits, self._fine_bits, self._word_bits = block_bits, fine_bits, word_bits
+        self._extra_bits = max(block_bits + fine_bits - word_bits * 3 // 4, 0)
+        read = block_bits + fine_bits - self._extra_bits
+        self._chance_bits = word_bits - read
+        self._chance_unit = 2.0**-self._chance_bits
+        self._unit = float(Fraction(1 << block_bits, 1 << read) / scale)  # of a position as floats see it
+        self._inset = float(law.inset / scale)
         blocks = sorted(set(self._table.cells.tolist()))
-        self._lift = {block: float((self._law.near(block) / scale) ** 2 / 2) for block in blocks}
+        self._lift = {block: float(self._law.near(block) / scale) ** 2 / 2 for block in blocks}
         self._lifts = np.array([self._lift[block] for block in self._table.cells.tolist()])
-        # Floats see at most 52 bits of a position: the rest of a very wide block is left to exact arithmetic.
-        self._shift = max(block_bits + fine_bits - _VECTOR_BITS, 0)
-        self._unit = float(Fraction(1 << self._shift, 1 << fine_bits) / scale)
-        self._inset = float(inset / scale)
-        farthest = max(-blocks[0], blocks[-1] + 1) * (1 << block_bits) / scale
-        steepest = float((farthest * (1 << block_bits)) / scale)
-        self._coefficients = exp_series(steepest)
-        unread = 0.0 if self._exact_positions else float(farthest) * self._unit
-        self._doubt = _FLOAT_ERROR + 2.0 ** -min(word_bits, 53) + 2 * unread
-
-    @property
-    def _exact_positions(self) -> bool:
-        return not self._law.inset and not self._shift
+        self._bases = self._table.cells << read
+        farthest = float(max(-blocks[0], blocks[-1] + 1) * self._law.width / scale)
+        unread = farthest * self._unit if law.inset or self._extra_bits else 0.0
+        self._doubt = _FLOAT_ERROR + self._chance_unit + 2 * unread
+        self._series = exp_series(farthest * float(self._law.width / scale), error=self._doubt / 32)
+        self._doubt += self._doubt / 16
 
     def draw(self, entropy: Entropy) -> int:
         """One integer."""
-        position_bits = self._block_bits + self._fine_bits
         while True:
-            block, position = self._table.draw(entropy), entropy.bits(position_bits)
-            if self._keeps(block, position, entropy.word(), entropy):
-                return (block << self._block_bits) + (position >> self._fine_bits)
+            block, word = self._table.draw(entropy), entropy.word()
+            seen, chance = word >> self._chance_bits, word & ((1 << self._chance_bits) - 1)
+            position = seen << self._extra_bits | entropy.bits(self._extra_bits) if self._extra_bits else seen
+            value = (block << self._block_bits) + (position >> self._fine_bits)
+            if self._keeps(block, seen, position, chance, entropy) and self._in_range(value):
+                return value
 
     def draws(self, count: int, entropy: Entropy) -> NDArray[np.int64]:
         """`count` integers."""
         return redrawn(count, lambda size: self._proposals(size, entropy))
 
-    def _proposals(self, size: int, entropy: Entropy) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        position_bits = self._block_bits + self._fine_bits
-        block_words, position_words, chances = entropy.words(3 * size).reshape(3, size)
-        pick = self._table.pick(block_words)
-        blocks = self._table.cells.take(pick, mode="clip")
-        undecided = self._table.undecided(block_words)
-        for i, rank in undecided:
-            blocks[i] = self._table.refined(rank, entropy)
-        values = blocks << position_bits
-        values += (position_words >> np.uint64(self._word_bits - position_bits)).view(np.int64)
-        excess = (chances >> np.uint64(max(self._word_bits - 53, 0))).view(np.int64) * 2.0 ** -min(self._word_bits, 53)
-        excess -= self._share(np.multiply(values, self._unit, dtype=np.float64), self._lifts.take(pick, mode="clip"))
-        refused = excess > 0
-        doubtful = {i for i, _ in undecided} | set(np.flatnonzero(np.abs(excess) <= self._doubt).tolist())
-        for i in doubtful:
-            position = int(values[i]) & ((1 << position_bits) - 1)
-            refused[i] = not self._settled(int(blocks[i]), position, int(chances[i]), entropy)
-        values >>= self._fine_bits
-        return values, refused
-
-    def _keeps(self, block: int, position: int, chance: int, entropy: Entropy) -> bool:
+    def _keeps(self, block: int, seen: int, position: int, chance: int, entropy: Entropy) -> bool:
         """Whether this proposal is kept: by floats where they are sure, else exactly."""
         lift = self._lift.get(block)
         if lift is not None:
-            seen = ((block << (self._block_bits + self._fine_bits)) + position) >> self._shift
-            excess = math.ldexp(chance, -self._word_bits) - self._share(seen * self._unit, lift)
+            place = (block << (self._word_bits - self._chance_bits)) + seen
+            excess = chance * self._chance_unit - self._share(place * self._unit, lift)
             if abs(excess) > self._doubt:
                 return excess < 0
         return self._settled(block, position, chance, entropy)
 
+    def _proposals(self, size: int, entropy: Entropy) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """Values and which of them are refused."""
+        block_words, words = entropy.words(size), entropy.words(size)
+        pick = self._table.pick(block_words)
+        places = self._bases.take(pick, mode="clip")
+        places += (words >> np.uint64(self._chance_bits)).view(np.int64)
+        words &= np.uint64((1 << self._chance_bits) - 1)
+        excess = np.multiply(words.view(np.int64), self._chance_unit)
+        excess -= self._share(np.multiply(places, self._unit), self._lifts.take(pick, mode="clip"))
+        refused = excess > 0
+        np.abs(excess, out=excess)
+        for i in np.flatnonzero(excess <= self._doubt).tolist():
+            block, position = divmod(int(places[i]), 1 << (self._word_bits - self._chance_bits))
+            refused[i] = not self._settled(block, position, int(words[i]), entropy)
+        for i, rank in self._table.undecided(block_words):
+            block, position = (
+                self._table.refined(rank, entropy),
+                int(places[i]) % (1 << self._block_bits + self._fine_bits),
+            )
+            places[i] = (block << (self._word_bits - self._chance_bits)) + position
+            refused[i] = not self._settled(block, position, int(words[i]), entropy)
+        places >>= self._fine_bits
+        if self._law.radius is not None:
+            refused |= np.abs(places) > self._law.radius
+        return places, refused
+
+    def _in_range(self, value: int) -> bool:
+        return self._law.radius is None or abs(value) <= self._law.radius
+
     def _share(self, place: Number, lift: Number) -> Number:
-        """exp(-(x**2 - near**2)/2) for x in units of the scale, by its Taylor series; correct to `_FLOAT_ERROR`."""
+        """exp(-(x**2 - near**2)/2) for x in units of the scale."""
         place -= self._inset
         place *= place
         place *= 0.5
         place -= lift
-        return horner(self._coefficients, place)
+        return horner(self._series, place)
 
     def _settled(self, block: int, position: int, chance: int, entropy: Entropy) -> bool:
         """The exact decision: position and chance are read further until no doubt is left."""
-        position_bits, chance_bits = self._block_bits + self._fine_bits, self._word_bits
+        position_bits, chance_bits = self._block_bits + self._fine_bits, self._chance_bits
         while True:
             least, most = self._exponents(block, position, position_bits)
             if chance + 1 <= exp(-most, chance_bits + 8).lower * (1 << chance_bits):

@@ -42,10 +42,10 @@ class Table:
         "_law",
         "_levels",
         "_second",
-        "_shift",
         "_word_bits",
         "cells",
         "limit",
+        "shift",
     )
 
     def __init__(self, law: Law, *, word_bits: int, label: Callable[[int], int] = int) -> None:
@@ -53,17 +53,20 @@ class Table:
         self._law, self._label, self._word_bits = law, label, word_bits
         self._levels: dict[int, tuple[list[int], list[int]]] = {0: (bounds, [])}
         self.limit = sum(bounds)
-        self._shift, first, second, self._last = _alias(bounds, self.limit, word_bits)
+        self.shift, first, second, self._last = _alias(bounds, self.limit, word_bits)
         self._first, self._second = [label(i) for i in first], [label(i) for i in second]
         self._lasts = np.array(self._last, dtype=np.uint64)
         self.cells = np.array([self._first, self._second], dtype=np.int64).T.ravel()
 
     def draw(self, entropy: Entropy) -> int:
         """One outcome."""
-        word = entropy.word()
+        return self.decoded(entropy.word(), entropy)
+
+    def decoded(self, word: int, entropy: Entropy) -> int:
+        """The outcome this uniform word stands for; an undecided word asks for more."""
         if word >= self.limit:
             return self.refined(word - self.limit, entropy)
-        column = word >> self._shift
+        column = word >> self.shift
         return self._first[column] if word <= self._last[column] else self._second[column]
 
     def draws(self, count: int, entropy: Entropy) -> NDArray[np.int64]:
@@ -76,7 +79,7 @@ class Table:
 
     def pick(self, words: NDArray[np.uint64]) -> NDArray[np.int64]:
         """The place in `cells` of each word's outcome; it means nothing for undecided words."""
-        cell = (words >> np.uint64(self._shift)).view(np.int64)
+        cell = (words >> np.uint64(self.shift)).view(np.int64)
         beyond = words > self._lasts.take(cell, mode="clip")
         cell += cell
         cell += beyond
