@@ -79,7 +79,7 @@ def ln(x: Argument, bits: int = 64) -> Interval:
 
 def log1p(x: Argument, bits: int = 64) -> Interval:
     """The enclosure of ln(1 + x), x > -1; exact arguments make this simply `ln(1 + x)`."""
-    return ln(x + 1, bits)
+    return ln((x if isinstance(x, Interval) else exact(x)) + 1, bits)
 
 
 def sqrt(x: Argument, bits: int = 64) -> Interval:

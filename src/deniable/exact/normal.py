@@ -38,7 +38,7 @@ def normal_cdf(x: Argument, bits: int = 64) -> Interval:
 
 def normal_upper_tail(x: Argument, bits: int = 64) -> Interval:
     """The enclosure of Q(x) = 1 - Phi(x) = Phi(-x), relative width at most 2**-bits in both tails."""
-    return normal_cdf(-x, bits)
+    return normal_cdf(-x if isinstance(x, Interval) else -exact(x), bits)
 
 
 def log_normal_cdf(x: Argument, bits: int = 64) -> Interval:

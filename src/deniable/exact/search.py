@@ -35,9 +35,9 @@ def crossing(f: Function, *, lower: Fraction, upper: Fraction, bits: int = 64) -
     before, step = here, 0.5
     while not _between(here, there).tight(bits):
         width = there.x - here.x
-        shortest = abs(here.x or there.x) / (1 << (bits + 2))  # so that the last steps close in from both sides
-        least = min(0.5, float(shortest / abs(width)))
-        at = here.x + width * Fraction(min(max(step, least), 1 - least))
+        shortest = min(abs(here.x or there.x) / (1 << (bits + 2)), abs(width) / 4)
+        distance = min(max(abs(width) * Fraction(step), shortest), abs(width) - shortest)  # closes in from both sides
+        at = here.x + (distance if width > 0 else -distance)
         new = _value(f, Interval.point(at).rounded(bits + 8).lower, bits, aside=shortest / 2)
         if (new.y < 0) == (here.y < 0):
             before = here
