@@ -11,7 +11,7 @@ from deniable.accounting.measures.approximate import Approximate
 from deniable.accounting.measures.concentrated import ZeroConcentrated
 from deniable.accounting.measures.measure import Adaptivity, Measure
 from deniable.accounting.measures.pure import Pure
-from deniable.accounting.read import delta, epsilon
+from deniable.accounting.read import delta, epsilon, pure, rho
 from deniable.accounting.spend import NOTHING, Spend
 
 __all__ = [
@@ -31,5 +31,7 @@ __all__ = [
     "budget",
     "delta",
     "epsilon",
+    "pure",
+    "rho",
     "rule_from_record",
 ]

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 
+from deniable.accounting.conversion import rho_within
 from deniable.accounting.filters import BasicRule, ConcentratedRule, PureRule, Rule, Spend, times_that_fit
 from deniable.accounting.rounding import granted
-from deniable.accounting.zcdp_limit import rho_within
 from deniable.cost import Cost, composed
 from deniable.errors import InvalidArgument, Unaccountable
 from deniable.exact.guards import Real, nonnegative, probability

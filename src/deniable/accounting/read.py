@@ -1,6 +1,6 @@
 """`epsilon` and `delta`: the tightest sound reading of any cost.
 
-Closed forms first; then the privacy loss distribution; then Rényi and zero-concentrated bounds for costs that only promise those.
+Closed forms first; then the privacy loss distribution; then Rényi divergences for costs that only promise those.
 """
 
 from __future__ import annotations
@@ -8,11 +8,12 @@ from __future__ import annotations
 from fractions import Fraction
 
 from deniable.accounting.bracket import Bracket
-from deniable.accounting.closed.forms import closed_form
-from deniable.accounting.closed.profile import epsilon_of
+from deniable.accounting.measures.concentrated import ZeroConcentrated
 from deniable.accounting.measures.pure import Pure
+from deniable.accounting.readers import pure_loss, tightest
 from deniable.cost import Cost
 from deniable.errors import Unaccountable
+from deniable.exact import up
 from deniable.exact.guards import Real, nonnegative, probability
 
 GAP = 1e-4
@@ -22,40 +23,44 @@ GAP = 1e-4
 def epsilon(cost: Cost, *, delta: Real, gap: float = GAP) -> Bracket:
     """The smallest epsilon such that the cost is (epsilon, delta)-private.
 
-    Guarantee: the upper end is sound; the lower end is not above the truth of the worst mechanism with this cost.
+    Guarantee: the upper end is sound for losses fixed beforehand; the lower end is not above the truth of the worst mechanism
+    with this cost. With delta = 0 it is the pure loss, and a cost without one is refused.
     """
     chance = probability(delta=delta)
     if chance == 1:
         return Bracket(0.0, 0.0)
-    most = _pure(cost)
     if chance == 0:
-        if most is None:
-            raise Pure().refuse(
-                cost, instead="(epsilon, delta) with a delta above 0: deniable.epsilon(cost, delta=...)"
-            )
+        most = Pure().read(cost)
         return Bracket.around(most, most)
-    profile = closed_form(cost)
-    if profile is None:
-        raise Unaccountable(f"no theorem reads {cost!r}")
-    found = epsilon_of(profile, chance, gap=min(gap, 1e-9))
-    return found if most is None else Bracket(found.lower, min(found.upper, Bracket.around(most, most).upper))
+    found, most_or_none = tightest(cost).epsilon(chance, gap), pure_loss(cost)
+    upper = found.upper if most_or_none is None else min(found.upper, up(most_or_none))
+    return Bracket(max(0.0, min(found.lower, upper)), max(0.0, upper))
 
 
-def delta(cost: Cost, *, epsilon: Real, gap: float = GAP) -> Bracket:  # noqa: ARG001
+def delta(cost: Cost, *, epsilon: Real, gap: float = GAP) -> Bracket:
     """The smallest delta such that the cost is (epsilon, delta)-private.
 
-    Guarantee: the upper end is sound; the lower end is not above the truth of the worst mechanism with this cost.
+    Guarantee: the upper end is sound for losses fixed beforehand; the lower end is not above the truth of the worst mechanism
+    with this cost.
     """
     loss = nonnegative(epsilon=epsilon)
-    profile = closed_form(cost)
-    if profile is None:
-        raise Unaccountable(f"no theorem reads {cost!r}")
-    found = profile.delta(loss)
-    return Bracket.around(found.lower, min(Fraction(1), found.upper))
+    most = pure_loss(cost)
+    if most is not None and most <= loss:
+        return Bracket(0.0, 0.0)
+    return tightest(cost).delta(loss, gap)
 
 
-def _pure(cost: Cost) -> Fraction | None:
-    try:
-        return Pure().read(cost)
-    except Unaccountable:
-        return None
+def pure(cost: Cost) -> Fraction:
+    """The pure epsilon of a cost, exact and rounded up; `Unaccountable` if it has none."""
+    return Pure().read(cost)
+
+
+def rho(cost: Cost) -> Fraction:
+    """The zero-concentrated rho of a cost, exact and rounded up; `Unaccountable` if it has none, or only with a delta."""
+    read = ZeroConcentrated().read(cost)
+    if read.delta:
+        raise Unaccountable(
+            f"the cost has rho only up to a delta of {up(read.delta, significant=3)}; "
+            "read both with accounting.ZeroConcentrated().read(cost)"
+        )
+    return read.loss

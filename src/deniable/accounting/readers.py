@@ -1,0 +1,200 @@
+"""The ways to read a cost as (epsilon, delta), tightest first, each with the theorem it stands on."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import ClassVar, Protocol
+
+from deniable.accounting import pld
+from deniable.accounting.bracket import Bracket
+from deniable.accounting.closed.forms import closed_form
+from deniable.accounting.closed.profile import Profile, epsilon_of
+from deniable.accounting.conversion import delta_within, epsilon_within
+from deniable.accounting.instance import instance
+from deniable.accounting.measures.pure import Pure
+from deniable.accounting.measures.renyi import RenyiLoss, RenyiPrivacy
+from deniable.accounting.terms import terms
+from deniable.cost import Cost, DiscreteGaussian, Parallel
+from deniable.errors import Unaccountable
+
+_FINE = 1e-9
+
+
+class Reader(Protocol):
+    """A theorem at work on one cost."""
+
+    @property
+    def theorem(self) -> str: ...
+
+    def epsilon(self, delta: Fraction, gap: float) -> Bracket:
+        """epsilon at a `delta` strictly between 0 and 1."""
+        ...
+
+    def delta(self, epsilon: Fraction, gap: float) -> Bracket:
+        """delta at an `epsilon` of at least 0."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ClosedReader:
+    """A profile with a formula, enclosed exactly."""
+
+    profile: Profile
+
+    @property
+    def theorem(self) -> str:
+        return self.profile.theorem
+
+    def epsilon(self, delta: Fraction, gap: float) -> Bracket:
+        return epsilon_of(self.profile, delta, gap=min(gap, _FINE))
+
+    def delta(self, epsilon: Fraction, gap: float) -> Bracket:
+        found = self.profile.delta(epsilon)
+        return Bracket.around(found.lower, min(Fraction(1), found.upper))
+
+
+@dataclass(frozen=True, slots=True)
+class NumericReader:
+    """The privacy loss distribution, convolved with its errors bounded."""
+
+    cost: Cost
+    theorem: ClassVar[str] = "privacy loss distribution (Sommer, Meiser and Mohammadi 2019; Zhu, Dong and Wang 2022)"
+
+    def epsilon(self, delta: Fraction, gap: float) -> Bracket:
+        return pld.epsilon(self.cost, delta=delta, gap=gap)
+
+    def delta(self, epsilon: Fraction, gap: float) -> Bracket:
+        return pld.delta(self.cost, epsilon=epsilon, gap=gap)
+
+
+@dataclass(frozen=True, slots=True)
+class RenyiReader:
+    """The best Rényi order; its lower end is the loss of one mechanism that keeps the same promise, where one is known."""
+
+    cost: Cost
+    loss: RenyiLoss
+    theorem: ClassVar[str] = "Rényi divergence at the best order (Canonne, Kamath and Steinke 2020, proposition 12)"
+
+    def epsilon(self, delta: Fraction, gap: float) -> Bracket:
+        found = epsilon_within(self.loss, delta=delta)
+        upper = math.inf if found is None else Bracket.around(found[0], found[0]).upper
+        known = instance(self.cost)
+        return Bracket(min(upper, tightest(known).epsilon(delta, gap).lower) if known else 0.0, upper)
+
+    def delta(self, epsilon: Fraction, gap: float) -> Bracket:
+        upper = Bracket.around(Fraction(0), delta_within(self.loss, epsilon=epsilon)).upper
+        known = instance(self.cost)
+        return Bracket(min(upper, tightest(known).delta(epsilon, gap).lower) if known else 0.0, upper)
+
+
+@dataclass(frozen=True, slots=True)
+class PureReader:
+    """A cost that is pure: epsilon at every delta."""
+
+    cost: Cost
+    loss: Fraction
+    theorem: ClassVar[str] = Pure.theorem
+
+    def epsilon(self, delta: Fraction, gap: float) -> Bracket:
+        return Bracket.around(Fraction(0), self.loss)
+
+    def delta(self, epsilon: Fraction, gap: float) -> Bracket:
+        return Bracket(0.0, 0.0) if epsilon >= self.loss else Bracket(0.0, 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class WorstReader:
+    """Disjoint parts: the worst of them."""
+
+    parts: tuple[Reader, ...]
+
+    @property
+    def theorem(self) -> str:
+        return "disjoint parts: the worst of " + "; ".join(dict.fromkeys(each.theorem for each in self.parts))
+
+    def epsilon(self, delta: Fraction, gap: float) -> Bracket:
+        found = [each.epsilon(delta, gap) for each in self.parts]
+        return Bracket(max(each.lower for each in found), max(each.upper for each in found))
+
+    def delta(self, epsilon: Fraction, gap: float) -> Bracket:
+        found = [each.delta(epsilon, gap) for each in self.parts]
+        return Bracket(max(each.lower for each in found), max(each.upper for each in found))
+
+
+@dataclass(frozen=True, slots=True)
+class Together:
+    """Several sound readings of one cost: the least upper end, the greatest lower one."""
+
+    parts: tuple[Reader, ...]
+
+    @property
+    def theorem(self) -> str:
+        return " or ".join(each.theorem for each in self.parts)
+
+    def epsilon(self, delta: Fraction, gap: float) -> Bracket:
+        return _together([each.epsilon(delta, gap) for each in self.parts])
+
+    def delta(self, epsilon: Fraction, gap: float) -> Bracket:
+        return _together([each.delta(epsilon, gap) for each in self.parts])
+
+
+def _together(found: list[Bracket]) -> Bracket:
+    upper = min(each.upper for each in found)
+    return Bracket(min(upper, max(each.lower for each in found)), upper)
+
+
+@lru_cache(maxsize=256)
+def tightest(cost: Cost) -> Reader:
+    """The reading that `epsilon` and `delta` use; `Unaccountable` if there is none."""
+    profile = closed_form(cost)
+    if profile is not None:
+        return ClosedReader(profile)
+    only = terms(cost).only
+    if isinstance(only, Parallel) and not terms(cost).leaks:
+        return WorstReader(tuple(tightest(each) for each in only.costs))
+    found = tuple(_general(cost))
+    if not found:
+        raise Unaccountable(f"no theorem reads {type(cost).__name__} as (epsilon, delta): {_reason(cost)}")
+    return found[0] if len(found) == 1 else Together(found)
+
+
+def _general(cost: Cost) -> Iterator[Reader]:
+    numeric = hasattr(pld, "supports") and pld.supports(cost)
+    if numeric:
+        yield NumericReader(cost)
+    if numeric and not any(isinstance(each, DiscreteGaussian) for each, _ in terms(cost).releases):
+        return
+    loss = renyi(cost)
+    if loss is not None:
+        yield RenyiReader(cost, loss)
+    pure = pure_loss(cost)
+    if pure is not None and not numeric:
+        yield PureReader(cost, pure)
+
+
+def renyi(cost: Cost) -> RenyiLoss | None:
+    """The cost as a Rényi curve, if it has one."""
+    try:
+        return RenyiPrivacy().read(cost)
+    except Unaccountable:
+        return None
+
+
+def pure_loss(cost: Cost) -> Fraction | None:
+    """The cost's pure epsilon, if it has one."""
+    try:
+        return Pure().read(cost)
+    except Unaccountable:
+        return None
+
+
+def _reason(cost: Cost) -> str:
+    try:
+        RenyiPrivacy().read(cost)
+    except Unaccountable as refusal:
+        return str(refusal)
+    return "no measure does"
