@@ -1,0 +1,88 @@
+"""Made-up data for the demonstration: hospital visits and browser logs, from a fixed seed.
+
+Nothing here is secret and nothing here is noise for privacy, so an ordinary seeded generator is the right tool.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+SPECIALTIES = ("cardiology", "dermatology", "general", "oncology", "orthopaedics", "paediatrics", "psychiatry", "radiology")
+
+VISITS_CODEBOOK = """\
+format: 1
+name: visits
+description: made-up hospital visits
+unit: {id: patient_id, groups: 3, rows_per_group: 5}
+tables:
+  visits:
+    variables:
+      patient_id: {type: integer}
+      specialty:
+        type: string
+        categories: [cardiology, dermatology, general, oncology, orthopaedics, paediatrics, psychiatry, radiology]
+      day: {type: date, bounds: [2025-01-01, 2025-12-31], provenance: the reporting year}
+      age: {type: integer, bounds: [0, 110], provenance: demographic tables}
+      duration: {type: number, bounds: [0, 240], step: 0.25, provenance: the longest bookable slot in minutes}
+"""
+
+LOGS_CODEBOOK = """\
+format: 1
+name: logs
+description: made-up browser logs
+unit: {id: user, groups: 8, rows_per_group: 10}
+tables:
+  logs:
+    variables:
+      user: {type: string}
+      domain: {type: string}
+      seconds: {type: integer, bounds: [0, 3600], provenance: sessions are cut after an hour}
+"""
+
+
+def visits(patients: int = 20_000, seed: int = 1) -> dict[str, Any]:
+    """Hospital visits: most patients come a few times, a few come very often."""
+    random = np.random.default_rng(seed)  # noqa: TID251 - public made-up data
+    times = 1 + random.geometric(0.35, patients)
+    patient = np.repeat(np.arange(1, patients + 1), times)
+    count = len(patient)
+    usual = random.integers(0, len(SPECIALTIES), patients)[patient - 1]
+    other = random.choice(len(SPECIALTIES), count, p=[0.1, 0.12, 0.36, 0.06, 0.12, 0.12, 0.05, 0.07])
+    specialty = np.where(random.random(count) < 0.6, usual, other)
+    age = np.clip(random.gamma(4.5, 11, patients), 0, 110).astype(int)[patient - 1]
+    centre = np.array([35, 15, 18, 50, 28, 20, 52, 24])[specialty]
+    duration = np.round(random.gamma(4, centre / 4) * 4) / 4
+    day = np.datetime64("2025-01-01") + random.integers(0, 365, count)
+    return {
+        "patient_id": patient,
+        "specialty": np.array(SPECIALTIES, dtype=object)[specialty],
+        "day": day.astype("datetime64[us]"),
+        "age": age,
+        "duration": duration,
+    }
+
+
+def logs(users: int = 5_000, seed: int = 2) -> dict[str, Any]:
+    """Browser logs: a few domains everybody visits, many that hardly anyone does."""
+    random = np.random.default_rng(seed)  # noqa: TID251 - public made-up data
+    times = 3 + random.geometric(0.08, users)
+    user = np.repeat(np.arange(users), times)
+    rank = np.minimum(random.zipf(1.5, len(user)), 20_000)
+    seconds = np.minimum(random.exponential(150, len(user)).astype(int), 3600)
+    return {
+        "user": np.array([f"u{number:06}" for number in user], dtype=object),
+        "domain": np.array([f"site{number}.example" for number in rank], dtype=object),
+        "seconds": seconds,
+    }
+
+
+def write_parquet(columns: dict[str, Any], path: Path) -> None:
+    """The columns as a Parquet file."""
+    import duckdb
+
+    with duckdb.connect() as connection:
+        connection.register("made_up", columns)
+        connection.execute(f"COPY (SELECT * FROM made_up) TO '{path}' (FORMAT parquet)")

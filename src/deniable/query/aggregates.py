@@ -1,0 +1,199 @@
+"""What can be asked of each group of a private table: records, and the short names people write.
+
+A column is a name or an expression such as `"price * quantity"`. Every aggregate is answered from integers whose
+sensitivity the plan knows; nothing here touches data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+from typing import TypeAlias
+
+from deniable.errors import InvalidArgument
+from deniable.exact.guards import Real, integer, open_probability, rational
+from deniable.plan.expression import Expression
+
+Of: TypeAlias = str | Expression
+"""A column, written as text in the expression language or already as an expression."""
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """Rows, or rows where `of` is not missing."""
+
+    of: Of | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CountUnits:
+    """Units (people) with a row in the group, or with a row where `of` is not missing."""
+
+    of: Of | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CountDistinct:
+    """Distinct values of a column in the group."""
+
+    of: Of
+
+
+@dataclass(frozen=True, slots=True)
+class Sum:
+    """The sum of a bounded number."""
+
+    of: Of
+
+
+@dataclass(frozen=True, slots=True)
+class Mean:
+    """The mean of a bounded number: a noisy sum around the middle of its bounds over a noisy count."""
+
+    of: Of
+
+
+@dataclass(frozen=True, slots=True)
+class Variance:
+    """The population variance of a bounded number."""
+
+    of: Of
+
+
+@dataclass(frozen=True, slots=True)
+class Deviation:
+    """The population standard deviation of a bounded number."""
+
+    of: Of
+
+
+@dataclass(frozen=True, slots=True)
+class Quantile:
+    """The value with a share `q` of the rows at or below it."""
+
+    of: Of
+    q: Fraction
+
+
+@dataclass(frozen=True, slots=True)
+class Histogram:
+    """Rows in each of the bins between public edges."""
+
+    of: Of
+    edges: tuple[Fraction, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TopK:
+    """The `k` most frequent of a column's declared values, in order, chosen privately; their counts are not part of it."""
+
+    of: Of
+    k: int
+
+
+@dataclass(frozen=True, slots=True)
+class Covariance:
+    """The population covariance of two bounded numbers."""
+
+    x: Of
+    y: Of
+
+
+Aggregate: TypeAlias = (
+    Count | CountUnits | CountDistinct | Sum | Mean | Variance | Deviation | Quantile | Histogram | TopK | Covariance
+)
+
+
+def count(of: Of | None = None) -> Count:
+    """Rows in the group, or rows where `of` is not missing.
+
+    Guarantee: one unit is counted at most `rows` times in each of at most `groups` groups; integer noise on an integer.
+    """
+    return Count(of)
+
+
+def count_distinct(of: Of | None = None) -> CountUnits | CountDistinct:
+    """Distinct units (people) in the group; with a column, distinct values of it.
+
+    Guarantee: one unit moves the number of units by one, and the number of values by at most `rows`, in each of its groups.
+    """
+    return CountUnits() if of is None else CountDistinct(of)
+
+
+def sum(of: Of) -> Sum:
+    """The sum of a number whose bounds the codebook (or the expression) declares.
+
+    Guarantee: what one unit adds to a group is clipped to `rows` times the bounds, in exact integers.
+    """
+    return Sum(of)
+
+
+def mean(of: Of) -> Mean:
+    """The mean of a bounded number.
+
+    Guarantee: post-processing of a noisy sum and a noisy count, both charged; the count is shared with `count(of)`.
+    """
+    return Mean(of)
+
+
+def variance(of: Of) -> Variance:
+    """The population variance of a bounded number.
+
+    Guarantee: post-processing of a noisy count, sum and sum of squares, all charged.
+    """
+    return Variance(of)
+
+
+def std(of: Of) -> Deviation:
+    """The population standard deviation of a bounded number.
+
+    Guarantee: post-processing of a noisy count, sum and sum of squares, all charged.
+    """
+    return Deviation(of)
+
+
+def quantile(of: Of, q: Real) -> Quantile:
+    """The value with a share `q` (strictly between 0 and 1) of the rows at or below it.
+
+    Guarantee: the exponential mechanism over public candidates; its error is stated in ranks.
+    """
+    return Quantile(of, open_probability(q=q))
+
+
+def median(of: Of) -> Quantile:
+    """The middle value.
+
+    Guarantee: the exponential mechanism over public candidates; its error is stated in ranks.
+    """
+    return Quantile(of, Fraction(1, 2))
+
+
+def histogram(of: Of, *, edges: Sequence[Real] | None = None) -> Histogram:
+    """Rows in each bin between `edges`; without them the codebook's bins of the column.
+
+    Guarantee: bins are public, all of them are shown, each gets noise of its own.
+    """
+    if edges is None:
+        return Histogram(of)
+    rising = tuple(rational(edge=edge) for edge in edges)
+    if len(rising) < 2 or any(not a < b for a, b in pairwise(rising)):
+        raise InvalidArgument(f"edges must be at least two rising numbers, got {list(edges)!r}")
+    return Histogram(of, rising)
+
+
+def top_k(of: Of, k: int) -> TopK:
+    """The `k` most frequent declared values of a column, most frequent first.
+
+    Guarantee: one exponential choice after another among public values; the error is stated in counts.
+    """
+    return TopK(of, integer(k=k, least=1))
+
+
+def covariance(x: Of, y: Of) -> Covariance:
+    """The population covariance of two bounded numbers.
+
+    Guarantee: post-processing of a noisy count, two noisy sums and a noisy sum of products, all charged.
+    """
+    return Covariance(x, y)

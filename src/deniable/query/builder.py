@@ -1,0 +1,196 @@
+"""The question, as an immutable value that is built up step by step: rows, then groups, then aggregates.
+
+Every method returns a new query; nothing is read, priced or spent before `price` or `release`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, Protocol
+
+from deniable.errors import InvalidArgument
+from deniable.exact.guards import Real, integer
+from deniable.plan.expression import Expression
+from deniable.plan.nodes import ByHash, ByOrder, Choice, Filter, Join, JoinKind, Project, Relation, Union
+from deniable.plan.parse import parse
+from deniable.plan.relation import derive, schema
+from deniable.query.aggregates import Aggregate, Of
+from deniable.query.noise import Law
+
+_BY_HASH = ByHash()
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """One group key: its name, what it is, and the values to show when the analyst declares them."""
+
+    name: str
+    of: Expression
+    values: tuple[Any, ...] | None = None
+
+
+class Asker(Protocol):
+    """Who prices and answers a finished query: a session."""
+
+    def price_of(self, query: Query, **terms: Any) -> Any:
+        """The price of a query."""
+        ...
+
+    def release_of(self, query: Query, **terms: Any) -> Any:
+        """The answer to a query, charged."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Query:
+    """A question about a private table.
+
+    Guarantee: asking for its price costs nothing; releasing it charges the session first.
+    """
+
+    source: Relation
+    asker: Asker
+    keys: tuple[Key, ...] = ()
+    aggregates: tuple[tuple[str, Aggregate], ...] = ()
+    groups: int | None = None
+    rows: int | None = None
+    choice: Choice = _BY_HASH
+
+    def where(self, condition: Of) -> Query:
+        """Only the rows on which `condition` is true, such as `"duration > 0 and country in ('FR', 'DE')"`."""
+        return self._on(Filter(self.source, self._read(condition)))
+
+    def derive(self, **columns: Of) -> Query:
+        """Further columns computed from each row, such as `minutes="duration * 60"`."""
+        return self._on(derive(self.source, **{name: self._read(text) for name, text in columns.items()}))
+
+    def select(self, **columns: Of) -> Query:
+        """Exactly these columns."""
+        return self._on(Project(self.source, tuple((name, self._read(text)) for name, text in columns.items())))
+
+    def join(self, other: Query, *, on: str | Sequence[str] | Mapping[str, str] = (), how: str = "inner") -> Query:
+        """Rows beside the rows of `other` with equal `on` columns; two private tables meet only within one unit."""
+        try:
+            kind = JoinKind(how)
+        except ValueError:
+            known = ", ".join(each.value for each in JoinKind)
+            raise InvalidArgument(f"how must be one of {known}, got {how!r}") from None
+        return self._on(Join(self.source, other.source, _pairs(on), kind))
+
+    def union(self, *others: Query) -> Query:
+        """All rows of this and the others, which have the same columns."""
+        return self._on(Union((self.source, *(other.source for other in others))))
+
+    def group_by(self, *keys: str, values: Mapping[str, Sequence[Any]] | None = None, **named: Of) -> Query:
+        """Groups by columns or by named expressions, such as `month="date_trunc('month', day)"`.
+
+        `values` declares the keys to show; otherwise they are the codebook's, or, when it has none, those of the data that
+        enough units share.
+        """
+        declared = dict(values or {})
+        asked = {**{key: key for key in keys}, **named}
+        unknown = sorted(set(declared) - set(asked))
+        if unknown:
+            raise InvalidArgument(f"values are given for {unknown[0]!r}, which is not a key; keys are {sorted(asked)}")
+        built = [Key(name, self._read(of), _listed(declared.get(name))) for name, of in asked.items()]
+        return replace(self, keys=(*self.keys, *built))
+
+    def agg(self, **aggregates: Aggregate) -> Query:
+        """What to compute of each group, by name."""
+        for name, aggregate in aggregates.items():
+            if not isinstance(aggregate, Aggregate):
+                raise InvalidArgument(
+                    f"{name} must be an aggregate such as dp.count() or dp.mean('x'), got {aggregate!r}"
+                )
+        return replace(self, aggregates=(*self.aggregates, *aggregates.items()))
+
+    def bound(self, *, groups: int | None = None, rows: int | None = None) -> Query:
+        """How many groups one unit may touch and how many rows it may add to each, for this query only."""
+        return replace(
+            self,
+            groups=self.groups if groups is None else integer(groups=groups, least=1),
+            rows=self.rows if rows is None else integer(rows=rows, least=1),
+        )
+
+    def keeping(self, *, first: Of | None = None, last: Of | None = None) -> Query:
+        """Which rows and groups of a unit with too many are kept: the first or last by a public order, not a random choice."""
+        if (first is None) == (last is None):
+            raise InvalidArgument("say first= or last= with the expression to order by, one of them")
+        order = first if first is not None else last
+        assert order is not None
+        return replace(self, choice=ByOrder(self._read(order), last=last is not None))
+
+    def price(
+        self,
+        *,
+        epsilon: Real | None = None,
+        rho: Real | None = None,
+        accuracy: Mapping[str, Real] | None = None,
+        delta: Real | None = None,
+        law: Law | str | None = None,
+        group_size: int = 1000,
+        confidence: Real = Fraction(19, 20),
+    ) -> Any:
+        """What it would cost and how wrong it would be, from public facts alone; nothing is spent."""
+        return self.asker.price_of(
+            self,
+            epsilon=epsilon,
+            rho=rho,
+            accuracy=accuracy,
+            delta=delta,
+            law=law,
+            group_size=group_size,
+            confidence=confidence,
+        )
+
+    def release(
+        self,
+        *,
+        epsilon: Real | None = None,
+        rho: Real | None = None,
+        accuracy: Mapping[str, Real] | None = None,
+        delta: Real | None = None,
+        law: Law | str | None = None,
+        group_size: int = 1000,
+        confidence: Real = Fraction(19, 20),
+        request: str | None = None,
+    ) -> Any:
+        """The answer: charged first, drawn once, stored, with an interval for every cell."""
+        return self.asker.release_of(
+            self,
+            epsilon=epsilon,
+            rho=rho,
+            accuracy=accuracy,
+            delta=delta,
+            law=law,
+            group_size=group_size,
+            confidence=confidence,
+            request=request,
+        )
+
+    def _on(self, source: Relation) -> Query:
+        if self.keys or self.aggregates:
+            raise InvalidArgument("filter, derive, join and union come before group_by and agg")
+        schema(source)  # refuses now what does not fit, not when it is run
+        return replace(self, source=source)
+
+    def _read(self, of: Of) -> Expression:
+        return parse(of, schema=schema(self.source)) if isinstance(of, str) else of
+
+
+def _pairs(on: str | Sequence[str] | Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    if isinstance(on, str):
+        return ((on, on),)
+    if isinstance(on, Mapping):
+        return tuple(on.items())
+    return tuple((name, name) for name in on)
+
+
+def _listed(values: Sequence[Any] | None) -> tuple[Any, ...] | None:
+    if values is None:
+        return None
+    if not values or len(set(values)) != len(values):
+        raise InvalidArgument(f"declared key values must be distinct and at least one, got {list(values)!r}")
+    return tuple(values)

@@ -1,0 +1,148 @@
+"""Group keys: declared ones are all shown, empty or not; observed ones only where enough units share them.
+
+A key is declared when the analyst lists its values, or when the codebook makes them finite: categories, truth values, bins, a
+bounded whole number, a bounded date cut to a period. Keys are never read from data to decide this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import date, datetime
+from itertools import product
+from math import prod
+from typing import Any
+
+from deniable.errors import InvalidArgument, QueryRefused
+from deniable.exact.guards import rational
+from deniable.plan.analysis import facts
+from deniable.plan.expression import Truncate
+from deniable.plan.facts import Facts, Kind, date_of, timestamp_of
+from deniable.plan.nodes import KeyColumn
+from deniable.plan.relation import schema
+from deniable.plan.semantics import truncated_date, truncated_timestamp
+from deniable.query.builder import Key, Query
+
+_MOST_VALUES = 1000
+"""A bounded whole number with more values than this is not taken as a declared key."""
+
+_MOST_GROUPS = 10**7
+
+_HOUR = 3_600_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class KeySet:
+    """The key columns of a plan, with what is needed to read them back."""
+
+    columns: tuple[KeyColumn, ...]
+    facts: tuple[Facts, ...]
+
+    @property
+    def observed(self) -> bool:
+        """Whether some key is taken from the data."""
+        return any(column.domain is None for column in self.columns)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the keys, in order."""
+        return tuple(column.name for column in self.columns)
+
+    def declared(self) -> Iterator[tuple[Any, ...]]:
+        """Every declared group, as engines hold keys, in public order; only when all keys are declared."""
+        return product(*(column.domain or () for column in self.columns))
+
+    def read(self, index: int, value: Any) -> Any:
+        """A key as people read it: numbers come off the grid."""
+        known = self.facts[index]
+        if known.kind is Kind.NUMBER and value is not None:
+            number = value * known.step
+            return int(number) if number.denominator == 1 else float(number)
+        return value
+
+    def sentence(self) -> str:
+        """How the keys were chosen, for the reader of a release."""
+        if not self.columns:
+            return "no groups"
+        observed = [column.name for column in self.columns if column.domain is None]
+        if not observed:
+            return "all keys are declared publicly; empty groups are shown"
+        return f"values of {', '.join(observed)} come from the data; groups with few units are hidden"
+
+
+def key_set(query: Query) -> KeySet:
+    """The keys of a query."""
+    known = schema(query.source)
+    described = tuple(facts(key.of, known) for key in query.keys)
+    columns = tuple(_column(key, fact) for key, fact in zip(query.keys, described, strict=True))
+    if len({column.name for column in columns}) != len(columns):
+        raise InvalidArgument(f"group keys need names that differ, got {[column.name for column in columns]}")
+    size = prod(len(column.domain) for column in columns if column.domain is not None)
+    if size > _MOST_GROUPS:
+        raise QueryRefused(
+            "too-many-groups", f"the declared keys make {size:,} groups", rewrite="group by fewer or coarser keys"
+        )
+    return KeySet(columns, described)
+
+
+def _column(key: Key, known: Facts) -> KeyColumn:
+    domain = _held(key, known) if key.values is not None else _finite(key, known)
+    return KeyColumn(key.name, key.of, domain)
+
+
+def _held(key: Key, known: Facts) -> tuple[object, ...]:
+    """Values an analyst wrote, as engines hold them."""
+    assert key.values is not None
+    return tuple(_hold(key.name, value, known) for value in key.values)
+
+
+def _hold(name: str, value: Any, known: Facts) -> object:
+    wanted: dict[Kind, tuple[type, ...]] = {
+        Kind.NUMBER: (int, float),
+        Kind.BOOLEAN: (bool,),
+        Kind.STRING: (str,),
+        Kind.DATE: (date,),
+        Kind.TIMESTAMP: (datetime,),
+    }
+    if not isinstance(value, wanted[known.kind]) or (isinstance(value, bool) and known.kind is not Kind.BOOLEAN):
+        raise InvalidArgument(f"values of key {name!r} must be {known.kind.value}s, got {value!r}")
+    if known.kind is not Kind.NUMBER:
+        return value
+    steps = rational(**{name: value}) / known.step
+    if steps.denominator != 1:
+        raise InvalidArgument(f"values of key {name!r} must be multiples of {known.step}, got {value!r}")
+    return steps.numerator
+
+
+def _finite(key: Key, known: Facts) -> tuple[object, ...] | None:
+    match known.kind:
+        case Kind.STRING:
+            return known.categories
+        case Kind.BOOLEAN:
+            return (False, True)
+        case _ if not known.bounded:
+            return None
+        case Kind.NUMBER:
+            low, high = known.ends
+            return tuple(range(low, high + 1)) if high - low < _MOST_VALUES else None
+        case Kind.DATE | Kind.TIMESTAMP:
+            return _moments(key, known)
+
+
+def _moments(key: Key, known: Facts) -> tuple[object, ...] | None:
+    """The days of a bounded date, or the starts of the periods a bounded time was cut to."""
+    low, high = known.ends
+    if known.kind is Kind.DATE:
+        if high - low >= 366 * _MOST_VALUES:
+            return None
+        found = [date_of(day) for day in range(low, high + 1)]
+        if isinstance(key.of, Truncate):
+            length = key.of.length
+            found = list(dict.fromkeys(truncated_date(day, length) for day in found))
+        return tuple(found) if len(found) <= _MOST_VALUES else None
+    if not isinstance(key.of, Truncate) or (high - low) // _HOUR > 24 * 366 * _MOST_VALUES // 8:
+        return None
+    length = key.of.length
+    hours = (timestamp_of(low + hour * _HOUR) for hour in range((high - low) // _HOUR + 1))
+    starts = dict.fromkeys(truncated_timestamp(moment, length) for moment in (*hours, timestamp_of(high)))
+    return tuple(starts) if len(starts) <= _MOST_VALUES else None

@@ -1,0 +1,346 @@
+"""From a question to a plan: which integers to measure, how much one unit moves each, and how the answers follow from them.
+
+Everything is decided from the codebook; a question that cannot be answered is refused here, before anything is spent.
+A mean, a variance or a covariance needs whole rows of a unit, so such a query keeps at most `rows` rows per unit and group;
+counts and sums keep all rows and clip what a unit adds, which loses less.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import assert_never
+
+from deniable.cost import Neighbours
+from deniable.errors import InvalidArgument, QueryRefused
+from deniable.plan import nodes as plan
+from deniable.plan.analysis import facts
+from deniable.plan.expression import (
+    Arithmetic,
+    Bin,
+    Case,
+    Compare,
+    Comparison,
+    Expression,
+    IsNull,
+    Literal,
+    Not,
+    Operator,
+    Round,
+    Rounding,
+)
+from deniable.plan.facts import Facts, Kind
+from deniable.plan.nodes import Bounding, GroupAgg
+from deniable.plan.parse import parse
+from deniable.plan.relation import schema
+from deniable.plan.sensitivity import Sensitivity, checked, sensitivity
+from deniable.plan.unit import Unit
+from deniable.query.aggregates import (
+    Aggregate,
+    Count,
+    CountDistinct,
+    CountUnits,
+    Covariance,
+    Deviation,
+    Histogram,
+    Mean,
+    Of,
+    Quantile,
+    Sum,
+    TopK,
+    Variance,
+)
+from deniable.query.builder import Query
+from deniable.query.keys import KeySet, key_set
+from deniable.query.outputs import HistogramOf, MeanOf, MomentOf, Output, Plain, QuantileOf, TopKOf
+from deniable.query.pricing import Additive, Needs, Selection
+
+_CANDIDATES = 1024
+"""A quantile is chosen among at most so many public values, evenly spaced over the column's bounds."""
+
+_PRODUCT_LIMIT = 2**31
+"""Products are rounded to a grid on which one row stays below this, so that sums over many rows stay exact."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """A choice of a quantile from a histogram of `bins` bins."""
+
+    histogram: str
+    q: Fraction
+    bins: int
+
+
+@dataclass(frozen=True, slots=True)
+class Ordered:
+    """A choice of the `k` fullest bins of a histogram, one after another."""
+
+    histogram: str
+    k: int
+    bins: int
+
+
+@dataclass(frozen=True, slots=True)
+class Lowered:
+    """A plan, what must be measured of it, and how each output follows."""
+
+    plan: GroupAgg
+    keys: KeySet
+    needs: Needs
+    steps: Mapping[str, Fraction]
+    bins: Mapping[str, int]
+    choices: Mapping[str, Ranked | Ordered]
+    outputs: tuple[tuple[str, Output], ...]
+    notes: tuple[str, ...]
+
+
+def lowered(query: Query, unit: Unit) -> Lowered:
+    """The plan of a query for this unit, or a refusal that says what to change."""
+    if not query.aggregates:
+        raise InvalidArgument("a query needs something to compute: .agg(n=dp.count())")
+    rows = query.rows if query.rows is not None else unit.rows
+    groups = query.groups if query.groups is not None else unit.groups
+    if rows is None or (groups is None and query.keys):
+        raise InvalidArgument(
+            "there is no default bound: say how many groups one unit may touch and how many rows it may add to each, "
+            "unit: {id: ..., groups: 3, rows_per_group: 5} in the codebook or .bound(groups=3, rows=5) on the query"
+        )
+    return _Lowering(query, rows, groups if groups is not None and query.keys else 1).done()
+
+
+@dataclass(slots=True)
+class _Lowering:
+    query: Query
+    rows: int
+    groups: int
+    measured: dict[plan.Aggregate, str] = field(default_factory=dict)
+    steps: dict[str, Fraction] = field(default_factory=dict)
+    bins: dict[str, int] = field(default_factory=dict)
+    choices: dict[str, Ranked | Ordered] = field(default_factory=dict)
+    whole_rows: bool = False
+
+    def done(self) -> Lowered:
+        keys = key_set(self.query)
+        outputs = tuple((name, self._output(aggregate)) for name, aggregate in self.query.aggregates)
+        units = self._measure(plan.Units(), Fraction(1)) if keys.observed else None
+        bounding = Bounding(
+            groups=self.groups, rows_per_group=self.rows if self.whole_rows else None, choice=self.query.choice
+        )
+        aggregates = tuple((name, aggregate) for aggregate, name in self.measured.items())
+        node = GroupAgg(self.query.source, keys.columns, bounding, aggregates)
+        needs = self._needs(node, units)
+        return Lowered(node, keys, needs, self.steps, self.bins, self.choices, outputs, tuple(self._notes()))
+
+    def _notes(self) -> list[str]:
+        if self.whole_rows:
+            return [f"units with more than {self.rows} rows in a group are represented by {self.rows} of them"]
+        return [f"what one unit adds to a group is clipped to what {self.rows} rows can add"]
+
+    def _needs(self, node: GroupAgg, units: str | None) -> Needs:
+        below = checked(node)
+        moved = {name: sensitivity(aggregate, node, below) for name, aggregate in node.aggregates}
+        touched = sensitivity(plan.Units(), node, below).l0
+        noisy = {name for output in self._noisy() for name in output} | ({units} if units else set())
+        additive = tuple(Additive(name, moved[name]) for name in moved if name in noisy)
+        assert below.unit is not None
+        replaced = below.unit.neighbours is Neighbours.REPLACE
+        chosen = tuple(
+            self._selection(name, choice, moved[choice.histogram], touched, replaced)
+            for name, choice in self.choices.items()
+        )
+        return Needs(additive, chosen, units)
+
+    def _noisy(self) -> list[tuple[str, ...]]:
+        chosen_from = {choice.histogram for choice in self.choices.values()}
+        return [(name,) for name in self.measured.values() if name not in chosen_from or name in self._plain_histograms]
+
+    @property
+    def _plain_histograms(self) -> set[str]:
+        return {
+            self.measured[plan.Histogram(*self._histogram_of(aggregate))]
+            for _, aggregate in self.query.aggregates
+            if isinstance(aggregate, Histogram)
+        }
+
+    def _selection(
+        self, name: str, choice: Ranked | Ordered, moved: Sensitivity, groups: int, replaced: bool
+    ) -> Selection:
+        """One unit's rows in a group move each rank by max(q, 1 - q) per row, or by one when they replace another's."""
+        rows = Fraction(moved.linf)
+        if isinstance(choice, Ranked):
+            each = Fraction(1) if replaced else max(choice.q, 1 - choice.q)
+            return Selection(name, rows * each, False, groups, 1, choice.bins)
+        return Selection(name, rows, not replaced, groups, min(choice.k, choice.bins), choice.bins)
+
+    # One aggregate ---------------------------------------------------------------------------------------------------
+
+    def _output(self, aggregate: Aggregate) -> Output:
+        match aggregate:
+            case Count(of):
+                return Plain(self._count(None if of is None else self._read(of)))
+            case CountUnits(of):
+                return Plain(self._measure(plan.Units(None if of is None else self._read(of)), Fraction(1)))
+            case CountDistinct(of):
+                return Plain(self._measure(plan.Distinct(self._read(of), self.rows), Fraction(1)))
+            case Sum(of):
+                return Plain(self._total(self._read(of)))
+            case Mean(of):
+                return self._mean(self._read(of))
+            case Variance(of):
+                x = self._read(of)
+                return self._moment(x, x, root=False)
+            case Deviation(of):
+                x = self._read(of)
+                return self._moment(x, x, root=True)
+            case Covariance(x, y):
+                return self._moment(self._read(x), self._read(y), root=False)
+            case Quantile(of, q):
+                return self._quantile(self._read(of), q)
+            case Histogram():
+                return self._histogram(aggregate)
+            case TopK(of, k):
+                return self._top(self._read(of), k)
+            case _:
+                assert_never(aggregate)
+
+    def _read(self, of: Of) -> Expression:
+        return parse(of, schema=schema(self.query.source)) if isinstance(of, str) else of
+
+    def _facts(self, of: Expression) -> Facts:
+        return facts(of, schema(self.query.source))
+
+    def _bounded(self, of: Expression, what: str) -> Facts:
+        known = self._facts(of)
+        if known.kind is not Kind.NUMBER:
+            raise QueryRefused("not-a-number", f"{what} needs a number, this column is a {known.kind.value}")
+        if not known.bounded:
+            raise QueryRefused(
+                "unbounded",
+                f"{what} needs bounds, and this column has none",
+                rewrite="declare lower and upper in the codebook, or write clamp(x, lower, upper)",
+            )
+        return known
+
+    def _measure(self, aggregate: plan.Aggregate, step: Fraction) -> str:
+        name = self.measured.setdefault(aggregate, f"m{len(self.measured)}")
+        self.steps[name] = step
+        return name
+
+    def _count(self, of: Expression | None) -> str:
+        present = None if of is None or not self._facts(of).nullable else of
+        return self._measure(plan.Rows(self.rows, present), Fraction(1))
+
+    def _total(self, of: Expression) -> str:
+        known = self._bounded(of, "a sum")
+        low, high = known.ends
+        reach = self.rows * known.step
+        return self._measure(plan.Total(of, min(low, 0) * reach, max(high, 0) * reach), known.step)
+
+    def _centred(self, of: Expression) -> tuple[str, Fraction, Facts]:
+        """The sum of distances from the middle of the bounds: half the sensitivity of the sum itself."""
+        known = self._bounded(of, "a mean")
+        low, high = known.ends
+        centre = (low + high) // 2 * known.step
+        self.whole_rows = True
+        moved = Arithmetic(Operator.SUBTRACT, of, Literal(centre))
+        return self._total(moved), centre, known
+
+    def _mean(self, of: Expression) -> MeanOf:
+        total, centre, known = self._centred(of)
+        lower, upper = known.ends
+        return MeanOf(total, self._count(of), centre, lower * known.step, upper * known.step)
+
+    def _moment(self, x: Expression, y: Expression, *, root: bool) -> MomentOf:
+        if x != y:
+            x, y = _where_both(x, y, self._facts(x), self._facts(y))
+        left, x_centre, x_facts = self._centred(x)
+        right, y_centre, y_facts = self._centred(y)
+        x_moved, y_moved = (Arithmetic(Operator.SUBTRACT, v, Literal(c)) for v, c in ((x, x_centre), (y, y_centre)))
+        product: Expression = Arithmetic(Operator.MULTIPLY, x_moved, y_moved)
+        product = self._coarser(product)
+        known = self._bounded(product, "a variance")
+        low, high = known.ends
+        if x == y:
+            low = 0
+        half = -((low - high) // 2) * known.step
+        shift = (low + high) // 2 * known.step
+        shifted = Arithmetic(Operator.SUBTRACT, product, Literal(shift))
+        products = self._clipped_total(shifted, -half, half)
+        widest = _widest(x_facts, y_facts)
+        return MomentOf(
+            products, left, right, self._count(x), shift, Fraction(0) if x == y else -widest, widest, root=root
+        )
+
+    def _clipped_total(self, of: Expression, lower: Fraction, upper: Fraction) -> str:
+        known = self._bounded(of, "a sum")
+        return self._measure(plan.Total(of, self.rows * lower, self.rows * upper), known.step)
+
+    def _coarser(self, product: Expression) -> Expression:
+        known = self._bounded(product, "a variance")
+        widest = max(abs(end) for end in known.ends)
+        factor = 1
+        while widest > factor * _PRODUCT_LIMIT:
+            factor *= 2
+        return product if factor == 1 else Round(Rounding.NEAREST, product, known.step * factor)
+
+    def _quantile(self, of: Expression, q: Fraction) -> QuantileOf:
+        known = self._bounded(of, "a quantile")
+        low, high = known.ends
+        per_bin = -(-(high - low + 1) // _CANDIDATES)
+        bins = -(-(high - low + 1) // per_bin)
+        edges = tuple((low + k * per_bin) * known.step for k in range(bins + 1))
+        column = self._measure(plan.Histogram(Bin(of, edges), bins, self.rows), Fraction(1))
+        self.bins[column] = bins
+        name = f"c{len(self.choices)}"
+        self.choices[name] = Ranked(column, q, bins)
+        middle = low * known.step + (per_bin - 1) * known.step / 2
+        return QuantileOf(name, middle, per_bin * known.step)
+
+    def _histogram_of(self, aggregate: Histogram) -> tuple[Expression, int, int]:
+        of = self._read(aggregate.of)
+        edges = self._edges(aggregate, of)
+        return Bin(of, edges), len(edges) - 1, self.rows
+
+    def _edges(self, aggregate: Histogram, of: Expression) -> tuple[Fraction, ...]:
+        if aggregate.edges is not None:
+            return aggregate.edges
+        raise QueryRefused(
+            "no-bins", "a histogram needs public bins", rewrite="write dp.histogram(column, edges=[0, 10, 20])"
+        )
+
+    def _histogram(self, aggregate: Histogram) -> HistogramOf:
+        of, bins, rows = self._histogram_of(aggregate)
+        column = self._measure(plan.Histogram(of, bins, rows), Fraction(1))
+        self.bins[column] = bins
+        return HistogramOf(column, self._edges(aggregate, self._read(aggregate.of)))
+
+    def _top(self, of: Expression, k: int) -> TopKOf:
+        values = self._facts(of).categories
+        if values is None:
+            raise QueryRefused(
+                "no-categories", "top_k chooses among declared values", rewrite="declare the column's categories"
+            )
+        number = Case(
+            tuple(
+                (Compare(Comparison.EQUAL, of, Literal(value)), Literal(Fraction(i))) for i, value in enumerate(values)
+            )
+        )
+        column = self._measure(plan.Histogram(number, len(values), self.rows), Fraction(1))
+        self.bins[column] = len(values)
+        name = f"c{len(self.choices)}"
+        self.choices[name] = Ordered(column, k, len(values))
+        return TopKOf(name, values)
+
+
+def _where_both(x: Expression, y: Expression, x_facts: Facts, y_facts: Facts) -> tuple[Expression, Expression]:
+    """Two columns made missing together, so that both sums run over the same rows."""
+    left = Case(((Not(IsNull(y)), x),)) if y_facts.nullable else x
+    right = Case(((Not(IsNull(x)), y),)) if x_facts.nullable else y
+    return left, right
+
+
+def _widest(x: Facts, y: Facts) -> Fraction:
+    """The most a (co)variance can be: half the product of the ranges, each halved, is attained at the ends."""
+    (a, b), (c, d) = x.ends, y.ends
+    return (b - a) * x.step * (d - c) * y.step / 4

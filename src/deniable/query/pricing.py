@@ -1,0 +1,270 @@
+"""What a query costs and how much noise buys that: decided from public facts alone, before any data is touched.
+
+The budget of a query is split evenly over the numbers it must measure; each is given Laplace or Gaussian noise, whichever
+throws less in total. A noisy number is drawn once and shared by everything that uses it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+
+from deniable.accounting import Rule, epsilon
+from deniable.cost import Bounded, Cost, Exponential, composed
+from deniable.errors import InvalidArgument, QueryRefused
+from deniable.exact import gaussian_mu, sqrt
+from deniable.exact.guards import Real, positive, probability
+from deniable.mechanisms.scores import exponential_score_error
+from deniable.mechanisms.selection import threshold_for
+from deniable.plan.sensitivity import Sensitivity
+from deniable.query.noise import Law, Noise
+
+_BETA = Fraction(1, 20)
+
+
+@dataclass(frozen=True, slots=True)
+class Additive:
+    """A column of integers that will get noise, and how far one unit moves it."""
+
+    name: str
+    moved: Sensitivity
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """A private choice among `candidates`, made `times` times in every group by the exponential mechanism.
+
+    One unit moves every candidate's score by at most `sensitivity`, in each of at most `groups` groups; `one_way` when it
+    moves all of them in the same direction, which costs half.
+    """
+
+    name: str
+    sensitivity: Fraction
+    one_way: bool
+    groups: int
+    times: int
+    candidates: int
+
+    def temperature(self, eta: Fraction) -> Fraction:
+        """Weights exp(score / temperature) give a loss range of `eta` per choice."""
+        return (1 if self.one_way else 2) * self.sensitivity / eta
+
+    def score_error(self, eta: Fraction, beta: Fraction) -> float:
+        """The chosen candidate's score is this close to the best with probability 1 - beta."""
+        return float(exponential_score_error(beta, count=self.candidates, scale=self.temperature(eta)))
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What the analyst is willing to pay: `epsilon` or `rho`, with the `delta` granted to this query, and a law if fixed."""
+
+    epsilon: Fraction | None
+    rho: Fraction | None
+    delta: Fraction
+    law: Law | None = None
+
+    def __post_init__(self) -> None:
+        if (self.epsilon is None) == (self.rho is None):
+            raise InvalidArgument("a query is paid in epsilon or in rho: give one of them")
+
+    def scaled(self, factor: Fraction) -> Request:
+        """The same request with its loss multiplied; used when solving for a wanted error."""
+        return Request(
+            None if self.epsilon is None else self.epsilon * factor,
+            None if self.rho is None else self.rho * factor,
+            self.delta,
+            self.law,
+        )
+
+
+def request(
+    *, epsilon: Real | None = None, rho: Real | None = None, delta: Real = 0, law: Law | None = None
+) -> Request:
+    """A checked request."""
+    return Request(
+        None if epsilon is None else positive(epsilon=epsilon),
+        None if rho is None else positive(rho=rho),
+        probability(delta=delta),
+        law,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Threshold:
+    """Observed keys are shown when their noisy number of units reaches `at`; `delta` covers what a rare key could leak."""
+
+    column: str
+    at: int
+    delta: Fraction
+
+
+@dataclass(frozen=True, slots=True)
+class Bill:
+    """Noise, choices and threshold for one query, and what they cost together.
+
+    `cost` is what happens, as records; `charge` is what the session's rule is asked to spend.
+    """
+
+    noises: Mapping[str, Noise]
+    etas: Mapping[str, Fraction]
+    threshold: Threshold | None
+    law: Law
+    cost: Cost
+    charge: Cost
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """Everything a plan must measure, and the column of units its observed keys are judged by."""
+
+    additive: tuple[Additive, ...]
+    selections: tuple[Selection, ...]
+    units: str | None
+
+    @property
+    def parts(self) -> int:
+        """How many numbers share the query's budget."""
+        return len(self.additive) + len(self.selections)
+
+
+def bill(needs: Needs, asked: Request, rule: Rule) -> Bill:
+    """The best way to answer within what was asked, priced under the session's rule.
+
+    Guarantee: `charge` covers `cost`; every reading is rounded up.
+    """
+    if needs.units is not None and not asked.delta > 0:
+        raise QueryRefused(
+            "keys-need-delta",
+            "these group keys are taken from the data, so rare ones must be hidden, which needs a delta",
+            rewrite="declare the key's categories in the codebook, or open the session with delta=1e-7 or so",
+        )
+    candidates = [_answer(needs, asked, law) for law in _laws(needs, asked)]
+    chosen = min(candidates, key=lambda option: _spread(needs, option.noises))
+    reason = _reason(candidates, chosen, needs, asked)
+    charge = _charge(chosen, asked, rule)
+    return Bill(chosen.noises, chosen.etas, chosen.threshold, chosen.law, chosen.cost, charge, reason)
+
+
+@dataclass(frozen=True, slots=True)
+class _Option:
+    law: Law
+    noises: Mapping[str, Noise]
+    etas: Mapping[str, Fraction]
+    threshold: Threshold | None
+    cost: Cost
+    noise_delta: Fraction
+
+
+def _laws(needs: Needs, asked: Request) -> Sequence[Law]:
+    if asked.law is not None:
+        if asked.law is Law.GAUSSIAN and asked.rho is None and not asked.delta > 0:
+            raise InvalidArgument("Gaussian noise at a given epsilon needs a delta; open the session with one")
+        return (asked.law,)
+    if asked.rho is not None:
+        return (Law.GAUSSIAN,)
+    return (Law.LAPLACE, Law.GAUSSIAN) if asked.delta > 0 and needs.additive else (Law.LAPLACE,)
+
+
+def _answer(needs: Needs, asked: Request, law: Law) -> _Option:
+    spends_delta = law is Law.GAUSSIAN and asked.epsilon is not None
+    shares = 2 if spends_delta and needs.units is not None else 1
+    noise_delta = asked.delta / shares if spends_delta else Fraction(0)
+    noises = _noises(needs, asked, law, noise_delta)
+    etas = {part.name: _eta(part, asked, needs.parts) for part in needs.selections}
+    threshold = None
+    if needs.units is not None:
+        threshold = _threshold(needs, noises[needs.units], asked.delta / shares)
+    costs = [noises[part.name].cost(part.moved) for part in needs.additive]
+    costs += [Exponential(eta=etas[part.name]).repeated(part.groups * part.times) for part in needs.selections]
+    if threshold is not None:
+        costs.append(Bounded(epsilon=0, delta=threshold.delta))
+    return _Option(law, noises, etas, threshold, composed(costs), noise_delta)
+
+
+def _noises(needs: Needs, asked: Request, law: Law, noise_delta: Fraction) -> dict[str, Noise]:
+    if law is Law.LAPLACE:
+        share = (asked.epsilon if asked.epsilon is not None else _pure_for(asked.rho)) / needs.parts
+        return {part.name: Noise(law, _positive_scale(Fraction(part.moved.l1) / share)) for part in needs.additive}
+    if asked.rho is not None:
+        unit_square = needs.parts / (2 * asked.rho)  # sigma² for one part of sensitivity one
+    else:
+        assert asked.epsilon is not None
+        measured = Fraction(len(needs.additive), needs.parts) if needs.additive else Fraction(1)
+        unit_square = unit_scale(asked.epsilon * measured, noise_delta) ** 2 * len(needs.additive)
+    return {
+        part.name: Noise(law, _positive_scale(_root(part.moved.l2_squared * unit_square))) for part in needs.additive
+    }
+
+
+def _positive_scale(scale: Fraction) -> Fraction:
+    """A column that no unit can move needs no noise; the smallest scale stands for that."""
+    return coarse(scale) if scale > 0 else Fraction(1, 1000)
+
+
+def _root(square: Fraction) -> Fraction:
+    return sqrt(square, bits=64).upper
+
+
+def coarse(scale: Fraction, bits: int = 24) -> Fraction:
+    """A scale rounded up to `bits` significant bits: at most a 10^-7 part more noise, and tables that can be shared."""
+    shift = scale.numerator.bit_length() - scale.denominator.bit_length() - bits
+    unit = Fraction(2) ** shift
+    return math.ceil(scale / unit) * unit
+
+
+def _pure_for(rho: Fraction | None) -> Fraction:
+    """An epsilon whose zCDP reading is at most rho: epsilon²/2 covers epsilon·tanh(epsilon/2)."""
+    assert rho is not None
+    return sqrt(2 * rho, bits=64).lower
+
+
+def _eta(part: Selection, asked: Request, parts: int) -> Fraction:
+    choices = part.groups * part.times
+    if asked.epsilon is not None:
+        return asked.epsilon / parts / choices
+    assert asked.rho is not None
+    return sqrt(8 * asked.rho / parts / choices, bits=64).lower
+
+
+@lru_cache(maxsize=1024)
+def unit_scale(epsilon: Fraction, delta: Fraction) -> Fraction:
+    """The least Gaussian scale (rounded up) that is (epsilon, delta)-private at sensitivity one."""
+    return 1 / gaussian_mu(epsilon, delta, bits=40).lower
+
+
+def _threshold(needs: Needs, noise: Noise, delta: Fraction) -> Threshold:
+    assert needs.units is not None
+    units = next(part for part in needs.additive if part.name == needs.units)
+    at = threshold_for(delta, scale=noise.scale, l0=units.moved.l0, linf=units.moved.linf, law=noise.law)
+    return Threshold(needs.units, at, delta)
+
+
+def _spread(needs: Needs, noises: Mapping[str, Noise]) -> float:
+    return math.fsum(math.log(1 + noises[part.name].half_width(_BETA)) for part in needs.additive)
+
+
+def _reason(options: Sequence[_Option], chosen: _Option, needs: Needs, asked: Request) -> str:
+    if not needs.additive:
+        return "private choices only: the exponential mechanism"
+    if len(options) == 1:
+        return f"{chosen.law.value} noise" + (", as asked" if asked.law else "")
+    other = next(option for option in options if option is not chosen)
+    ratio = math.exp((_spread(needs, other.noises) - _spread(needs, chosen.noises)) / len(needs.additive))
+    return f"{chosen.law.value} noise: {other.law.value} noise would be {ratio:.2g} times as wide"
+
+
+def _charge(option: _Option, asked: Request, rule: Rule) -> Cost:
+    if rule.unit == "rho":
+        return option.cost
+    keys = option.threshold.delta if option.threshold else Fraction(0)
+    if asked.epsilon is not None:
+        return Bounded(epsilon=asked.epsilon, delta=option.noise_delta + keys)
+    if not asked.delta > keys:
+        raise InvalidArgument(
+            "paying in rho from an epsilon budget needs a delta; pay in epsilon, or open the session in rho"
+        )
+    return Bounded(epsilon=Fraction(epsilon(option.cost, delta=asked.delta).upper), delta=asked.delta)

@@ -1,0 +1,183 @@
+"""A release: values drawn once, each with its interval, its cost, its guarantee and its receipt.
+
+It is data, not a lazy plan: showing, saving or re-reading it never draws again. Columns are in the query's order and groups
+in the order of their public keys, so nothing about the data hides in the layout.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+from collections.abc import Mapping
+from datetime import date, datetime
+from typing import Any
+
+from deniable.errors import InvalidArgument
+from deniable.query import Answered
+from deniable.release.facts import ReleaseFacts
+from deniable.release.receipt import Receipt
+from deniable.release.release_table import ReleaseTable, release_table
+from deniable.release.store import unpacked
+from deniable.svg import Figure
+
+
+def column_record(column: Answered) -> dict[str, Any]:
+    """An answered column as JSON-able values."""
+    return {
+        "name": column.name,
+        "kind": column.kind,
+        "values": [written(value) for value in column.values],
+        "lower": None if column.lower is None else [written(value) for value in column.lower],
+        "upper": None if column.upper is None else [written(value) for value in column.upper],
+        "error": column.error,
+    }
+
+
+def column_from_record(record: Mapping[str, Any]) -> Answered:
+    """The column `column_record` wrote."""
+    ends = [None if record[end] is None else tuple(read(value) for value in record[end]) for end in ("lower", "upper")]
+    values = tuple(read(value) for value in record["values"])
+    return Answered(record["name"], record["kind"], values, ends[0], ends[1], record["error"])
+
+
+def written(value: Any) -> Any:
+    """A cell as JSON: dates and timestamps are tagged, lists stay lists, an infinite end is a tagged text."""
+    if isinstance(value, datetime):
+        return {"timestamp": value.isoformat()}
+    if isinstance(value, date):
+        return {"date": value.isoformat()}
+    if isinstance(value, list | tuple):
+        return [written(item) for item in value]
+    if isinstance(value, float) and value in (float("inf"), float("-inf")):
+        return {"infinite": "+" if value > 0 else "-"}
+    return value
+
+
+def read(value: Any) -> Any:
+    """The cell `written` wrote."""
+    if isinstance(value, dict):
+        if "timestamp" in value:
+            return datetime.fromisoformat(value["timestamp"])
+        if "infinite" in value:
+            return float(value["infinite"] + "inf")
+        return date.fromisoformat(value["date"])
+    return [read(item) for item in value] if isinstance(value, list) else value
+
+
+class Release:
+    """What leaves: a small table with error bars, and everything needed to trust it.
+
+    Guarantee: stated in `guarantee`; charged before it was drawn, as `receipt` shows.
+    """
+
+    def __init__(self, record: Mapping[str, Any], facts: ReleaseFacts, receipt: Receipt | None) -> None:
+        self._record, self.facts, self.receipt = record, facts, receipt
+        self.keys: tuple[str, ...] = tuple(record["keys"])
+        self.groups: tuple[tuple[Any, ...], ...] = tuple(tuple(read(v) for v in group) for group in record["groups"])
+        self.columns = {column["name"]: column_from_record(column) for column in record["columns"]}
+        self.confidence: float = record["confidence"]
+        self.guarantee: str = record["guarantee"]
+        self.notes: tuple[str, ...] = tuple(record["notes"])
+
+    @classmethod
+    def from_bytes(cls, payload: bytes, receipt: Receipt | None = None) -> Release:
+        """The release that was stored as these bytes."""
+        packed = unpacked(payload)
+        return cls(packed.release, ReleaseFacts.from_record(packed.facts), receipt)
+
+    @property
+    def cost(self) -> Any:
+        """What it cost, as a record; None for a rehearsal."""
+        return self.receipt.cost if self.receipt else None
+
+    @property
+    def table(self) -> list[dict[str, Any]]:
+        """One dictionary per group: keys, values, and `<name>_low` / `<name>_high` where there is an interval."""
+        return [self._row(index) for index in range(len(self.groups))]
+
+    def _row(self, index: int) -> dict[str, Any]:
+        row = dict(zip(self.keys, self.groups[index], strict=True))
+        for name, column in self.columns.items():
+            row[name] = column.values[index]
+            if column.lower is not None and column.upper is not None:
+                row[f"{name}_low"], row[f"{name}_high"] = column.lower[index], column.upper[index]
+        return row
+
+    def value(self, name: str | None = None, **key: Any) -> Any:
+        """One value: of the only column unless `name` is given, in the group with these keys."""
+        column = self._column(name)
+        wanted = tuple(key.get(each) for each in self.keys)
+        if wanted not in self.groups:
+            raise InvalidArgument(f"no group {key!r} in this release; its groups are in `groups`")
+        return column.values[self.groups.index(wanted)]
+
+    def _column(self, name: str | None) -> Answered:
+        if name is None and len(self.columns) == 1:
+            return next(iter(self.columns.values()))
+        if name not in self.columns:
+            raise InvalidArgument(f"no column {name!r} in this release; it has {', '.join(self.columns)}")
+        return self.columns[name]
+
+    def to_columns(self) -> dict[str, list[Any]]:
+        """The table by columns."""
+        rows = self.table
+        names = list(self._row(0)) if rows else self._names()
+        return {name: [row[name] for row in rows] for name in names}
+
+    def _names(self) -> list[str]:
+        names = list(self.keys)
+        for name, column in self.columns.items():
+            names += [name] if column.lower is None else [name, f"{name}_low", f"{name}_high"]
+        return names
+
+    def to_pandas(self) -> Any:
+        """The table as a pandas frame (needs the `frames` extra)."""
+        import pandas
+
+        return pandas.DataFrame(self.to_columns())
+
+    def to_polars(self) -> Any:
+        """The table as a Polars frame (needs the `frames` extra)."""
+        import polars
+
+        return polars.DataFrame(self.to_columns(), strict=False)
+
+    def to_arrow(self) -> Any:
+        """The table as an Arrow table (needs the `frames` extra)."""
+        import pyarrow
+
+        return pyarrow.table(self.to_columns())
+
+    def to_json(self) -> str:
+        """Everything in it, as JSON text."""
+        receipt = self.receipt.to_record() if self.receipt else None
+        return json.dumps(
+            {"release": self._record, "facts": self.facts.to_record(), "receipt": receipt}, sort_keys=True
+        )
+
+    def release_table(self) -> ReleaseTable:
+        """The table a reader needs to judge this release."""
+        return release_table(self.facts)
+
+    def plot(self, name: str | None = None) -> Figure:
+        """One column with its error bars, one bar per group."""
+        from deniable.release.plot import plotted
+
+        return plotted(self, self._column(name if name is not None else next(iter(self.columns))))
+
+    def __str__(self) -> str:
+        from deniable.release.text import shown
+
+        return shown(self)
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        names = self._names()
+        head = "".join(f"<th>{html.escape(name)}</th>" for name in names)
+        body = "".join(
+            "<tr>" + "".join(f"<td>{html.escape(str(row[name]))}</td>" for name in names) + "</tr>"
+            for row in self.table
+        )
+        notes = "".join(f"<p>{html.escape(note)}</p>" for note in (self.guarantee, *self.notes))
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{notes}"

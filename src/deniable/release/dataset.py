@@ -1,0 +1,157 @@
+"""A private data set: where the rows are, and the codebook that says everything public about them.
+
+It shows its schema and nothing else. Rows are reached only through a session, which charges first.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NoReturn
+
+from deniable.accounting import BasicRule, Budget, Rule, Spend
+from deniable.engines import connect
+from deniable.engines.engine import Engine
+from deniable.errors import InvalidArgument
+from deniable.noise import Entropy, system_entropy
+from deniable.plan.codebook import Codebook
+from deniable.plan.unit import Unit
+from deniable.release.anchor import Anchor, FolderAnchor
+from deniable.release.ledger import Cap, Ledger, Period, Terms, fingerprint
+from deniable.release.session import Session
+
+
+class Dataset:
+    """Private tables behind a codebook.
+
+    `source` is a Parquet or CSV file, a pandas, Polars or Arrow table, a mapping of columns, or a mapping of several
+    tables by name. `codebook` is a YAML file, a mapping, or a `Codebook`; `unit` may be given here if the codebook has none.
+
+    Guarantee: no cell, key, count, type or size of the data is ever shown by this object.
+    """
+
+    def __init__(
+        self,
+        source: Any,
+        *,
+        codebook: str | os.PathLike[str] | Mapping[str, Any] | Codebook | None = None,
+        unit: Unit | None = None,
+        name: str | None = None,
+    ) -> None:
+        self.codebook = _codebook(codebook, unit)
+        self.name = name or self.codebook.name or _named(source, self.codebook)
+        self._engine: Engine = connect(source, self.codebook, key=system_entropy().bits(256))
+
+    @property
+    def unit(self) -> Unit:
+        """Who is protected."""
+        assert self.codebook.unit is not None
+        return self.codebook.unit
+
+    def session(
+        self,
+        budget: Budget,
+        *,
+        ledger: str | os.PathLike[str] | None = None,
+        account: str = "analyst",
+        period: Period | None = None,
+        caps: tuple[Cap, ...] = (),
+        anchor: Anchor | None = None,
+        entropy: Entropy | None = None,
+    ) -> Session:
+        """Ask under `budget`, kept in the file `ledger`; without one the budget lives only as long as this process.
+
+        Guarantee: opening an existing ledger with another budget, unit or codebook is refused.
+        """
+        if ledger is not None and entropy is not None and entropy.is_testing:
+            raise InvalidArgument("a durable ledger refuses testing entropy: its answers would carry no guarantee")
+        terms = Terms(
+            dataset=self.name,
+            unit=unit_text(self.unit),
+            budget=budget,
+            rule=session_rule(budget),
+            codebook=fingerprint(self.codebook.identity()),
+            period=period,
+            caps=caps,
+        )
+        opened = _temporary(terms) if ledger is None else Ledger.open(ledger, terms=terms, anchor=anchor)
+        return Session(
+            engine=self._engine, codebook=self.codebook, ledger=opened, name=self.name, account=account, entropy=entropy
+        )
+
+    def dummy(self, *, rows: int = 1000) -> Dataset:
+        """A data set of made-up rows that fits the codebook and knows nothing else: rehearse on it for free."""
+        from deniable.release.dummy import dummy_tables
+
+        return Dataset(dummy_tables(self.codebook, rows), codebook=self.codebook, name=f"{self.name} (made up)")
+
+    def close(self) -> None:
+        """Let go of the data."""
+        self._engine.close()
+
+    def __repr__(self) -> str:
+        tables = "; ".join(
+            f"{table.name}({', '.join(f'{v.name}: {v.type.value}' for v in table.variables)})"
+            for table in self.codebook.tables
+        )
+        return f"Dataset({self.name!r}, unit: {self.unit}, {tables})"
+
+    def __len__(self) -> int:
+        raise TypeError("the number of rows is private: ask for it with dp.count() in a session")
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __iter__(self) -> NoReturn:
+        raise TypeError("the rows are private: ask for aggregates in a session, or use .dummy() to rehearse")
+
+    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+        raise TypeError("a Dataset holds private data: it cannot be copied or pickled")
+
+
+def session_rule(budget: Budget) -> Rule:
+    """The rule a session of queries keeps: epsilons (and deltas) add up for an epsilon budget, rhos for a rho budget.
+
+    Within one query the cost is still read by the tightest theorem.
+    """
+    if not isinstance(budget, Budget):
+        raise InvalidArgument(f"a session needs a budget such as dp.budget(epsilon=1, delta=1e-7), got {budget!r}")
+    if budget.epsilon is not None and budget.delta > 0:
+        return BasicRule(Spend(budget.epsilon, budget.delta), reason="queries are priced one by one in epsilon")
+    return budget.rule()
+
+
+def unit_text(unit: Unit) -> str:
+    """The unit and its bounds, for a ledger's terms."""
+    return f"{unit}, groups: {unit.groups}, rows: {unit.rows}" + (", trusted unique" if unit.unique else "")
+
+
+def _codebook(codebook: Any, unit: Unit | None) -> Codebook:
+    if codebook is None:
+        raise InvalidArgument("a data set needs a codebook (codebook='data.yaml'); `deniable codebook init` drafts one")
+    if isinstance(codebook, str | os.PathLike):
+        book = Codebook.load(Path(codebook))
+    elif isinstance(codebook, Mapping):
+        book = Codebook.from_record(codebook)
+    elif isinstance(codebook, Codebook):
+        book = codebook
+    else:
+        raise InvalidArgument(f"codebook must be a YAML file, a mapping or a Codebook, got {type(codebook).__name__}")
+    book = book if unit is None else book.with_unit(unit)
+    if book.unit is None:
+        raise InvalidArgument(
+            "nobody is protected yet: add unit: {id: ..., groups: ..., rows_per_group: ...} to the codebook, "
+            "or pass unit=dp.unit('patient_id', groups=3, rows=5)"
+        )
+    return book
+
+
+def _named(source: Any, codebook: Codebook) -> str:
+    return Path(source).stem if isinstance(source, str | os.PathLike) else codebook.tables[0].name
+
+
+def _temporary(terms: Terms) -> Ledger:
+    folder = Path(tempfile.mkdtemp(prefix="deniable-"))
+    return Ledger.open(folder / "session.ledger", terms=terms, anchor=FolderAnchor(folder))

@@ -1,0 +1,105 @@
+"""What a release says about itself, in sentences made from public facts only."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from deniable.accounting import epsilon as read_epsilon
+from deniable.cost import Neighbours
+from deniable.plan.codebook import Codebook
+from deniable.plan.unit import Unit
+from deniable.query import Lowered, Price
+from deniable.release.facts import ReleaseFacts
+from deniable.release.numbers import digits
+
+if TYPE_CHECKING:
+    from deniable.release.session import Session
+
+
+def loss(price: Price) -> str:
+    """The price's loss in one phrase, rounded up."""
+    delta = f", delta = {digits(price.spend.delta)}" if price.spend.delta else ""
+    return f"{price.unit} = {digits(price.spend.loss)}{delta}"
+
+
+def contribution(ready: Lowered) -> str:
+    """How one unit was bounded."""
+    bounding = ready.plan.bounding
+    groups = f"at most {bounding.groups} group{'s' if bounding.groups > 1 else ''}" if ready.plan.keys else "one total"
+    return f"{groups}; {ready.notes[0]}"
+
+
+def neighbours(unit: Unit) -> str:
+    """Which two data sets cannot be told apart."""
+    if unit.neighbours is Neighbours.REPLACE:
+        return "data sets that differ in one changed row"
+    return f"data sets with and without {unit}"
+
+
+def guarantee(price: Price, unit: Unit, ready: Lowered, rehearsal: bool) -> str:
+    """The promise of one release, in one sentence."""
+    if rehearsal:
+        return "NO GUARANTEE: drawn with testing entropy, not with secret noise."
+    trusted = f" It trusts the curator's word that each {unit.id} has one row." if unit.unique else ""
+    return f"Guarantee: {loss(price)} for {neighbours(unit)} ({contribution(ready)}).{trusted}"
+
+
+def notes(price: Price, codebook: Codebook) -> list[str]:
+    """What the reader must know besides."""
+    said = [f"Errors are for noise alone, with probability {float(price.confidence):g}; {_not_included(codebook)}."]
+    if price.threshold is not None:
+        said.append(
+            f"Groups with fewer than {price.threshold} noisy units are not shown; errors are conditional on being shown."
+        )
+    return said
+
+
+def _not_included(codebook: Codebook) -> str:
+    sampled = "sampling error and " if codebook.sampling is not None else ""
+    return f"{sampled}the effect of clipping and of bounds on units is not included"
+
+
+def facts(session: Session, ready: Lowered, price: Price) -> ReleaseFacts:
+    """The facts of a release for its release table."""
+    rule = session.rule
+    spend = price.spend
+    epsilon, delta = (spend.loss, spend.delta) if rule.unit == "epsilon" else _as_epsilon(price, session)
+    columns = ", ".join(name for name, _ in ready.outputs)
+    by = f" by {', '.join(ready.keys.names)}" if ready.keys.names else ""
+    sampling = session.codebook.sampling
+    return ReleaseFacts(
+        scope=f"{columns}{by} from {session.name}",
+        epsilon=epsilon,
+        delta=delta,
+        unit=str(session.unit),
+        mechanisms=_mechanisms(ready, price),
+        preprocessing=(contribution(ready),),
+        dataset=session.name,
+        measure=f"({loss(price)}), read from the cost record",
+        neighbours=neighbours(session.unit),
+        contribution=contribution(ready),
+        sampling=sampling.design if sampling else "",
+        keys=ready.keys.sentence(),
+        composition=rule.theorem,
+        adaptivity=rule.adaptivity.value,
+        accuracy=tuple(f"{name}: {error}" for name, error in price.errors.items()),
+        suppression=f"fewer than {price.threshold} noisy units" if price.threshold is not None else "none",
+        not_included=(_not_included(session.codebook),),
+    )
+
+
+def _as_epsilon(price: Price, session: Session) -> tuple[Fraction, Fraction]:
+    delta = session.rule.limit.delta or Fraction(1, 10**6)
+    return Fraction(read_epsilon(price.cost, delta=delta).upper), delta
+
+
+def _mechanisms(ready: Lowered, price: Price) -> tuple[str, ...]:
+    used = []
+    if ready.needs.additive:
+        used.append(f"{price.law} noise on integers")
+    if ready.needs.selections:
+        used.append("exponential mechanism")
+    if price.threshold is not None:
+        used.append("threshold on the noisy number of units")
+    return tuple(used)

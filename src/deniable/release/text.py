@@ -1,0 +1,61 @@
+"""A release as text for a terminal: values with their error, then what they cost and what they promise."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from deniable.query import Answered
+    from deniable.release.answer import Release
+
+_MOST = 30
+"""Groups shown before the rest are only counted; the number of groups is public once released."""
+
+
+def shown(release: Release) -> str:
+    """The release as aligned text."""
+    names = [*release.keys, *release.columns]
+    rows = [
+        [str(part) for part in group] + [cell(column, index) for column in release.columns.values()]
+        for index, group in enumerate(release.groups[:_MOST])
+    ]
+    widths = [max(len(name), *(len(row[i]) for row in rows)) if rows else len(name) for i, name in enumerate(names)]
+    keys = len(release.keys)
+    lines = ["  ".join(_aligned(name, widths[i], i < keys) for i, name in enumerate(names))]
+    lines.append("  ".join("-" * width for width in widths))
+    lines += ["  ".join(_aligned(text, widths[i], i < keys) for i, text in enumerate(row)) for row in rows]
+    if len(release.groups) > _MOST:
+        lines.append(f"... {len(release.groups) - _MOST} more groups")
+    lines += ["", release.guarantee, *release.notes]
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def _aligned(text: str, width: int, left: bool) -> str:
+    return text.ljust(width) if left else text.rjust(width)
+
+
+def cell(column: Answered, index: int) -> str:
+    """One value with its error: `123 ± 4`, or the two ends when they do not lie evenly around it."""
+    value = column.values[index]
+    if column.lower is None or column.upper is None:
+        return number(value)
+    if isinstance(value, list):
+        return number(value)
+    low, high = column.lower[index], column.upper[index]
+    left, right = value - low, high - value
+    if abs(left - right) <= 1e-6 * max(abs(left), abs(right), 1e-12):
+        return f"{number(value)} ± {number(right)}"
+    return f"{number(value)} [{number(low)}, {number(high)}]"
+
+
+def number(value: Any) -> str:
+    """A number for people: whole ones with separators, others to six significant digits."""
+    if isinstance(value, bool) or value is None:
+        return str(value)
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(number(part) for part in value) + "]"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return f"{value:,.6g}" if abs(value) < 1e6 else f"{value:,.0f}"
+    return str(value)

@@ -1,0 +1,243 @@
+"""Making a column what its domain says: cast, impute, fill, drop, map, filter. Data never raises."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from deniable.core import (
+    Booleans,
+    Categories,
+    Domain,
+    Lattice,
+    Numbers,
+    Rows,
+    Space,
+    Texts,
+    Transformation,
+    missing,
+    step,
+)
+from deniable.errors import InvalidArgument, SpaceMismatch
+from deniable.exact.guards import Real, rational
+from deniable.transformations.reading import cells, floats, number
+from deniable.transformations.rows import deterministic, rows_of, rowwise, same, unsized
+
+
+def _element(space: Space, who: str) -> Domain:
+    return rows_of(space, who).element
+
+
+@step
+def map_rows(space: Space, function: Callable[[Any], Any], *, to: Domain, default: Any, author: str) -> Transformation:
+    """Your own function of one row at a time. Where it raises, or leaves the domain `to`, the row becomes `default`.
+
+    Guarantee: distances do not grow, because each output row depends on its own input row alone; `author` vouches that
+    `function` keeps no state and looks at nothing else.
+    """
+    _element(space, "map_rows")
+    if default not in to:
+        raise InvalidArgument(f"default must be a member of {to!r}, got {default!r}")
+
+    def one(row: Any) -> Any:
+        try:
+            value = function(row)
+        except Exception:
+            return default
+        return value if value in to else default
+
+    built = rowwise(space, to, lambda data: [one(row) for row in cells(data)])
+    return replace(built, claims=(f"{author}: {getattr(function, '__name__', 'function')}",))
+
+
+@step
+def filter_rows(space: Space, predicate: Callable[[Any], bool], *, author: str) -> Transformation:
+    """The rows on which your own `predicate` is true; a row on which it raises is left out.
+
+    Guarantee: distances do not grow under add/remove; with a public size, which is lost, each replaced row counts twice.
+    `author` vouches that `predicate` keeps no state.
+    """
+    domain = rows_of(space, "filter_rows")
+    target, stability = unsized(space, domain.element)
+
+    def holds(row: Any) -> bool:
+        try:
+            return bool(predicate(row))
+        except Exception:
+            return False
+
+    kept = deterministic(lambda data: [row for row in cells(data) if holds(row)])
+    name = f"{author}: {getattr(predicate, '__name__', 'predicate')}"
+    return Transformation(space, target, kept, stability, (name,))
+
+
+@step
+def cast(space: Space, *, to: Domain) -> Transformation:
+    """Read every cell as a number, whole number, truth value or text; a cell that cannot be read is missing.
+
+    Guarantee: distances do not grow. The result may hold missing values whatever it was before: impute or drop them next.
+    """
+    _element(space, "cast")
+    match to:
+        case Numbers():
+            return rowwise(space, Numbers(to.lower, to.upper, missing=True), _within(to))
+        case Lattice():
+            return rowwise(space, replace(to, missing=True), lambda data: [_steps(cell, to) for cell in cells(data)])
+        case Booleans():
+            return rowwise(space, Booleans(missing=True), lambda data: [_truth(cell) for cell in cells(data)])
+        case Texts():
+            return rowwise(space, Texts(missing=True), lambda data: [None if missing(c) else str(c) for c in cells(data)])
+        case _:
+            raise SpaceMismatch(f"cast reads numbers, lattices, booleans and texts, not {to!r}; use categorize for categories")
+
+
+def _within(to: Numbers) -> Callable[[Any], Any]:
+    wide = Numbers(to.lower, to.upper, missing=True)
+
+    def read(data: Any) -> Any:
+        values = np.array([_float(cell) for cell in cells(data)], dtype=np.float64)
+        if to.lower is None and to.upper is None:
+            return values
+        return np.array([value if value in wide else np.nan for value in values.tolist()], dtype=np.float64)
+
+    return read
+
+
+def _float(cell: Any) -> float:
+    if isinstance(cell, str):
+        try:
+            return float(cell)
+        except ValueError:
+            return float("nan")
+    return float(cell) if isinstance(cell, bool) else number(cell)
+
+
+def _steps(cell: Any, to: Lattice) -> int | None:
+    value = _float(cell) if not isinstance(cell, int) else cell
+    if missing(value) or value in (float("inf"), float("-inf")):
+        return None
+    count = Fraction(value) / to.step
+    if count.denominator != 1 or count.numerator not in to:
+        return None
+    return count.numerator
+
+
+def _truth(cell: Any) -> bool | None:
+    words = {"true": True, "false": False, "1": True, "0": False, "yes": True, "no": False}
+    if missing(cell):
+        return None
+    return words.get(str(cell).strip().lower())
+
+
+@step
+def impute(space: Space, *, value: Real) -> Transformation:
+    """Missing numbers (None, NaN, infinities) become `value`, which is public and so must not be taken from the data.
+
+    Guarantee: distances do not grow; the result has no missing values.
+    """
+    element = _element(space, "impute")
+    if not isinstance(element, Numbers):
+        raise SpaceMismatch(f"impute works on numbers, got {element!r}; use fill for other columns")
+    constant = rational(value=value)
+    full = Numbers(element.lower, element.upper, missing=False)
+    if float(constant) not in full:
+        raise InvalidArgument(f"value must lie within {element!r}, got {value!r}")
+
+    def filled(data: Any) -> Any:
+        numbers = floats(data)
+        return np.where(np.isfinite(numbers), numbers, float(constant))
+
+    return rowwise(space, full, filled)
+
+
+@step
+def fill(space: Space, *, value: Hashable) -> Transformation:
+    """Missing cells become `value`, a member of the column's domain.
+
+    Guarantee: distances do not grow; the result has no missing values.
+    """
+    element = _element(space, "fill")
+    if not isinstance(element, Lattice | Booleans | Texts):
+        raise SpaceMismatch(f"fill works on lattices, booleans and texts, got {element!r}; use impute for numbers")
+    full = replace(element, missing=False)
+    if value not in full:
+        raise InvalidArgument(f"value must be a member of {full!r}, got {value!r}")
+    return rowwise(space, full, lambda data: [value if missing(cell) else cell for cell in cells(data)])
+
+
+@step
+def drop_missing(space: Space) -> Transformation:
+    """Leave out the rows whose cell is missing; infinite numbers are left out too.
+
+    Guarantee: distances do not grow under add/remove; with a public size, which is lost, each replaced row counts twice.
+    """
+    element = _element(space, "drop_missing")
+    if isinstance(element, Numbers):
+        target, stability = unsized(space, replace(element, missing=False))
+        keep = deterministic(lambda data: (lambda v: v[np.isfinite(v)])(floats(data)))
+    elif isinstance(element, Lattice | Booleans | Texts):
+        target, stability = unsized(space, replace(element, missing=False))
+        keep = deterministic(lambda data: [cell for cell in cells(data) if not missing(cell)])
+    else:
+        raise SpaceMismatch(f"{element!r} has no missing values to drop")
+    return Transformation(space, target, keep, stability)
+
+
+@step
+def categorize(space: Space, *, values: tuple[Hashable, ...] | list[Hashable], other: Hashable) -> Transformation:
+    """Keep the listed values; every other cell, missing ones included, becomes `other`. The list is public, never data.
+
+    Guarantee: distances do not grow.
+    """
+    _element(space, "categorize")
+    listed = tuple(dict.fromkeys((*values, other)))
+    known = set(listed)
+
+    def one(cell: Any) -> Hashable:
+        try:
+            return cell if cell in known else other
+        except TypeError:
+            return other
+
+    return rowwise(space, Categories(listed), lambda data: [one(cell) for cell in cells(data)])
+
+
+@step
+def unordered(space: Space) -> Transformation:
+    """Forget the order of the rows: from an ordered metric to the unordered one it bounds.
+
+    Guarantee: distances do not grow (symmetric <= insert-delete, change-one <= Hamming).
+    """
+    from deniable.core import ChangeOne, Hamming, InsertDelete, SymmetricDistance
+
+    domain = rows_of(space, "unordered")
+    match space.metric:
+        case InsertDelete():
+            return Transformation(space, Space(domain, SymmetricDistance()), deterministic(lambda data: data), same)
+        case Hamming():
+            return Transformation(space, Space(domain, ChangeOne()), deterministic(lambda data: data), same)
+        case _:
+            raise SpaceMismatch(f"{space.metric!r} ignores the order already")
+
+
+@step
+def unbounded(space: Space) -> Transformation:
+    """Count a replaced row as one removed and one added: from change-one to symmetric distance.
+
+    Guarantee: distance 2·d. The way back is sound only where the size is public or made so by `resize`.
+    """
+    from deniable.core import ChangeOne, Hamming, InsertDelete, SymmetricDistance
+
+    domain = rows_of(space, "unbounded")
+    match space.metric:
+        case ChangeOne():
+            target = Space(Rows(domain.element), SymmetricDistance())
+        case Hamming():
+            target = Space(Rows(domain.element), InsertDelete())
+        case _:
+            raise SpaceMismatch(f"{space.metric!r} already adds and removes rows")
+    return Transformation(space, target, deterministic(lambda data: data), lambda d_in: 2 * same(d_in))  # type: ignore[operator]

@@ -1,0 +1,181 @@
+"""Sums, means, variances: exact integers on a grid, with the tightest map we can prove.
+
+A mean over a public size is the sum read on a finer lattice (step/n), so it is exact too. What is not a lattice point (a root, a
+mean over an unknown size) is rounded to a declared grid, and the map pays for the rounding.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import isqrt
+from typing import Any
+
+from deniable.core import AbsoluteDistance, Distance, Lattice, Rows, Space, Transformation, plain, step
+from deniable.errors import InvalidArgument, SpaceMismatch
+from deniable.exact import sqrt
+from deniable.exact.guards import Real, integer, positive
+from deniable.transformations.reading import exact_sum, steps
+from deniable.transformations.rows import SIZED, deterministic, row_change, rows_of, times
+
+
+def _bounded(space: Space, who: str) -> tuple[Lattice, int, int]:
+    element = rows_of(space, who).element
+    if not isinstance(element, Lattice) or element.missing or element.lower is None or element.upper is None:
+        raise SpaceMismatch(f"{who} needs bounded numbers on a grid, got {element!r}; clamp first")
+    return element, element.lower, element.upper
+
+
+def _size(space: Space, who: str, *, least: int = 1) -> int:
+    domain = rows_of(space, who)
+    if domain.size is None or not isinstance(space.metric, SIZED):
+        raise SpaceMismatch(f"{who} needs a public number of rows; resize first, or divide a private sum by a private count")
+    if domain.size < least:
+        raise InvalidArgument(f"{who} needs at least {least} rows, the public size is {domain.size}")
+    return domain.size
+
+
+def _number(step_size: Fraction, lower: int | None = None, upper: int | None = None) -> Space:
+    return Space(Lattice(step_size, lower, upper), AbsoluteDistance())
+
+
+def _sum(data: Any, low: int, high: int) -> int:
+    return exact_sum(steps(data), max(abs(low), abs(high)))
+
+
+@step
+def total(space: Space) -> Transformation:
+    """The sum of bounded numbers on a grid.
+
+    Guarantee: one added or removed row moves it by at most max(|lower|, |upper|), one replaced row by upper - lower.
+    Sums are exact integers; no order of addition and no size of data changes them.
+    """
+    element, low, high = _bounded(space, "total")
+    added, replaced = max(abs(low), abs(high)) * element.step, (high - low) * element.step
+    size = rows_of(space, "total").size
+    target = _number(element.step, None if size is None else low * size, None if size is None else high * size)
+    stability = row_change(space.metric, added=added, replaced=replaced)
+    return Transformation(space, target, deterministic(lambda data: _sum(data, low, high)), stability)
+
+
+@step
+def mean(space: Space) -> Transformation:
+    """The mean of bounded numbers over a public number of rows.
+
+    Guarantee: one replaced row moves it by at most (upper - lower) / size.
+    """
+    size = _size(space, "mean")
+    element, low, high = _bounded(space, "mean")
+    target = _number(element.step / size, low * size, high * size)
+    stability = times((high - low) * element.step / size)
+    return Transformation(space, target, deterministic(lambda data: _sum(data, low, high)), stability)
+
+
+@step
+def mean_of_at_least(space: Space, *, size: int, grid: Real | None = None) -> Transformation:
+    """The mean of an unknown number of rows, taken as if there were at least `size`: the rest counts as the middle of the bounds.
+
+    Guarantee: one added or removed row moves it by at most (upper - lower) / (size + 1), rounded up to the grid.
+    """
+    least = integer(size=size, least=1)
+    element, low, high = _bounded(space, "mean_of_at_least")
+    if isinstance(space.metric, SIZED):
+        raise SpaceMismatch("the number of rows is public here: use mean")
+    unit = element.step if grid is None else positive(grid=grid)
+    centre = (low + high) // 2
+
+    def padded(data: Any) -> int:
+        values = steps(data)
+        rows = max(len(values), least)
+        moved = exact_sum(values, max(abs(low), abs(high))) - centre * len(values)
+        return round((centre + Fraction(moved, rows)) * element.step / unit)
+
+    reach = Fraction(high - low) * element.step / (least + 1)
+    return Transformation(space, _number(unit), deterministic(padded), _rounded_up(reach, unit))
+
+
+def _rounded_up(reach: Fraction, unit: Fraction) -> Any:
+    """Two values d·reach apart, each rounded to a multiple of `unit`, are at most ceil(d·reach/unit) units apart."""
+    return lambda d_in: -(-(plain(d_in) * reach) // unit) * unit
+
+
+@step
+def sum_of_squares(space: Space) -> Transformation:
+    """The sum of the squares of bounded numbers.
+
+    Guarantee: one added or removed row moves it by at most the largest square, one replaced row by the range of the squares.
+    """
+    element, low, high = _bounded(space, "sum_of_squares")
+    most = max(low * low, high * high)
+    least = 0 if low <= 0 <= high else min(low * low, high * high)
+    unit = element.step**2
+    stability = row_change(space.metric, added=most * unit, replaced=(most - least) * unit)
+    return Transformation(space, _number(unit, 0), deterministic(lambda data: _squares(data, low, high)), stability)
+
+
+def _squares(data: Any, low: int, high: int) -> int:
+    values = steps(data)
+    largest = max(abs(low), abs(high))
+    if largest < 2**31:
+        return exact_sum(values * values, largest * largest)
+    return sum(int(value) ** 2 for value in values.tolist())
+
+
+def _spread(data: Any, low: int, high: int) -> tuple[int, int]:
+    """n·Σx² - (Σx)², which is n times the sum of squared deviations, and n: exact integers."""
+    count = len(data)
+    moved = steps(data) - low  # variances do not move with the data; smaller numbers square into 64 bits
+    return count * _squares(moved, 0, high - low) - exact_sum(moved, high - low) ** 2, count
+
+
+@step
+def variance(space: Space, *, ddof: int = 1) -> Transformation:
+    """The variance of bounded numbers over a public number of rows: the sample variance, or the population's with ddof=0.
+
+    Guarantee: one replaced row moves the sample variance by at most (upper - lower)²/n and the population variance by
+    (upper - lower)²·(n - 1)/n²; both are attained.
+    """
+    size = _size(space, "variance", least=2)
+    divisor = size - _ddof(ddof)
+    element, low, high = _bounded(space, "variance")
+    unit = element.step**2 / (size * divisor)
+    reach = Fraction((high - low) ** 2 * (size - 1), size * divisor) * element.step**2
+    widest = Fraction((high - low) ** 2 * size, 4 * divisor) * element.step**2
+
+    def stability(d_in: Distance) -> Distance:
+        return min(plain(d_in) * reach, widest)
+
+    target = _number(unit, 0)
+    return Transformation(space, target, deterministic(lambda data: _spread(data, low, high)[0]), stability)
+
+
+def _ddof(ddof: int) -> int:
+    if ddof not in (0, 1) or isinstance(ddof, bool):
+        raise InvalidArgument(f"ddof must be 0 (population) or 1 (sample), got {ddof!r}")
+    return ddof
+
+
+@step
+def std(space: Space, *, ddof: int = 1, grid: Real | None = None) -> Transformation:
+    """The standard deviation of bounded numbers over a public number of rows, rounded down to `grid`.
+
+    Guarantee: one replaced row moves the sample standard deviation by at most (upper - lower)/√n (the population's by
+    (upper - lower)·√(n-1)/n), rounded up to the grid.
+    """
+    size = _size(space, "std", least=2)
+    divisor = size - _ddof(ddof)
+    element, low, high = _bounded(space, "std")
+    unit = element.step if grid is None else positive(grid=grid)
+    square = Fraction((high - low) ** 2 * (size - 1), size * divisor) * element.step**2
+    reach = sqrt(square, bits=64).upper
+
+    def rooted(data: Any) -> int:
+        spread = _spread(data, low, high)[0]
+        inside = Fraction(spread, size * divisor) * element.step**2 / unit**2
+        return isqrt(inside.numerator // inside.denominator)
+
+    return Transformation(space, _number(unit, 0), deterministic(rooted), _rounded_up(reach, unit))
+
+
+def sized_rows(space: Space) -> Rows:
+    """The rows domain of a space with a public size, for callers that divide by it."""
+    return rows_of(space, "a known size")
