@@ -349,3 +349,8 @@ def columns(expression: Expression) -> frozenset[str]:
     if isinstance(expression, Column):
         return frozenset((expression.name,))
     return frozenset().union(*(columns(child) for child in children(expression)))
+
+
+def depth(expression: Expression) -> int:
+    """How deeply the expression is nested."""
+    return 1 + max((depth(child) for child in children(expression)), default=0)

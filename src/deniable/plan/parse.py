@@ -1,0 +1,52 @@
+"""Expressions from text: `parse("duration > 0")`. Whatever is not in the language is refused with its place."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import sqlglot
+
+from deniable.errors import QueryRefused, Span
+from deniable.plan.analysis import facts
+from deniable.plan.expression import Expression, depth
+from deniable.plan.facts import Facts
+from deniable.plan.translate import Translator
+
+LONGEST_TEXT = 20_000
+"""Longer expressions are refused before they are parsed."""
+
+DEEPEST = 60
+"""Expressions nested deeper are refused: every engine can take this much."""
+
+
+def parse(text: str, *, schema: Mapping[str, Facts] | None = None, dialect: str = "duckdb") -> Expression:
+    """The expression written in `text`; with a `schema`, names and types are checked too."""
+    if not isinstance(text, str) or not text.strip():
+        raise QueryRefused("empty", f"expected an expression such as 'duration > 0', got {text!r}")
+    if len(text) > LONGEST_TEXT:
+        raise QueryRefused("too-long", f"an expression may have {LONGEST_TEXT} characters, got {len(text)}")
+    try:
+        trees = sqlglot.parse(text, dialect=dialect)
+        if len(trees) != 1 or trees[0] is None:
+            raise QueryRefused("several-statements", "expected one expression")
+        translated = Translator(text=text, schema=schema).expression(trees[0])
+        if depth(translated) > DEEPEST:
+            raise RecursionError
+        if schema is not None:
+            facts(translated, schema)
+    except sqlglot.errors.SqlglotError as error:
+        raise QueryRefused("syntax", "this is not an expression we can read", span=_error_span(error)) from None
+    except RecursionError:
+        raise QueryRefused(
+            "too-deep", "the expression is nested too deeply", rewrite="derive parts of it first"
+        ) from None
+    return translated
+
+
+def _error_span(error: Exception) -> Span | None:
+    first: dict[str, Any] = (getattr(error, "errors", None) or [{}])[0]
+    if not first.get("line"):
+        return None
+    word = str(first.get("highlight") or "")
+    return Span(int(first["line"]), max(1, int(first.get("col") or 1) - max(len(word) - 1, 0)), word)
