@@ -103,6 +103,14 @@ def test_power(holds, x, exponent, bits):
     assert holds(result, mpmath.power, x, exponent, bits=bits, lost=100)
 
 
+def test_the_judge_notices_an_enclosure_that_misses_by_a_hair(holds):
+    good = exp(Fraction(1), 64)
+    hair = good.width
+    assert holds(good, mpmath.exp, Fraction(1), bits=64)
+    assert not holds(good + hair, mpmath.exp, Fraction(1), bits=64)
+    assert not holds(good - hair, mpmath.exp, Fraction(1), bits=64)
+
+
 def test_short_whole_powers_are_exact():
     assert power(Fraction(2, 3), -5) == Interval.point(Fraction(243, 32))
     assert power(7, 0) == Interval.point(1)

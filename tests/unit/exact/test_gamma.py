@@ -22,7 +22,7 @@ arguments = st.one_of(
 )
 
 
-@settings(max_examples=80)
+@settings(max_examples=50)
 @given(arguments, precisions)
 @example(Fraction(1, 10**50), 64)
 @example(Fraction(10**40) + Fraction(1, 3), 64)
@@ -46,7 +46,7 @@ def test_whole_arguments_meet_factorials(n):
     assert both.tight(99)
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(st.integers(0, 10**4), st.data(), precisions)
 def test_log_binomial_of_moderate_numbers(holds, n, data, bits):
     k = data.draw(st.integers(0, n))

@@ -88,7 +88,7 @@ def test_ranges_end_exactly_where_they_say(guard, good, bad):
     for value in good:
         assert guard(p=value) == rational(p=value)
     for value in bad:
-        with pytest.raises(InvalidArgument, match="^p must"):
+        with pytest.raises(InvalidArgument, match=r"^p must"):
             guard(p=value)
 
 

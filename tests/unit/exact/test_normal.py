@@ -45,7 +45,7 @@ TRUTHS = {
 
 
 @pytest.mark.parametrize("function", TRUTHS, ids=lambda f: f.__name__)
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(x=arguments, bits=precisions)
 @example(x=Fraction(0), bits=64)
 @example(x=Fraction(-38), bits=64)

@@ -115,5 +115,5 @@ def test_decimals_of_infinities_and_odd_digits_are_refused(direction):
         direction(math.inf, digits=2)
     with pytest.raises(InvalidArgument, match="significant must be at least 1, got 0"):
         direction(Fraction(1), significant=0)
-    with pytest.raises(InvalidArgument, match="digits must be a whole number, got 2.0"):
+    with pytest.raises(InvalidArgument, match=r"digits must be a whole number, got 2\.0"):
         direction(Fraction(1), digits=2.0)
