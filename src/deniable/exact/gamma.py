@@ -44,7 +44,7 @@ def log_binomial(n: int, k: int, bits: int = 64) -> Interval:
     Exact products up to a few thousand bits, else three `lgamma` with as much more precision as their difference needs.
     """
     n = integer(n=n, least=0)
-    k = integer(k=k, least=0, most=n)
+    k = integer(k=k, least=0, greatest=n)
     bits = precision(bits)
     k = min(k, n - k)
     if k * n.bit_length() <= _LONGEST_PRODUCT:

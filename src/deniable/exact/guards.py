@@ -99,8 +99,8 @@ def open_probability(**named: object) -> Fraction:
     return number
 
 
-def integer(*, least: int | None = None, most: int | None = None, **named: object) -> int:
-    """One named whole number, from `least` to `most` where those are given; `2.0` is refused, so is `True`."""
+def integer(*, least: int | None = None, greatest: int | None = None, **named: object) -> int:
+    """One named whole number, from `least` to `greatest` where those are given; `2.0` is refused, so is `True`."""
     name, value = _one(named)
     if isinstance(value, bool):
         raise InvalidArgument(f"{name} must be a whole number, got {shown(value)}")
@@ -113,6 +113,6 @@ def integer(*, least: int | None = None, most: int | None = None, **named: objec
             raise InvalidArgument(f"{name} must be a whole number, got {shown(value)}") from None
     if least is not None and not number >= least:
         raise InvalidArgument(f"{name} must be at least {least}, got {shown(value)}")
-    if most is not None and not number <= most:
-        raise InvalidArgument(f"{name} must be at most {most}, got {shown(value)}")
+    if greatest is not None and not number <= greatest:
+        raise InvalidArgument(f"{name} must be at most {greatest}, got {shown(value)}")
     return number

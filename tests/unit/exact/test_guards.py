@@ -99,12 +99,12 @@ def test_a_whole_number_is_not_guessed(value):
 
 
 def test_whole_numbers_are_bounded_on_both_sides():
-    assert integer(count=np.int32(4), least=4, most=4) == 4
+    assert integer(count=np.int32(4), least=4, greatest=4) == 4
     assert integer(count=Fraction(4)) == 4
     with pytest.raises(InvalidArgument, match="count must be at least 5, got 4"):
         integer(count=4, least=5)
     with pytest.raises(InvalidArgument, match="count must be at most 3, got 4"):
-        integer(count=4, most=3)
+        integer(count=4, greatest=3)
 
 
 def test_a_message_stays_one_short_line_whatever_the_value():

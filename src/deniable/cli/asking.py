@@ -1,0 +1,121 @@
+"""What `query` and `price` share: options, and turning words into a question."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from deniable.accounting import Budget, budget
+from deniable.errors import InvalidArgument
+from deniable.query import Query
+from deniable.query import aggregates as ask
+from deniable.release.dataset import Dataset
+from deniable.release.session import Session
+
+Data = Annotated[Path, typer.Argument(help="A Parquet or CSV file.", show_default=False)]
+CodebookFile = Annotated[Path, typer.Option("--codebook", help="Its codebook (YAML).", show_default=False)]
+LedgerFile = Annotated[Path, typer.Option("--ledger", help="The ledger that keeps its budget.", show_default=False)]
+Epsilon = Annotated[float | None, typer.Option("--epsilon", help="What this query may cost.")]
+Rho = Annotated[float | None, typer.Option("--rho", help="What it may cost in zero-concentrated privacy.")]
+Wanted = Annotated[list[str] | None, typer.Option("--accuracy", help="A wanted error, name=number; the cost is solved.")]
+Where = Annotated[str | None, typer.Option("--where", help="Only rows on which this is true.")]
+By = Annotated[list[str] | None, typer.Option("--by", help="A group key: a column, or name=expression.")]
+Agg = Annotated[list[str], typer.Option("--agg", help="name=count(), name=mean(column), name=quantile(column, 0.9), ...")]
+TotalEpsilon = Annotated[float | None, typer.Option("--budget-epsilon", help="The whole budget, when the ledger is new.")]
+TotalDelta = Annotated[float, typer.Option("--budget-delta", help="Its delta.")]
+TotalRho = Annotated[float | None, typer.Option("--budget-rho", help="The whole budget in rho.")]
+TableName = Annotated[str | None, typer.Option("--table", help="Which table of the codebook.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+_CALLS: dict[str, Callable[..., ask.Aggregate]] = {
+    "count": ask.count,
+    "count_distinct": ask.count_distinct,
+    "sum": ask.sum,
+    "mean": ask.mean,
+    "variance": ask.variance,
+    "std": ask.std,
+    "median": ask.median,
+    "covariance": ask.covariance,
+}
+
+
+def session_for(
+    data: Path, codebook: Path, ledger: Path, epsilon: float | None, delta: float, rho: float | None
+) -> Session:
+    """The session on a file, under its ledger; a new ledger needs a budget, an old one has its own."""
+    return Dataset(data, codebook=codebook).session(_budget(ledger, epsilon, delta, rho), ledger=ledger)
+
+
+def _budget(ledger: Path, epsilon: float | None, delta: float, rho: float | None) -> Budget:
+    if epsilon is None and rho is None:
+        if not ledger.exists():
+            raise InvalidArgument("a new ledger needs its whole budget: --budget-epsilon 1 --budget-delta 1e-7, or --budget-rho")
+        from deniable.release.ledger import Ledger
+
+        return Ledger.existing(ledger).terms.budget
+    return budget(epsilon=epsilon, delta=delta, rho=rho)
+
+
+def question(session: Session, table: str | None, where: str | None, by: Sequence[str], agg: Sequence[str]) -> Query:
+    """The query these words describe."""
+    query = session.query(table)
+    if where is not None:
+        query = query.where(where)
+    plain = [key for key in by if "=" not in key]
+    named = dict(key.split("=", 1) for key in by if "=" in key)
+    if by:
+        query = query.group_by(*plain, **named)
+    return query.agg(**dict(aggregate(word) for word in agg))
+
+
+def aggregate(word: str) -> tuple[str, ask.Aggregate]:
+    """`name=function(arguments)` as an aggregate."""
+    found = re.fullmatch(r"\s*(\w+)\s*=\s*(\w+)\s*\((.*)\)\s*", word)
+    if found is None:
+        raise InvalidArgument(f"an aggregate is written name=function(column), such as avg=mean(duration); got {word!r}")
+    name, function, inside = found.groups()
+    return name, _called(function, inside.strip(), word)
+
+
+def _called(function: str, inside: str, word: str) -> ask.Aggregate:
+    if function in ("quantile", "top_k"):
+        column, _, last = inside.rpartition(",")
+        if not column:
+            raise InvalidArgument(f"{function} needs a column and a number, such as {function}(duration, 0.9); got {word!r}")
+        return _last(function, column.strip(), last.strip())
+    if function not in _CALLS:
+        known = ", ".join([*_CALLS, "quantile", "top_k"])
+        raise InvalidArgument(f"{function!r} is not an aggregate; known are {known}")
+    words = [part.strip() for part in inside.split(",")] if function == "covariance" else [inside] if inside else []
+    try:
+        return _CALLS[function](*words)
+    except TypeError:
+        raise InvalidArgument(f"{word!r} has the wrong number of columns for {function}") from None
+
+
+def _last(function: str, column: str, number: str) -> ask.Aggregate:
+    try:
+        return ask.quantile(column, float(number)) if function == "quantile" else ask.top_k(column, int(number))
+    except ValueError as error:
+        if isinstance(error, InvalidArgument):
+            raise
+        raise InvalidArgument(f"{function} needs a number after the column, got {number!r}") from None
+
+
+def wanted(words: Sequence[str] | None) -> dict[str, float] | None:
+    """`name=number` words as wanted errors."""
+    if not words:
+        return None
+    try:
+        return {name.strip(): float(number) for name, number in (word.split("=", 1) for word in words)}
+    except ValueError:
+        raise InvalidArgument(f"a wanted error is written name=number, such as avg=2.0; got {list(words)!r}") from None
+
+
+def terms(epsilon: float | None, rho: float | None, accuracy: Sequence[str] | None) -> dict[str, Any]:
+    """What the analyst offers to pay, as a query's keyword arguments."""
+    return {"epsilon": epsilon, "rho": rho, "accuracy": wanted(accuracy)}

@@ -1,0 +1,40 @@
+"""`deniable budget`: where a ledger's budget stands."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from deniable.cli.app import application
+from deniable.release.ledger import Balance, Ledger
+
+app = application("Show what a ledger's budget has spent and left.")
+
+
+@app.command()
+def budget(
+    ledger: Annotated[Path, typer.Argument(help="The ledger's file.", show_default=False)],
+    account: Annotated[str, typer.Option(help="Whose caps to show.")] = "analyst",
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Every cap that a query of this analyst falls under, the data-wide one first."""
+    balances = Ledger.existing(ledger).balances(account=account)
+    if as_json:
+        print(json.dumps([_record(balance) for balance in balances], indent=2))
+    else:
+        print("\n".join(str(balance) for balance in balances))
+
+
+def _record(balance: Balance) -> dict[str, object]:
+    return {
+        "cap": balance.cap.name,
+        "period": balance.period,
+        "unit": balance.cap.filter.unit,
+        "limit": balance.cap.filter.limit.to_record(),
+        "spent": balance.spent.to_record(),
+        "left": balance.left.to_record(),
+        "lifetime": balance.lifetime.to_record(),
+    }

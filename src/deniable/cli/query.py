@@ -1,0 +1,35 @@
+"""`deniable query`: ask a file under its ledger's budget, pay, and print the answer with its errors.
+
+Exit codes: 0 answered, 1 refused or failed (nothing is printed but one line), 2 the command was not understood.
+"""
+
+from __future__ import annotations
+
+from deniable.cli import asking
+from deniable.cli.app import application
+
+app = application("Ask a private table and pay from its budget.")
+
+
+@app.command()
+def query(
+    data: asking.Data,
+    codebook: asking.CodebookFile,
+    ledger: asking.LedgerFile,
+    agg: asking.Agg,
+    where: asking.Where = None,
+    by: asking.By = None,
+    table: asking.TableName = None,
+    epsilon: asking.Epsilon = None,
+    rho: asking.Rho = None,
+    accuracy: asking.Wanted = None,
+    budget_epsilon: asking.TotalEpsilon = None,
+    budget_delta: asking.TotalDelta = 0.0,
+    budget_rho: asking.TotalRho = None,
+    as_json: asking.Json = False,
+) -> None:
+    """Charge, run, draw once, store and print. The same question again costs nothing and gives the same answer."""
+    session = asking.session_for(data, codebook, ledger, budget_epsilon, budget_delta, budget_rho)
+    asked = asking.question(session, table, where, by or [], agg)
+    answer = asked.release(**asking.terms(epsilon, rho, accuracy))
+    print(answer.to_json() if as_json else f"{answer}\n\n{answer.receipt}\nleft: {session.remaining}")
