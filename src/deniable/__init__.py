@@ -14,6 +14,17 @@ from deniable.version import __version__
 _PUBLIC = {
     # costs: what an answer cost, as records
     "costs": "deniable.cost",
+    # accounting: reading costs, budgets, calibration
+    "accounting": "deniable.accounting",
+    "Bracket": "deniable.accounting:Bracket",
+    "Budget": "deniable.accounting:Budget",
+    "budget": "deniable.accounting:budget",
+    "calibrate": "deniable.accounting:calibrate",
+    "delta": "deniable.accounting:delta",
+    "epsilon": "deniable.accounting:epsilon",
+    "explain": "deniable.accounting:explain",
+    "profile": "deniable.accounting:profile",
+    "tradeoff": "deniable.accounting:tradeoff",
     # errors
     "DeniableError": "deniable.errors:DeniableError",
     "InvalidArgument": "deniable.errors:InvalidArgument",

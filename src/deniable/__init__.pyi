@@ -1,6 +1,16 @@
 """Made by `python -m docs.stub` from the table in `__init__.py`."""
 
+from deniable import accounting as accounting
 from deniable import cost as costs
+from deniable.accounting import Bracket as Bracket
+from deniable.accounting import Budget as Budget
+from deniable.accounting import budget as budget
+from deniable.accounting import calibrate as calibrate
+from deniable.accounting import delta as delta
+from deniable.accounting import epsilon as epsilon
+from deniable.accounting import explain as explain
+from deniable.accounting import profile as profile
+from deniable.accounting import tradeoff as tradeoff
 from deniable.errors import BudgetExceeded as BudgetExceeded
 from deniable.errors import DeniableError as DeniableError
 from deniable.errors import EngineFailed as EngineFailed
@@ -14,6 +24,8 @@ from deniable.errors import Unanswered as Unanswered
 from deniable.version import __version__ as __version__
 
 __all__ = [
+    "Bracket",
+    "Budget",
     "BudgetExceeded",
     "DeniableError",
     "EngineFailed",
@@ -25,5 +37,13 @@ __all__ = [
     "Unaccountable",
     "Unanswered",
     "__version__",
+    "accounting",
+    "budget",
+    "calibrate",
     "costs",
+    "delta",
+    "epsilon",
+    "explain",
+    "profile",
+    "tradeoff",
 ]

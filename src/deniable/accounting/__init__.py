@@ -6,13 +6,17 @@ as a `Bracket` that encloses the truth.
 
 from deniable.accounting.bracket import Bracket
 from deniable.accounting.budget import Budget, budget
+from deniable.accounting.calibrate import calibrate
+from deniable.accounting.explain import Explanation, explain
 from deniable.accounting.filters import BasicRule, ConcentratedRule, PureRule, Rule, rule_from_record
 from deniable.accounting.measures.approximate import Approximate
 from deniable.accounting.measures.concentrated import ZeroConcentrated
 from deniable.accounting.measures.measure import Adaptivity, Measure
 from deniable.accounting.measures.pure import Pure
+from deniable.accounting.profile import PrivacyProfile, profile
 from deniable.accounting.read import delta, epsilon, pure, rho
 from deniable.accounting.spend import NOTHING, Spend
+from deniable.accounting.tradeoff import TradeOff, tradeoff
 
 __all__ = [
     "NOTHING",
@@ -22,16 +26,23 @@ __all__ = [
     "Bracket",
     "Budget",
     "ConcentratedRule",
+    "Explanation",
     "Measure",
+    "PrivacyProfile",
     "Pure",
     "PureRule",
     "Rule",
     "Spend",
+    "TradeOff",
     "ZeroConcentrated",
     "budget",
+    "calibrate",
     "delta",
     "epsilon",
+    "explain",
+    "profile",
     "pure",
     "rho",
     "rule_from_record",
+    "tradeoff",
 ]

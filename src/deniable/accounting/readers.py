@@ -163,17 +163,22 @@ def tightest(cost: Cost) -> Reader:
 
 
 def _general(cost: Cost) -> Iterator[Reader]:
-    numeric = hasattr(pld, "supports") and pld.supports(cost)
-    if numeric:
+    possible = numeric(cost)
+    if possible:
         yield NumericReader(cost)
-    if numeric and not any(isinstance(each, DiscreteGaussian) for each, _ in terms(cost).releases):
+    if possible and not any(isinstance(each, DiscreteGaussian) for each, _ in terms(cost).releases):
         return
     loss = renyi(cost)
     if loss is not None:
         yield RenyiReader(cost, loss)
     pure = pure_loss(cost)
-    if pure is not None and not numeric:
+    if pure is not None and not possible:
         yield PureReader(cost, pure)
+
+
+def numeric(cost: Cost) -> bool:
+    """Whether every part of a cost has a dominating pair that can be convolved."""
+    return hasattr(pld, "supports") and pld.supports(cost)
 
 
 def renyi(cost: Cost) -> RenyiLoss | None:

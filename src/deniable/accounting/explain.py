@@ -1,0 +1,132 @@
+"""`explain`: which theorem gave the number, and what the others would have given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+
+from deniable.accounting import composition
+from deniable.accounting.bracket import Bracket
+from deniable.accounting.conversion import epsilon_within
+from deniable.accounting.curves.simple import Linear
+from deniable.accounting.measures.concentrated import ZeroConcentrated
+from deniable.accounting.measures.renyi import RenyiLoss, RenyiPrivacy
+from deniable.accounting.read import GAP, epsilon
+from deniable.accounting.readers import NumericReader, numeric, tightest
+from deniable.accounting.spend import Spend
+from deniable.cost import Cost
+from deniable.errors import Unaccountable
+from deniable.exact import ln, sqrt, up
+from deniable.exact.guards import Real, probability
+
+_BITS = 80
+
+
+@dataclass(frozen=True, slots=True)
+class Alternative:
+    """What one theorem says; `epsilon` is None where it says nothing, and `note` why."""
+
+    theorem: str
+    epsilon: float | None
+    note: str = ""
+
+    def __str__(self) -> str:
+        said = "says nothing" if self.epsilon is None else str(Bracket(0.0, self.epsilon))
+        return f"{said:>14}  {self.theorem}" + (f" ({self.note})" if self.note else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """The reading of a cost at one delta, its theorem, and the alternatives."""
+
+    cost: Cost
+    delta: Fraction
+    epsilon: Bracket
+    theorem: str
+    alternatives: tuple[Alternative, ...]
+
+    def __str__(self) -> str:
+        ends = f"[{self.epsilon.lower:.6g}, {self.epsilon.upper:.6g}]"
+        head = f"epsilon = {self.epsilon} at delta = {float(self.delta):g}; the truth is in {ends}"
+        return "\n".join([head, f"by {self.theorem}", "others would have given:", *map(str, self.alternatives)])
+
+    __repr__ = __str__
+
+
+def explain(cost: Cost, *, delta: Real) -> Explanation:
+    """The tightest epsilon of a cost at `delta`, the theorem behind it, and what the other theorems say.
+
+    Guarantee: every number shown is a sound upper bound for losses fixed beforehand.
+    """
+    chance = probability(delta=delta)
+    found = epsilon(cost, delta=chance)
+    theorem = _pure_theorem() if chance == 0 else tightest(cost).theorem
+    return Explanation(cost, chance, found, theorem, tuple(_said(name, say, cost, chance) for name, say in _THEOREMS))
+
+
+def _pure_theorem() -> str:
+    return "the pure loss: epsilons add"
+
+
+Say: TypeAlias = Callable[[Cost, Fraction], tuple[Fraction | float | None, str]]
+
+
+def _said(
+    name: str, say: Callable[[Cost, Fraction], tuple[Fraction | float | None, str]], cost: Cost, delta: Fraction
+) -> Alternative:
+    try:
+        found, note = say(cost, delta)
+    except Unaccountable as refusal:
+        return Alternative(name, None, str(refusal).partition(";")[0])
+    return Alternative(name, None if found is None else found if isinstance(found, float) else up(found), note)
+
+
+def _basic(cost: Cost, delta: Fraction) -> tuple[Fraction | None, str]:
+    total: Spend = composition.basic(cost)
+    return (total.loss, "") if total.delta <= delta else (None, f"the deltas add up to {float(total.delta):.3g}")
+
+
+def _advanced(cost: Cost, delta: Fraction) -> tuple[Fraction | None, str]:
+    return (composition.advanced(cost, delta=delta), "") if delta else (None, "needs a delta")
+
+
+def _optimal(cost: Cost, delta: Fraction) -> tuple[Fraction | None, str]:
+    return composition.optimal_bound(cost, delta=delta), ""
+
+
+def _concentrated(cost: Cost, delta: Fraction) -> tuple[Fraction | None, str]:
+    read = ZeroConcentrated().read(cost)
+    leaks = ((read.delta, 1),) if read.delta else ()
+    found = epsilon_within(RenyiLoss(((Linear(read.loss), 1),), leaks), delta=delta) if delta else None
+    return (found[0], f"rho = {float(read.loss):.6g}") if found else (None, "needs more delta")
+
+
+def _textbook(cost: Cost, delta: Fraction) -> tuple[Fraction | None, str]:
+    read = ZeroConcentrated().read(cost)
+    if not read.delta < delta < 1:
+        return None, "needs more delta"
+    spread = 4 * read.loss * -ln(delta - read.delta, _BITS)
+    return (read.loss + sqrt(spread.rounded(_BITS), _BITS)).upper, ""
+
+
+def _renyi(cost: Cost, delta: Fraction) -> tuple[Fraction | None, str]:
+    found = epsilon_within(RenyiPrivacy().read(cost), delta=delta) if delta else None
+    return (found[0], f"order {float(found[1]):.4g}") if found else (None, "needs more delta")
+
+
+def _distribution(cost: Cost, delta: Fraction) -> tuple[float | None, str]:
+    if not numeric(cost):
+        return None, "no dominating pair is known for every part"
+    return (NumericReader(cost).epsilon(delta, GAP).upper, "") if delta else (None, "needs a delta")
+
+
+_THEOREMS: tuple[tuple[str, Say], ...] = (
+    ("privacy loss distribution", _distribution),
+    ("Rényi divergence, best order", _renyi),
+    ("zero-concentrated privacy, best order", _concentrated),
+    ("zero-concentrated privacy, rho + 2 sqrt(rho ln 1/delta)", _textbook),
+    ("optimal composition, closed bound (Kairouz, Oh and Viswanath 2015)", _optimal),
+    ("advanced composition (Dwork, Rothblum and Vadhan 2010)", _advanced),
+    ("basic composition", _basic),
+)

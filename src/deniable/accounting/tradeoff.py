@@ -1,0 +1,87 @@
+"""The trade-off curve of a cost: how often any test must miss, given how often it may cry wolf (Dong, Roth and Su 2022).
+
+It is the largest of the lines 1 - delta(e) - e^e alpha and e^-e (1 - delta(e) - alpha) over all e >= 0. Every e gives a sound line,
+so floats may look for the best one and exact arithmetic evaluates it, rounded down.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+
+from deniable.accounting.read import epsilon
+from deniable.accounting.readers import pure_loss, tightest
+from deniable.cost import Cost
+from deniable.exact import down, exp, up
+from deniable.exact.guards import Real, probability
+
+_ROUGH = 1e-3
+_STEPS = 30
+_BITS = 80
+
+
+@dataclass(frozen=True, slots=True)
+class TradeOff:
+    """`curve(alpha)` is the least rate of misses of any test with false alarms at most `alpha`, rounded down.
+
+    Guarantee: no attacker who tells two neighbouring data sets apart misses less often; sound for losses fixed beforehand.
+    """
+
+    cost: Cost
+
+    def __call__(self, alpha: Real) -> float:
+        """The least rate of misses at this rate of false alarms."""
+        level = probability(alpha=alpha)
+        most = self._reach()
+        if level == 0:
+            return max(0.0, 1 - self._delta(most))
+        near = min(most, math.log(1 / float(level)))
+        steep = _peak(lambda e: 1 - self._delta(e) - math.exp(e) * float(level), near)
+        flat = _peak(lambda e: math.exp(-e) * (1 - self._delta(e) - float(level)), most)
+        found = max(self._steep(steep, level), self._flat(flat, level), Fraction(0))
+        return max(0.0, down(found))
+
+    def power(self, alpha: Real) -> float:
+        """The most true alarms any test has at this rate of false ones, rounded up."""
+        return min(1.0, up(1 - Fraction(self(alpha))))
+
+    def _reach(self) -> float:
+        """Beyond this epsilon there is nothing left to gain."""
+        pure = pure_loss(self.cost)
+        found = float(epsilon(self.cost, delta=Fraction(1, 10**12)))
+        return min(found if math.isfinite(found) else 700.0, math.inf if pure is None else up(pure))
+
+    def _delta(self, e: float) -> float:
+        return tightest(self.cost).delta(Fraction(e), _ROUGH).upper
+
+    def _steep(self, e: float, level: Fraction) -> Fraction:
+        delta = Fraction(self._delta(e))
+        return 1 - delta - exp(Fraction(e), _BITS).upper * level
+
+    def _flat(self, e: float, level: Fraction) -> Fraction:
+        rest = 1 - Fraction(self._delta(e)) - level
+        return exp(-Fraction(e), _BITS).lower * rest if rest > 0 else Fraction(0)
+
+
+def tradeoff(cost: Cost) -> TradeOff:
+    """The trade-off curve of a cost."""
+    return TradeOff(cost)
+
+
+def _peak(value: Callable[[float], float], reach: float) -> float:
+    """Where a function with one peak on [0, reach] is largest, by golden section."""
+    low, high, ratio = 0.0, reach, (math.sqrt(5) - 1) / 2
+    first, second = high - ratio * (high - low), low + ratio * (high - low)
+    at_first, at_second = value(first), value(second)
+    for _ in range(_STEPS):
+        if at_first > at_second:
+            high, second, at_second = second, first, at_first
+            first = high - ratio * (high - low)
+            at_first = value(first)
+        else:
+            low, first, at_first = first, second, at_second
+            second = low + ratio * (high - low)
+            at_second = value(second)
+    return max((value(each), each) for each in (0.0, first, second, reach))[1]
