@@ -66,7 +66,7 @@ def exponential_choice(scores: Scores, scale: int | Fraction, entropy: Entropy) 
     number of scores only, and the number of redraws is independent of what is kept.
     """
     lacks = _Lacks(scores, scale)
-    bits = 62 - lacks.count.bit_length()
+    bits = entropy.word_bits - 2 - lacks.count.bit_length()  # all weights together fit one word
     weights = exp_minus(lacks.floats) * 2.0**bits
     inner = np.floor(weights * (1 - 2 * RELATIVE_ERROR)).astype(np.int64)
     inner[lacks.floats >= LARGEST] = 0

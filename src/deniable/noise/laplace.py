@@ -17,7 +17,7 @@ import numpy as np
 
 from deniable.exact.guards import integer
 from deniable.noise.laws import Blocks, Geometric, signed
-from deniable.noise.redraw import drawn, redrawn
+from deniable.noise.redraw import redrawn
 from deniable.noise.scale import CACHED, hashable, table_scale, vector_scale
 from deniable.noise.table import Law, Table
 
@@ -72,48 +72,44 @@ def geometrics(scale: int | Fraction, count: int, entropy: Entropy) -> NDArray[n
 
 
 class Digits:
-    """A top digit (signed or not) and equal lower digits; values outside [lowest, highest] are drawn again."""
+    """A top digit (signed or not) and equal lower digits; values beyond `radius` are drawn again."""
 
-    __slots__ = ("_bits", "_highest", "_lower", "_lowest", "_top")
+    __slots__ = ("_bits", "_lower", "_radius", "_top")
 
-    def __init__(
-        self, top: Table, lower: list[Table], *, bits: int, lowest: int | None = None, highest: int | None = None
-    ) -> None:
-        self._top, self._lower, self._bits = top, lower, bits
-        self._lowest, self._highest = lowest, highest
+    def __init__(self, top: Table, lower: list[Table], *, bits: int, radius: int | None = None) -> None:
+        self._top, self._lower, self._bits, self._radius = top, lower, bits, radius
 
     def draw(self, entropy: Entropy) -> int:
-        while True:
-            value = self._top.draw(entropy)
-            mask = ((1 << self._bits) - 1) if value < 0 else 0
-            for table in self._lower:
-                value = value << self._bits | (table.draw(entropy) ^ mask)
-            if self._lowest is None or self._highest is None or self._lowest <= value <= self._highest:
-                return value
+        """One integer."""
+        value = None
+        while value is None:
+            value = self.proposal(entropy)
+        return value
+
+    def proposal(self, entropy: Entropy) -> int | None:
+        """One integer, or None where it lies outside the range."""
+        value = self._top.draw(entropy)
+        mask = ((1 << self._bits) - 1) if value < 0 else 0
+        for table in self._lower:
+            value = value << self._bits | (table.draw(entropy) ^ mask)
+        return value if self._radius is None or abs(value) <= self._radius else None
 
     def draws(self, count: int, entropy: Entropy) -> NDArray[np.int64]:
-        lowest, highest = self._lowest, self._highest
-        if lowest is None or highest is None or not self._lower:
-            return drawn(count, lambda size: self._proposals(size, entropy))
+        """`count` integers."""
+        return redrawn(count, lambda size: self.proposals(size, entropy))
 
-        def propose(size: int) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-            values = self._proposals(size, entropy)
-            return values, (values < lowest) | (values > highest)
-
-        return redrawn(count, propose)
-
-    def _proposals(self, size: int, entropy: Entropy) -> NDArray[np.int64]:
+    def proposals(self, size: int, entropy: Entropy) -> tuple[NDArray[np.int64], NDArray[np.bool_] | None]:
+        """Values and which of them are refused; None where none can be."""
         values = self._top.draws(size, entropy)
-        if not self._lower:
-            return values
-        mask = values >> 63
-        mask &= (1 << self._bits) - 1
+        if self._lower:
+            mask = values >> 63
+            mask &= (1 << self._bits) - 1
         for table in self._lower:
             values <<= self._bits
             digit = table.draws(size, entropy)
             digit ^= mask
             values |= digit
-        return values
+        return values, None if self._radius is None else np.abs(values) > self._radius
 
 
 def layout(reach: Fraction) -> tuple[int, int]:
@@ -137,7 +133,7 @@ def _laplace(given: int | Fraction, radius: int | None, word_bits: int) -> Digit
     sides = None if radius is None else (radius // width + 1, (radius - 1) // width + 1)
     top = Table(Blocks(scale, width, sides=sides), word_bits=word_bits, label=signed)
     lower = lower_tables(scale, digits=digits, bits=bits, word_bits=word_bits)
-    return Digits(top, lower, bits=bits, lowest=None if radius is None else -radius, highest=radius)
+    return Digits(top, lower, bits=bits, radius=radius if lower else None)  # a single table knows its range
 
 
 @lru_cache(maxsize=CACHED)

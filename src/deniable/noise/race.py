@@ -51,23 +51,23 @@ def laplace_ranking(
     Guarantee: indices and gaps are an exact function of exact continuous noise. The last gap is to the next candidate
     that is not listed; where there is none it is left out.
     """
-    return _ranking(scores, _race(hashable(scale), True, entropy.word_bits), count, entropy)
+    return ranked(scores, _race(hashable(scale), True, entropy.word_bits), count, entropy)
 
 
 def exponential_ranking(
     scores: Sequence[int] | NDArray[np.int64], scale: int | Fraction, count: int, entropy: Entropy
 ) -> Ranking:
     """The `count` largest scores after independent exponential noise of this scale; see `laplace_ranking`."""
-    return _ranking(scores, _race(hashable(scale), False, entropy.word_bits), count, entropy)
+    return ranked(scores, _race(hashable(scale), False, entropy.word_bits), count, entropy)
 
 
-class _Race:
+class Race:
     """Continuous noise of one scale: lattice noise, and the digits below the lattice."""
 
     __slots__ = ("_deeper", "_noise", "_scale", "_word_bits", "lattice")
 
-    def __init__(self, scale: Fraction, *, two_sided: bool, word_bits: int) -> None:
-        self.lattice = max(_FINENESS - int(scale).bit_length() + 1, 0)
+    def __init__(self, scale: Fraction, *, two_sided: bool, word_bits: int, fineness: int = _FINENESS) -> None:
+        self.lattice = max(fineness - int(scale).bit_length() + 1, 0)
         self._scale, self._word_bits = scale * (1 << self.lattice), word_bits
         digits, bits = layout(self._scale)
         width = 1 << (digits * bits)
@@ -99,8 +99,8 @@ class _Race:
 
 
 @lru_cache(maxsize=CACHED)
-def _race(given: int | Fraction, two_sided: bool, word_bits: int) -> _Race:
-    return _Race(table_scale(given), two_sided=two_sided, word_bits=word_bits)
+def _race(given: int | Fraction, two_sided: bool, word_bits: int) -> Race:
+    return Race(table_scale(given), two_sided=two_sided, word_bits=word_bits)
 
 
 class _Runner:
@@ -112,7 +112,7 @@ class _Runner:
         self.index, self.place, self._digits = index, place, list[int]()
         self._mask = _DIGIT if negative else 0  # a negative variable's digits count downwards
 
-    def digit(self, depth: int, race: _Race, entropy: Entropy) -> int:
+    def digit(self, depth: int, race: Race, entropy: Entropy) -> int:
         while len(self._digits) <= depth:
             self._digits.append(race.digit(self.index, len(self._digits), entropy) ^ self._mask)
         return self._digits[depth]
@@ -123,7 +123,7 @@ class _Field:
 
     __slots__ = ("_entropy", "_race", "runners")
 
-    def __init__(self, scores: list[int], race: _Race, entropy: Entropy) -> None:
+    def __init__(self, scores: list[int], race: Race, entropy: Entropy) -> None:
         self._race, self._entropy = race, entropy
         self.runners = [
             _Runner(i, (score << race.lattice) + noise, negative=noise < 0)
@@ -149,7 +149,7 @@ class _Field:
         return whole + (part > half or (part == half and self.fractions(a, b) > 0))
 
 
-def _ranking(scores: Sequence[int] | NDArray[np.int64], race: _Race, count: int, entropy: Entropy) -> Ranking:
+def ranked(scores: Sequence[int] | NDArray[np.int64], race: Race, count: int, entropy: Entropy) -> Ranking:
     whole = [integer(score=score) for score in (scores.tolist() if isinstance(scores, np.ndarray) else scores)]
     if not 1 <= integer(count=count) <= len(whole):
         raise InvalidArgument(f"count must be between 1 and the number of scores, {len(whole)}, got {count!r}")

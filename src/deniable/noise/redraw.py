@@ -7,12 +7,12 @@ into chunks that stay in the processor's cache, which also bounds the memory bes
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+Proposals: TypeAlias = tuple[NDArray[np.int64], NDArray[np.bool_] | None]
 
 CHUNK = 1 << 16
 
@@ -24,25 +24,23 @@ def chunks(count: int) -> list[tuple[int, int]]:
 
 def drawn(count: int, draw: Callable[[int], NDArray[np.int64]]) -> NDArray[np.int64]:
     """`count` values, drawn chunk by chunk."""
-    out = np.empty(count, dtype=np.int64)
-    for start, stop in chunks(count):
-        out[start:stop] = draw(stop - start)
-    return out
+    return redrawn(count, lambda size: (draw(size), None))
 
 
-def redrawn(count: int, propose: Callable[[int], tuple[NDArray[np.int64], NDArray[np.bool_]]]) -> NDArray[np.int64]:
-    """`count` accepted values; `propose(n)` gives n values and which of them are refused."""
+def redrawn(count: int, propose: Callable[[int], Proposals]) -> NDArray[np.int64]:
+    """`count` accepted values; `propose(n)` gives n values and which of them are refused, or None where none can be."""
     out = np.empty(count, dtype=np.int64)
-    refused = []
+    todo = [np.empty(0, dtype=np.int64)]
     for start, stop in chunks(count):
-        out[start:stop], refuse = propose(stop - start)
-        refused.append(np.flatnonzero(refuse) + start)
-    todo = np.concatenate(refused) if refused else np.empty(0, dtype=np.intp)
-    while todo.size:
+        out[start:stop], refused = propose(stop - start)
+        if refused is not None:
+            todo.append(np.flatnonzero(refused) + start)
+    left = np.concatenate(todo)
+    while left.size:
         again = []
-        for start, stop in chunks(todo.size):
-            places = todo[start:stop]
-            out[places], refuse = propose(stop - start)
-            again.append(places[refuse])
-        todo = np.concatenate(again)
+        for start, stop in chunks(left.size):
+            places = left[start:stop]
+            out[places], refused = propose(stop - start)
+            again.append(places[refused])
+        left = np.concatenate(again)
     return out

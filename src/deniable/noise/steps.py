@@ -98,17 +98,23 @@ class StepSampler:
 
     def draw(self, entropy: Entropy) -> int:
         """One integer."""
-        while True:
-            block, word = self._table.draw(entropy), entropy.word()
-            seen, chance = word >> self._chance_bits, word & ((1 << self._chance_bits) - 1)
-            position = seen << self._extra_bits | entropy.bits(self._extra_bits) if self._extra_bits else seen
-            value = (block << self._block_bits) + (position >> self._fine_bits)
-            if self._keeps(block, seen, position, chance, entropy) and self._in_range(value):
-                return value
+        value = None
+        while value is None:
+            value = self.proposal(entropy)
+        return value
+
+    def proposal(self, entropy: Entropy) -> int | None:
+        """One integer, or None where the proposal is refused."""
+        block, word = self._table.draw(entropy), entropy.word()
+        seen, chance = word >> self._chance_bits, word & ((1 << self._chance_bits) - 1)
+        position = seen << self._extra_bits | entropy.bits(self._extra_bits) if self._extra_bits else seen
+        value = (block << self._block_bits) + (position >> self._fine_bits)
+        keeps = self._keeps(block, seen, position, chance, entropy)
+        return value if keeps and (self._law.radius is None or abs(value) <= self._law.radius) else None
 
     def draws(self, count: int, entropy: Entropy) -> NDArray[np.int64]:
         """`count` integers."""
-        return redrawn(count, lambda size: self._proposals(size, entropy))
+        return redrawn(count, lambda size: self.proposals(size, entropy))
 
     def _keeps(self, block: int, seen: int, position: int, chance: int, entropy: Entropy) -> bool:
         """Whether this proposal is kept: by floats where they are sure, else exactly."""
@@ -120,7 +126,7 @@ class StepSampler:
                 return excess < 0
         return self._settled(block, position, chance, entropy)
 
-    def _proposals(self, size: int, entropy: Entropy) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    def proposals(self, size: int, entropy: Entropy) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
         """Values and which of them are refused."""
         block_words, words = entropy.words(size), entropy.words(size)
         pick = self._table.pick(block_words)
@@ -145,9 +151,6 @@ class StepSampler:
         if self._law.radius is not None:
             refused |= np.abs(places) > self._law.radius
         return places, refused
-
-    def _in_range(self, value: int) -> bool:
-        return self._law.radius is None or abs(value) <= self._law.radius
 
     def _share(self, place: Number, lift: Number) -> Number:
         """exp(-(x**2 - near**2)/2) for x in units of the scale."""
