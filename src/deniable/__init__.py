@@ -25,6 +25,12 @@ _PUBLIC = {
     "explain": "deniable.accounting:explain",
     "profile": "deniable.accounting:profile",
     "tradeoff": "deniable.accounting:tradeoff",
+    # ledger: the durable budget, its terms, caps and anchors; receipts and release tables
+    "ledger": "deniable.release.ledger",
+    "Receipt": "deniable.release.receipt:Receipt",
+    "ReleaseFacts": "deniable.release.facts:ReleaseFacts",
+    "extended_release_table": "deniable.release.release_table:extended_release_table",
+    "release_table": "deniable.release.release_table:release_table",
     # errors
     "DeniableError": "deniable.errors:DeniableError",
     "InvalidArgument": "deniable.errors:InvalidArgument",

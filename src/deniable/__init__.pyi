@@ -21,6 +21,11 @@ from deniable.errors import Retired as Retired
 from deniable.errors import SpaceMismatch as SpaceMismatch
 from deniable.errors import Unaccountable as Unaccountable
 from deniable.errors import Unanswered as Unanswered
+from deniable.release import ledger as ledger
+from deniable.release.facts import ReleaseFacts as ReleaseFacts
+from deniable.release.receipt import Receipt as Receipt
+from deniable.release.release_table import extended_release_table as extended_release_table
+from deniable.release.release_table import release_table as release_table
 from deniable.version import __version__ as __version__
 
 __all__ = [
@@ -32,6 +37,8 @@ __all__ = [
     "InvalidArgument",
     "LedgerError",
     "QueryRefused",
+    "Receipt",
+    "ReleaseFacts",
     "Retired",
     "SpaceMismatch",
     "Unaccountable",
@@ -44,6 +51,9 @@ __all__ = [
     "delta",
     "epsilon",
     "explain",
+    "extended_release_table",
+    "ledger",
     "profile",
+    "release_table",
     "tradeoff",
 ]

@@ -6,6 +6,7 @@ import json
 import multiprocessing
 import os
 import pickle
+import select
 import shutil
 import signal
 import sqlite3
@@ -132,6 +133,9 @@ def in_forks(attack: Callable[[], bytes], count: int) -> list[bytes]:
     answers = []
     for child, out in pipes:
         with os.fdopen(out, "rb") as stream:
+            finished, _, _ = select.select([stream], [], [], 100)
+            if not finished:
+                os.kill(child, signal.SIGKILL)
             answers.append(stream.read())
         os.waitpid(child, 0)
     return answers
@@ -255,7 +259,7 @@ ledger = Ledger(Deadly(SqliteJournal(path))).opened(None)
 reach("before reserve")
 reservation = ledger.reserve(Bounded(epsilon=0.1), request="r1", plan="count(*)")
 reach("after reserve")
-answer = b"forty-two"
+answer = b"forty-two" * int(os.environ.get("LENGTH", "1"))
 reach("after compute")
 ledger.store(reservation, answer)
 reach("after store")
@@ -292,6 +296,21 @@ def test_b3_killed_at_each_step_nothing_is_released_unspent_and_what_is_stored_c
     assert spend_until_refused(ledger, 20) == 9
 
 
+def test_b3_killed_with_half_an_answer_on_disk(path: Path, monkeypatch: pytest.MonkeyPatch):
+    """An answer too large for memory reaches the file before its commit; the next to open the ledger rolls it back."""
+    Ledger.open(path, terms=terms())
+    monkeypatch.setenv("LENGTH", str(10**6))
+    child = subprocess.run([sys.executable, "-c", CHILD, str(path), STEPS[6]], capture_output=True, check=False)
+    assert child.returncode == -signal.SIGKILL
+    assert path.with_name(path.name + "-journal").exists()
+    assert path.stat().st_size > 10**6
+    ledger = Ledger.open(path, terms=terms())
+    with pytest.raises(Unanswered):
+        ledger.fetch("r1")
+    assert verify(SqliteJournal(path)).sound
+    assert ledger.spent.loss == Fraction(1, 10)
+
+
 def test_b3_without_a_kill_the_child_answers(path: Path):
     """The control: the same program, left alone, does release."""
     Ledger.open(path, terms=terms())
@@ -312,6 +331,7 @@ for number in range(10**6):
 """
 
 
+@pytest.mark.slow
 def test_b3_killed_at_any_moment_every_answer_that_was_sent_is_charged_and_can_be_fetched(path: Path):
     """Five children die at moments spread over several rounds of the protocol; what they had sent is all accounted for."""
     Ledger.open(path, terms=terms())

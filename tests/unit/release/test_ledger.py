@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from deniable.accounting import Spend, budget
+from deniable.core.gate import Gate
 from deniable.cost import FREE, Bounded, Concentrated, Exponential, Gaussian
 from deniable.errors import BudgetExceeded, InvalidArgument, LedgerError, Retired, Unaccountable, Unanswered
 from deniable.release.anchor import Unanchored
@@ -219,10 +220,13 @@ def test_a_concentrated_budget_counts_rho(path: Path, terms):
         ledger.charge(Concentrated(rho=0, delta=1e-6))
 
 
-def test_a_ledger_is_a_gate(ledger: Ledger):
-    ledger.charge(Exponential(eta=1))
+def test_a_ledger_is_a_gate_for_a_compositor(ledger: Ledger):
+    gate: Gate = ledger
+    gate.charge(Exponential(eta=1))
     assert ledger.left == spend(0)
     assert ledger.unanswered() == ()
+    with pytest.raises(BudgetExceeded):
+        gate.charge(TENTH)
 
 
 # terms
@@ -326,6 +330,14 @@ def test_a_receipt_after_an_amendment_speaks_of_the_new_terms(ledger: Ledger, pa
     receipt = ledger.fetch("r2").receipt
     assert (receipt.unit, receipt.charged, receipt.spent) == ("pair", spend("1/5"), spend("2/5"))
     assert Ledger.existing(path).spent == spend("2/5")
+
+
+def test_an_answer_is_still_the_same_answer_after_the_unit_was_restated(ledger: Ledger, terms):
+    first = ledger.answer(TENTH, lambda: b"42", request="r1", plan="count(*)")
+    ledger.amend(terms(unit="pair"), reason="twins", by="curator", restate=lambda cost: cost.group(2))
+    assert ledger.answer(TENTH.group(2), never, request="r1", plan="count(*)") == first
+    assert ledger.answer(TENTH.group(2), never, request="r2", plan="count(*)").payload == b"42"
+    assert ledger.spent == spend("1/5")
 
 
 def test_a_session_that_missed_an_amendment_must_open_again(ledger: Ledger, path: Path, terms):

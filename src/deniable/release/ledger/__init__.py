@@ -1,5 +1,6 @@
 """The durable ledger: one budget that threads, notebooks and processes share, and that nothing can shrink back."""
 
+from deniable.release.anchor import Anchor, FolderAnchor, Mark, Unanchored
 from deniable.release.ledger.caps import Balance, Cap, Each, Period
 from deniable.release.ledger.event import FORMAT, Event, Kind
 from deniable.release.ledger.journal import Journal, Reading, Writing
@@ -12,20 +13,24 @@ from deniable.release.ledger.verify import Verification, verify
 
 __all__ = [
     "FORMAT",
+    "Anchor",
     "Balance",
     "Cap",
     "Charge",
     "Each",
     "Event",
+    "FolderAnchor",
     "Journal",
     "Kind",
     "Ledger",
+    "Mark",
     "Period",
     "Reading",
     "Released",
     "Reservation",
     "SqliteJournal",
     "Terms",
+    "Unanchored",
     "Verification",
     "Writing",
     "fingerprint",

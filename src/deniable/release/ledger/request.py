@@ -88,7 +88,7 @@ def earlier(state: State, ask: Ask) -> Charge | None:
         version = state.data_version if ask.data_version is None else ask.data_version
         return state.stored(ask.plan, version, ask.costs) if ask.plan else None
     charge = state.charges[number]
-    if charge.body["plan"] != ask.plan or charge.costs != ask.costs:
+    if charge.body["plan"] != ask.plan or not charge.costs_the_same(ask.costs):
         raise InvalidArgument(f"request {ask.request!r} was already used for another query; give each query its own id")
     return answered(charge, ask.request)
 

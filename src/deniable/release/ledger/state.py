@@ -42,6 +42,10 @@ class Charge:
         """Who asked, and under which request id."""
         return self.body["account"], self.body["request"]
 
+    def costs_the_same(self, costs: Mapping[str, Cost]) -> bool:
+        """Is this the cost of the same thing, in every unit asked for?"""
+        return all(self.costs.get(unit) == cost for unit, cost in costs.items())
+
     @property
     def waiting(self) -> bool:
         """Charged, its answer to be stored here, and not stored: still running, or lost."""
@@ -163,7 +167,7 @@ class State:
     def stored(self, plan: str, version: int, costs: Mapping[str, Cost]) -> Charge | None:
         """An answer to the same plan at the same cost on the same data, if one is stored."""
         answers = (self.charges[count] for count in self.by_plan.get((plan, version), ()))
-        return next((charge for charge in answers if charge.costs == costs), None)
+        return next((charge for charge in answers if charge.costs_the_same(costs)), None)
 
 
 def left(cap: Cap, spent: Spend) -> Spend:
