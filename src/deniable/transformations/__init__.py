@@ -1,1 +1,76 @@
-"""Filled by its layer; see ARCHITECTURE.md."""
+"""Stable transformations: every constructor states how far apart close inputs can drift."""
+
+from deniable.transformations.binning import bins, log_bands, one_hot
+from deniable.transformations.clamp import clamp
+from deniable.transformations.clean import (
+    cast,
+    categorize,
+    drop_missing,
+    fill,
+    filter_rows,
+    impute,
+    map_rows,
+    unbounded,
+    unordered,
+)
+from deniable.transformations.counting import (
+    bin_counts,
+    count,
+    count_distinct,
+    cumulative_counts,
+    histogram,
+    tree_counts,
+)
+from deniable.transformations.partition import (
+    in_each,
+    join_public,
+    partition_by,
+    partition_randomly,
+    truncate_rows,
+    union,
+)
+from deniable.transformations.ranks import quantile_scores
+from deniable.transformations.resize import resize
+from deniable.transformations.sums import mean, mean_of_at_least, std, sum_of_squares, total, variance
+from deniable.transformations.vectors import clamp_entries, clamp_norm, gram, vector_mean, vector_total
+
+__all__ = [
+    "bin_counts",
+    "bins",
+    "cast",
+    "categorize",
+    "clamp",
+    "clamp_entries",
+    "clamp_norm",
+    "count",
+    "count_distinct",
+    "cumulative_counts",
+    "drop_missing",
+    "fill",
+    "filter_rows",
+    "gram",
+    "histogram",
+    "impute",
+    "in_each",
+    "join_public",
+    "log_bands",
+    "map_rows",
+    "mean",
+    "mean_of_at_least",
+    "one_hot",
+    "partition_by",
+    "partition_randomly",
+    "quantile_scores",
+    "resize",
+    "std",
+    "sum_of_squares",
+    "total",
+    "tree_counts",
+    "truncate_rows",
+    "unbounded",
+    "union",
+    "unordered",
+    "variance",
+    "vector_mean",
+    "vector_total",
+]

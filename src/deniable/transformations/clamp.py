@@ -22,7 +22,7 @@ _WIDEST = 2**51
 
 @step
 def clamp(space: Space, *, lower: Real, upper: Real, grid: Real | None = None) -> Transformation:
-    """Limit every value to [lower, upper] and round it to a multiple of `grid` (a power of two chosen from the bounds unless given).
+    """Limit every value to [lower, upper] and round it to a multiple of `grid`: a power of two chosen from the bounds unless given.
 
     Guarantee: distances do not grow; the stability map is the identity.
     Edge cases: NaN, None and unreadable cells become lower; infinities become the nearer bound; lower == upper is allowed,
@@ -61,7 +61,8 @@ def _lattice(low: Fraction, high: Fraction, size: Fraction) -> Lattice:
 
 def _rounded(values: np.ndarray[Any, Any], low: Fraction, high: Fraction, target: Lattice) -> Steps:
     """Block by block: limit (NaN goes to the lower bound), scale, round, and limit the whole number again."""
-    assert target.lower is not None and target.upper is not None
+    assert target.lower is not None
+    assert target.upper is not None
     out = np.empty(len(values), dtype=np.int64)
     scale, least, most = float(1 / target.step), float(low), float(high)
     block = np.empty(min(BLOCK, max(len(values), 1)), dtype=np.float64)
@@ -80,8 +81,9 @@ def _rounded(values: np.ndarray[Any, Any], low: Fraction, high: Fraction, target
 
 def _safe(target: Lattice, scale: float, least: float, most: float) -> bool:
     """Rounding is monotonic, so if both ends land inside the lattice every value does and the second clamp can be left out."""
-    assert target.lower is not None and target.upper is not None
-    return target.lower <= np.rint(least * scale) and np.rint(most * scale) <= target.upper
+    assert target.lower is not None
+    assert target.upper is not None
+    return bool(target.lower <= np.rint(least * scale) and np.rint(most * scale) <= target.upper)
 
 
 def _clamped_steps(space: Space, element: Lattice, low: Fraction, high: Fraction, grid: Real | None) -> Transformation:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections import Counter
 from collections.abc import Hashable, Sequence
 from fractions import Fraction
-from math import ceil
 from typing import Any
 
 import numpy as np
@@ -14,16 +12,11 @@ import numpy as np
 from deniable.core import (
     L1,
     AbsoluteDistance,
-    Categories,
-    Distance,
-    InsertDelete,
     Keyed,
     Lattice,
     LInfinity,
-    Numbers,
     PartitionDistance,
     Space,
-    SymmetricDistance,
     Transformation,
     Triple,
     Vectors,
@@ -31,10 +24,11 @@ from deniable.core import (
     plain,
     step,
 )
-from deniable.errors import InvalidArgument, SpaceMismatch
-from deniable.exact.guards import Real, integer, rational
+from deniable.errors import SpaceMismatch
+from deniable.exact.guards import Real, integer
+from deniable.transformations.binning import bin_numbers, categories_of, rising_edges
 from deniable.transformations.reading import cells, floats, steps
-from deniable.transformations.rows import SIZED, deterministic, rows_of, rowwise, times
+from deniable.transformations.rows import SIZED, deterministic, rows_of, times
 
 _COUNT = Lattice(Fraction(1), 0)
 
@@ -67,15 +61,6 @@ def _value(cell: Any) -> Hashable:
     return cell if isinstance(cell, Hashable) else repr(cell)
 
 
-def _categories(space: Space, who: str) -> tuple[Hashable, ...]:
-    element = rows_of(space, who).element
-    if isinstance(element, Categories):
-        return element.values
-    if isinstance(element, Lattice) and element.lower is not None and element.upper is not None and not element.missing:
-        return tuple(range(element.lower, element.upper + 1))
-    raise SpaceMismatch(f"{who} needs public categories, never keys from the data, got {element!r}; categorize or bin first")
-
-
 def _moved(space: Space) -> Any:
     """A row added or removed moves one count by one; a row replaced moves two, each by one."""
     factor = 2 if isinstance(space.metric, SIZED) else 1
@@ -89,7 +74,7 @@ def histogram(space: Space) -> Transformation:
     Guarantee: a row added or removed changes one count by one, a row replaced two counts by one each; as a triple
     (groups, total, largest), so that Laplace, Gaussian and selection mechanisms all read their own norm from it.
     """
-    keys = _categories(space, "histogram")
+    keys = categories_of(space, "histogram")
     target = Space(Keyed(_COUNT, keys), PartitionDistance(AbsoluteDistance()))
 
     def counted(data: Any) -> dict[Hashable, int]:
@@ -108,30 +93,15 @@ def bin_counts(space: Space, *, edges: Sequence[Real]) -> Transformation:
     rising = rising_edges(edges)
     rows_of(space, "bin_counts")
     length = len(rising) - 1
-    target = Space(Vectors(_COUNT, length), PartitionDistance(AbsoluteDistance())) if False else _vector(length)
+    target = _vector(length)
     inner = np.array([float(edge) for edge in rising[1:-1]])
-    number = deterministic(lambda data: np.bincount(_bin_numbers(data, inner, space), minlength=length).astype(np.int64))
+    number = deterministic(lambda data: np.bincount(bin_numbers(data, inner, space), minlength=length).astype(np.int64))
     factor = 2 if isinstance(space.metric, SIZED) else 1
     return Transformation(space, target, number, times(factor))
 
 
 def _vector(length: int) -> Space:
     return Space(Vectors(_COUNT, length), L1())
-
-
-def rising_edges(edges: Sequence[Real]) -> tuple[Fraction, ...]:
-    """At least two edges, strictly rising, exact."""
-    rising = tuple(rational(edge=edge) for edge in edges)
-    if len(rising) < 2 or any(not a < b for a, b in zip(rising, rising[1:], strict=False)):
-        raise InvalidArgument(f"edges must be at least two rising numbers, got {list(edges)!r}")
-    return rising
-
-
-def _bin_numbers(data: Any, inner: Any, space: Space) -> Any:
-    element = rows_of(space, "binning").element
-    values = steps(data) * float(element.step) if isinstance(element, Lattice) else floats(data)
-    values = np.where(np.isnan(values), -np.inf, values)
-    return np.searchsorted(inner, values, side="right")
 
 
 @step
@@ -162,7 +132,7 @@ def tree_counts(space: Space, *, branching: int = 2) -> Transformation:
     Guarantee: a row added or removed moves one count on each level by one; the L1 distance is the number of levels.
     """
     fan = integer(branching=branching, least=2)
-    keys = _categories(space, "tree_counts")
+    keys = categories_of(space, "tree_counts")
     depth = tree_depth(len(keys), fan)
     place = {key: index for index, key in enumerate(keys)}
     length = sum(fan**level for level in range(depth))
@@ -186,129 +156,3 @@ def tree_depth(leaves: int, branching: int) -> int:
     while width < leaves:
         depth, width = depth + 1, width * branching
     return depth
-
-
-@step
-def bins(space: Space, *, edges: Sequence[Real]) -> Transformation:
-    """The number (from 0) of the bin each value falls in; the first and last bin take what lies beyond them, and missing values
-    go to the first.
-
-    Guarantee: distances do not grow; the result is never missing.
-    """
-    rising = rising_edges(edges)
-    element = rows_of(space, "bins").element
-    if not isinstance(element, Numbers | Lattice) or (isinstance(element, Lattice) and element.missing):
-        raise SpaceMismatch(f"bins works on numbers, got {element!r}")
-    inner = np.array([float(edge) for edge in rising[1:-1]])
-    target = Lattice(Fraction(1), 0, len(rising) - 2)
-    return rowwise(space, target, lambda data: _bin_numbers(data, inner, space).astype(np.int64))
-
-
-@step
-def log_bands(space: Space, *, lowest: int, highest: int) -> Transformation:
-    """The power of two band of each value: 0 for zero, missing and tiny values, else 1 + the exponent within [lowest, highest].
-
-    Signs are kept: negative values have negative bands. Exponents come from the bits of the number (frexp), never from a logarithm.
-
-    Guarantee: distances do not grow; zero, subnormal, NaN and infinite values have declared bands.
-    """
-    low, high = integer(lowest=lowest), integer(highest=highest)
-    if not low <= high:
-        raise InvalidArgument(f"lowest must not exceed highest, got {lowest!r} > {highest!r}")
-    element = rows_of(space, "log_bands").element
-    if not isinstance(element, Numbers):
-        raise SpaceMismatch(f"log_bands works on numbers, got {element!r}")
-    most = high - low + 1
-
-    def banded(data: Any) -> Any:
-        values = floats(data)
-        clean = np.where(np.isnan(values), 0.0, values)
-        finite = np.where(np.isinf(clean), 1.0, clean)
-        exponent = np.frexp(finite)[1].astype(np.int64) - 1
-        band = np.clip(exponent - low + 1, 0, most)
-        band = np.where(np.isinf(clean), most, np.where(clean == 0, 0, band))
-        return np.where(clean < 0, -band, band).astype(np.int64)
-
-    return rowwise(space, Lattice(Fraction(1), -most, most), banded)
-
-
-@step
-def one_hot(space: Space) -> Transformation:
-    """Each row as a vector with a single one, at the place of its public category.
-
-    Guarantee: distances do not grow.
-    """
-    keys = _categories(space, "one_hot")
-    place = {key: index for index, key in enumerate(keys)}
-    bit = Lattice(Fraction(1), 0, 1)
-
-    def coded(data: Any) -> Any:
-        rows = cells(data)
-        table = np.zeros((len(rows), len(keys)), dtype=np.int64)
-        table[np.arange(len(rows)), [place[row] for row in rows]] = 1
-        return table
-
-    return rowwise(space, Vectors(bit, len(keys)), coded)
-
-
-@step
-def quantile_scores(space: Space, *, q: Real, candidates: Sequence[Real]) -> Transformation:
-    """For every public candidate, how well it splits the rows: minus the distance of its rank from the quantile, scaled to integers.
-
-    The score of c is -max(below(c) - q·n, above(c) - (1 - q)·n, 0), so a true quantile scores zero.
-
-    Guarantee: one added or removed row moves every score by at most max(q, 1 - q).
-    """
-    share = rational(q=q)
-    if not 0 <= share <= 1:
-        raise InvalidArgument(f"q must be between 0 and 1, got {q!r}")
-    points = [rational(candidate=c) for c in candidates]
-    if not points or any(not a < b for a, b in zip(points, points[1:], strict=False)):
-        raise InvalidArgument("candidates must be rising numbers, at least one; they are public, never data")
-    element = rows_of(space, "quantile_scores").element
-    if not isinstance(element, Lattice) or element.missing:
-        raise SpaceMismatch(f"quantile_scores works on numbers on a grid, got {element!r}; clamp first")
-    top, bottom = share.numerator, share.denominator
-    at = [point / element.step for point in points]
-    low, high = [ceil(p) for p in at], [p.numerator // p.denominator for p in at]
-
-    def scored(data: Any) -> Any:
-        values = np.sort(steps(data))
-        rows = len(values)
-        below = np.searchsorted(values, low, side="left").astype(np.int64)
-        above = rows - np.searchsorted(values, high, side="right").astype(np.int64)
-        wrong = np.maximum(below * bottom - top * rows, above * bottom - (bottom - top) * rows)
-        return -np.maximum(wrong, 0)
-
-    target = Space(Vectors(Lattice(Fraction(1, bottom)), len(points)), LInfinity())
-    reach = max(share, 1 - share)
-    factor = Fraction(1) if isinstance(space.metric, SIZED) else reach
-
-    def stability(d_in: Distance) -> Distance:
-        return factor * plain(d_in)
-
-    return Transformation(space, target, deterministic(scored), stability)
-
-
-def category_of(values: Sequence[float], edges: Sequence[float]) -> list[int]:
-    """Which bin each number falls in, one at a time: the plain rule the vectorised one is tested against."""
-    return [min(max(bisect_right(edges, value) - 1, 0), len(edges) - 2) for value in values]
-
-
-__all__ = [
-    "InsertDelete",
-    "SymmetricDistance",
-    "bin_counts",
-    "bins",
-    "category_of",
-    "count",
-    "count_distinct",
-    "cumulative_counts",
-    "histogram",
-    "log_bands",
-    "one_hot",
-    "quantile_scores",
-    "rising_edges",
-    "tree_counts",
-    "tree_depth",
-]

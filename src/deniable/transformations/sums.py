@@ -10,7 +10,7 @@ from fractions import Fraction
 from math import isqrt
 from typing import Any
 
-from deniable.core import AbsoluteDistance, Distance, Lattice, Rows, Space, Transformation, plain, step
+from deniable.core import AbsoluteDistance, Distance, Lattice, Space, Transformation, plain, step
 from deniable.errors import InvalidArgument, SpaceMismatch
 from deniable.exact import sqrt
 from deniable.exact.guards import Real, integer, positive
@@ -28,7 +28,9 @@ def _bounded(space: Space, who: str) -> tuple[Lattice, int, int]:
 def _size(space: Space, who: str, *, least: int = 1) -> int:
     domain = rows_of(space, who)
     if domain.size is None or not isinstance(space.metric, SIZED):
-        raise SpaceMismatch(f"{who} needs a public number of rows; resize first, or divide a private sum by a private count")
+        raise SpaceMismatch(
+            f"{who} needs a public number of rows; resize first, or divide a private sum by a private count"
+        )
     if domain.size < least:
         raise InvalidArgument(f"{who} needs at least {least} rows, the public size is {domain.size}")
     return domain.size
@@ -174,8 +176,3 @@ def std(space: Space, *, ddof: int = 1, grid: Real | None = None) -> Transformat
         return isqrt(inside.numerator // inside.denominator)
 
     return Transformation(space, _number(unit, 0), deterministic(rooted), _rounded_up(reach, unit))
-
-
-def sized_rows(space: Space) -> Rows:
-    """The rows domain of a space with a public size, for callers that divide by it."""
-    return rows_of(space, "a known size")

@@ -11,19 +11,15 @@ from typing import Any
 import numpy as np
 
 from deniable.core import (
-    L1,
     L2,
-    AbsoluteDistance,
     Ball,
     Distance,
     Lattice,
     LInfinity,
     Numbers,
-    PartitionDistance,
     Root,
     Space,
     Transformation,
-    Triple,
     Vectors,
     plain,
     step,
@@ -88,7 +84,7 @@ def matrix(data: Any, length: int) -> Any:
         return data.astype(np.float64, copy=False)
     table = np.full((len(data), length), np.nan)
     for index, row in enumerate(data):
-        values = floats(row)[:length] if hasattr(row, "__len__") and not isinstance(row, str) else []
+        values: Any = floats(row)[:length] if hasattr(row, "__len__") and not isinstance(row, str) else []
         table[index, : len(values)] = values
     return table
 
@@ -167,7 +163,8 @@ def vector_mean(space: Space) -> Transformation:
         raise SpaceMismatch("vector_mean needs a public number of rows; resize first")
     inner = vector_total().build(space)
     domain = inner.target.domain
-    assert isinstance(domain, Vectors) and isinstance(domain.element, Lattice)
+    assert isinstance(domain, Vectors)
+    assert isinstance(domain.element, Lattice)
     target = Space(Vectors(Lattice(domain.element.step / size), domain.length), inner.target.metric)
 
     def divided(d_in: Distance) -> Distance:
@@ -216,5 +213,3 @@ def _triangle(table: Any, largest: int) -> Any:
         part = table[start : start + block].astype(np.float64)
         total = total + (part.T @ part).astype(np.int64).astype(object)
     return total[upper]
-
-

@@ -32,7 +32,7 @@ def needs(draw, *, observed=None):
         for i in range(draw(st.integers(0 if additive else 1, 2)))
     )
     units = None
-    if draw(observed or st.booleans()):
+    if draw(st.booleans() if observed is None else observed):
         additive = (*additive, Additive("u", Sensitivity(l0=groups, l1=groups, linf=1)))
         units = "u"
     return Needs(additive, selections, units)

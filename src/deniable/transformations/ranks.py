@@ -1,0 +1,56 @@
+"""Scores for quantiles: how well each public candidate splits the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from itertools import pairwise
+from math import ceil
+from typing import Any
+
+import numpy as np
+
+from deniable.core import Distance, Lattice, LInfinity, Space, Transformation, Vectors, plain, step
+from deniable.errors import InvalidArgument, SpaceMismatch
+from deniable.exact.guards import Real, rational
+from deniable.transformations.reading import steps
+from deniable.transformations.rows import SIZED, deterministic, rows_of
+
+
+@step
+def quantile_scores(space: Space, *, q: Real, candidates: Sequence[Real]) -> Transformation:
+    """For every public candidate, how well it splits the rows: minus its rank's distance from the quantile, as whole numbers.
+
+    The score of c is -max(below(c) - q·n, above(c) - (1 - q)·n, 0), so a true quantile scores zero.
+
+    Guarantee: one added or removed row moves every score by at most max(q, 1 - q).
+    """
+    share = rational(q=q)
+    if not 0 <= share <= 1:
+        raise InvalidArgument(f"q must be between 0 and 1, got {q!r}")
+    points = [rational(candidate=c) for c in candidates]
+    if not points or any(not a < b for a, b in pairwise(points)):
+        raise InvalidArgument("candidates must be rising numbers, at least one; they are public, never data")
+    element = rows_of(space, "quantile_scores").element
+    if not isinstance(element, Lattice) or element.missing:
+        raise SpaceMismatch(f"quantile_scores works on numbers on a grid, got {element!r}; clamp first")
+    top, bottom = share.numerator, share.denominator
+    at = [point / element.step for point in points]
+    low, high = [ceil(p) for p in at], [p.numerator // p.denominator for p in at]
+
+    def scored(data: Any) -> Any:
+        values = np.sort(steps(data))
+        rows = len(values)
+        below = np.searchsorted(values, low, side="left").astype(np.int64)
+        above = rows - np.searchsorted(values, high, side="right").astype(np.int64)
+        wrong = np.maximum(below * bottom - top * rows, above * bottom - (bottom - top) * rows)
+        return -np.maximum(wrong, 0)
+
+    target = Space(Vectors(Lattice(Fraction(1, bottom)), len(points)), LInfinity())
+    reach = max(share, 1 - share)
+    factor = Fraction(1) if isinstance(space.metric, SIZED) else reach
+
+    def stability(d_in: Distance) -> Distance:
+        return factor * plain(d_in)
+
+    return Transformation(space, target, deterministic(scored), stability)
