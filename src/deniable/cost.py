@@ -33,9 +33,11 @@ class Sampling(Enum):
 
 
 class _Record:
-    """Arithmetic every cost shares."""
+    """Arithmetic every cost shares. `parameter` is set by `calibrate` alone and is no part of the record."""
 
-    __slots__ = ()
+    __slots__ = ("parameter",)
+
+    parameter: float | int
 
     def repeated(self, times: int) -> Cost:
         """This cost, `times` times over (adaptively chosen queries included)."""
@@ -53,6 +55,12 @@ class _Record:
 
     def __add__(self, other: Cost) -> Cost:
         return composed([self, other])  # type: ignore[list-item]
+
+
+def _cost(value: object) -> Cost:
+    if not isinstance(value, _Record):
+        raise InvalidArgument(f"a cost is one of the records in deniable.cost, got {value!r}")
+    return value  # type: ignore[return-value]
 
 
 def _fill(record: object, **fields: object) -> None:
@@ -233,6 +241,9 @@ class Composed(_Record):
 
     costs: tuple[Cost, ...]
 
+    def __post_init__(self) -> None:
+        _fill(self, costs=tuple(map(_cost, self.costs)))
+
 
 @dataclass(frozen=True, slots=True)
 class Repeated(_Record):
@@ -242,12 +253,16 @@ class Repeated(_Record):
     times: int
 
     def __post_init__(self) -> None:
-        integer(times=self.times, least=0)
+        _fill(self, cost=_cost(self.cost), times=integer(times=self.times, least=0))
 
 
 @dataclass(frozen=True, slots=True, init=False)
 class Sampled(_Record):
-    """A cost paid on a secret random sample that each unit enters with probability `rate`."""
+    """A cost paid on a secret random sample that each unit enters with probability `rate`.
+
+    Independent (Poisson) draws: `cost` is what the presence of one unit in the sample costs, also when neighbours replace a unit.
+    A fixed number of units: `cost` is what replacing one unit of the sample costs, also when neighbours add or remove a unit.
+    """
 
     cost: Cost
     rate: Fraction
@@ -262,7 +277,7 @@ class Sampled(_Record):
         how: Sampling = Sampling.POISSON,
         neighbours: Neighbours = Neighbours.ADD_REMOVE,
     ) -> None:
-        _fill(self, cost=cost, rate=probability(rate=rate), how=how, neighbours=neighbours)
+        _fill(self, cost=_cost(cost), rate=probability(rate=rate), how=how, neighbours=neighbours)
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -287,26 +302,26 @@ class Stopping(Enum):
 class Selected(_Record):
     """The best of a random number of runs of one private candidate.
 
-    Truncated negative binomial: `shape` is eta (above -1; 1 is geometric), `parameter` is gamma. Poisson: `parameter` is its mean.
+    Truncated negative binomial: `shape` is eta (above -1; 1 is geometric), `tries` is gamma. Poisson: `tries` is its mean.
     """
 
     cost: Cost
     stopping: Stopping
-    parameter: Fraction
+    tries: Fraction
     shape: Fraction
 
-    def __init__(self, cost: Cost, *, stopping: Stopping, parameter: Real, shape: Real = 1) -> None:
+    def __init__(self, cost: Cost, *, stopping: Stopping, tries: Real, shape: Real = 1) -> None:
         _fill(
             self,
-            cost=cost,
+            cost=_cost(cost),
             stopping=stopping,
-            parameter=positive(parameter=parameter),
+            tries=positive(tries=tries),
             shape=rational(shape=shape),
         )
         if not self.shape > -1:
             raise InvalidArgument(f"shape must be above -1, got {shape!r}")
-        if stopping is Stopping.NEGATIVE_BINOMIAL and not self.parameter < 1:
-            raise InvalidArgument(f"gamma must be below 1, got {parameter!r}")
+        if stopping is Stopping.NEGATIVE_BINOMIAL and not self.tries < 1:
+            raise InvalidArgument(f"gamma must be below 1, got {tries!r}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,16 +330,32 @@ class Parallel(_Record):
 
     costs: tuple[Cost, ...]
 
+    def __post_init__(self) -> None:
+        _fill(self, costs=tuple(map(_cost, self.costs)))
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Mixed(_Record):
+    """One of these costs, drawn with these chances by a coin that one unit does not bias; the coin itself may be known."""
+
+    parts: tuple[tuple[Fraction, Cost], ...]
+
+    def __init__(self, parts: Iterable[tuple[Real, Cost]]) -> None:
+        pairs = tuple((probability(chance=chance), _cost(cost)) for chance, cost in parts)
+        if sum(chance for chance, _ in pairs) != 1:
+            raise InvalidArgument(f"the chances of a mixture add up to 1, got {[str(chance) for chance, _ in pairs]}")
+        _fill(self, parts=pairs)
+
 
 @dataclass(frozen=True, slots=True)
 class Grouped(_Record):
-    """A cost for `size` units that change together."""
+    """A cost for `size` units that change together; where they are sampled, all are added or all removed (one person's rows)."""
 
     cost: Cost
     size: int
 
     def __post_init__(self) -> None:
-        integer(size=self.size, least=1)
+        _fill(self, cost=_cost(self.cost), size=integer(size=self.size, least=1))
 
 
 Cost: TypeAlias = (
@@ -344,6 +375,7 @@ Cost: TypeAlias = (
     | Shuffled
     | Selected
     | Parallel
+    | Mixed
     | Grouped
 )
 

@@ -20,6 +20,7 @@ from deniable.cost import (
     Gaussian,
     Grouped,
     Laplace,
+    Mixed,
     Parallel,
     RandomizedResponse,
     Renyi,
@@ -68,11 +69,11 @@ def grouped(cost: Cost, size: int) -> Cost:
             return Composed(tuple(grouped(each, size) for each in costs))
         case Repeated(each, times):
             return Repeated(grouped(each, size), times)
-        case Selected(each, stopping, parameter, shape):
-            return Selected(grouped(each, size), stopping=stopping, parameter=parameter, shape=shape)
+        case Selected(each, stopping, tries, shape):
+            return Selected(grouped(each, size), stopping=stopping, tries=tries, shape=shape)
         case Grouped(each, inner):
             return grouped(each, inner * size)
-        case Parallel() | Sampled() | Shuffled() | Concentrated() | Renyi():
+        case Parallel() | Mixed() | Sampled() | Shuffled() | Concentrated() | Renyi():
             return Grouped(cost, size)
         case _:
             assert_never(cost)

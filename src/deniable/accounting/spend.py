@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 
+from deniable.accounting.rounding import charged
 from deniable.exact import up
 
 
@@ -44,6 +45,13 @@ class Spend:
         """The least amount that covers each of these."""
         losses = [NOTHING, *spends]
         return cls(max(each.loss for each in losses), max(each.delta for each in losses))
+
+    @classmethod
+    def mixed(cls, parts: Iterable[tuple[Fraction, Spend]]) -> Spend:
+        """One of these, drawn with these chances: the worst loss, the average delta."""
+        drawn = list(parts)
+        average = sum((chance * each.delta for chance, each in drawn), Fraction(0))
+        return cls(max((each.loss for _, each in drawn), default=Fraction(0)), charged(average))
 
     def __str__(self) -> str:
         loss = f"a loss of {up(self.loss, significant=6):f}"

@@ -23,6 +23,7 @@ from deniable.cost import (
     Gaussian,
     Grouped,
     Laplace,
+    Mixed,
     Neighbours,
     Parallel,
     RandomizedResponse,
@@ -87,6 +88,8 @@ def _walk(cost: Cost, times: int) -> Iterator[tuple[Cost, int]]:
             yield from [(inner, times)] if isinstance(inner, Grouped) else _walk(inner, times)
         case Parallel(costs):
             yield from _parallel(costs, times)
+        case Mixed(parts):
+            yield from _mixed(parts, times)
         case Sampled():
             yield from _sampled(cost, times)
         case Bounded(epsilon, delta) if epsilon > 0 and delta > 0:
@@ -117,6 +120,8 @@ def free(cost: Cost) -> bool:
             return rho == 0 and delta == 0
         case Sampled(each, rate):
             return rate == 0 or terms(each) == Terms(())
+        case Mixed(parts):
+            return all(chance == 0 or free(each) for chance, each in parts)
         case Composed(costs) | Parallel(costs):
             return all(free(each) for each in costs)
         case _:
@@ -136,16 +141,36 @@ def _parallel(costs: Iterable[Cost], times: int) -> Iterator[tuple[Cost, int]]:
         yield Parallel(tuple(parts)), times
 
 
+def _mixed(parts: Iterable[tuple[Fraction, Cost]], times: int) -> Iterator[tuple[Cost, int]]:
+    """Equal costs share their chances; a sure one is itself."""
+    chances: dict[Cost, Fraction] = {}
+    for chance, each in parts:
+        if chance:
+            tidy = _tidy(each)
+            chances[tidy] = chances.get(tidy, Fraction(0)) + chance
+    if len(chances) == 1:
+        yield from _walk(next(iter(chances)), times)
+    elif not all(map(free, chances)):
+        yield Mixed((chance, each) for each, chance in chances.items()), times
+
+
 def _sampled(cost: Sampled, times: int) -> Iterator[tuple[Cost, int]]:
     inner = _tidy(cost.cost)
     replaced = cost.how is Sampling.POISSON and cost.neighbours is Neighbours.REPLACE
     if cost.rate == 1 and not replaced:
         yield from _walk(inner, times)
     elif cost.rate > 0 and not free(inner):
-        if isinstance(inner, Bounded) and inner.epsilon == 0 and not replaced:
+        if isinstance(inner, Sampled) and not replaced and _plain(cost) and _plain(inner):
+            yield from _walk(Sampled(inner.cost, rate=cost.rate * inner.rate), times)
+        elif isinstance(inner, Bounded) and inner.epsilon == 0 and not replaced:
             yield Bounded(epsilon=0, delta=charged(cost.rate * inner.delta)), times
         else:
             yield Sampled(inner, rate=cost.rate, how=cost.how, neighbours=cost.neighbours), times
+
+
+def _plain(cost: Sampled) -> bool:
+    """Independent draws, and the unit present or not."""
+    return cost.how is Sampling.POISSON and cost.neighbours is not Neighbours.REPLACE
 
 
 def _tidy(cost: Cost) -> Cost:

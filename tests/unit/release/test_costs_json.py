@@ -42,6 +42,7 @@ def _nested(inner: st.SearchStrategy[Cost]) -> st.SearchStrategy[Cost]:
     return st.one_of(
         st.builds(costs.Composed, several),
         st.builds(costs.Parallel, several),
+        st.builds(lambda share, one, two: costs.Mixed([(share, one), (1 - share, two)]), chances, inner, inner),
         st.builds(costs.Repeated, inner, counts),
         st.builds(costs.Grouped, inner, counts),
         st.builds(
@@ -55,7 +56,7 @@ def _nested(inner: st.SearchStrategy[Cost]) -> st.SearchStrategy[Cost]:
             costs.Selected,
             inner,
             stopping=st.sampled_from(costs.Stopping),
-            parameter=st.fractions(min_value=Fraction(1, 100), max_value=Fraction(99, 100)),
+            tries=st.fractions(min_value=Fraction(1, 100), max_value=Fraction(99, 100)),
             shape=fractions,
         ),
     )
@@ -85,8 +86,9 @@ def test_no_record_of_the_union_is_left_out():
         costs.Repeated(costs.Bounded(epsilon=1), 3),
         costs.Sampled(costs.Bounded(epsilon=1), rate=Fraction(1, 2)),
         costs.Shuffled(epsilon=1, reports=9),
-        costs.Selected(costs.Bounded(epsilon=1), stopping=costs.Stopping.POISSON, parameter=2),
+        costs.Selected(costs.Bounded(epsilon=1), stopping=costs.Stopping.POISSON, tries=2),
         costs.Parallel((costs.Bounded(epsilon=1),)),
+        costs.Mixed([(1, costs.Bounded(epsilon=1))]),
         costs.Grouped(costs.Bounded(epsilon=1), 2),
     }
     assert {type(cost) for cost in built} == set(get_args(Cost))

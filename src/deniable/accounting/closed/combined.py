@@ -111,3 +111,29 @@ class Worst:
 
     def guess(self, delta: float) -> float:
         return max(each.guess(delta) for each in self.profiles)
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """One of several profiles, drawn by a known coin: the average."""
+
+    parts: tuple[tuple[Fraction, Profile], ...]
+
+    @property
+    def theorem(self) -> str:
+        return "a mixture of " + "; ".join(dict.fromkeys(each.theorem for _, each in self.parts))
+
+    def delta(self, epsilon: Fraction) -> Interval:
+        total = Interval.point(0)
+        for chance, each in self.parts:
+            total = total + each.delta(epsilon) * chance
+        return total.rounded(_BITS)
+
+    def least(self) -> Interval:
+        total = Interval.point(0)
+        for chance, each in self.parts:
+            total = total + each.least() * chance
+        return total
+
+    def guess(self, delta: float) -> float:
+        return max(each.guess(min(0.999, delta / float(chance))) for chance, each in self.parts)

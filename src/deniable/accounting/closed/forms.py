@@ -6,7 +6,7 @@ import math
 
 from deniable.accounting.closed.atoms import RangeProfile, ResponseProfile
 from deniable.accounting.closed.binomial import BinomialProfile, PureLoss
-from deniable.accounting.closed.combined import Leaking, OnSample, Worst
+from deniable.accounting.closed.combined import Drawn, Leaking, OnSample, Worst
 from deniable.accounting.closed.discrete_gaussian import DiscreteGaussianProfile
 from deniable.accounting.closed.gaussian import GaussianProfile
 from deniable.accounting.closed.nothing import NothingProfile
@@ -22,12 +22,36 @@ from deniable.cost import (
     Exponential,
     Gaussian,
     Laplace,
+    Mixed,
     Neighbours,
     Parallel,
     RandomizedResponse,
     Sampled,
+    Sampling,
     TruncatedLaplace,
 )
+
+
+def _present_or_not(cost: Sampled) -> bool:
+    """Whether neighbours are a sample with the unit and the same without it (or with another in its place)."""
+    if cost.how is Sampling.POISSON:
+        return cost.neighbours is not Neighbours.REPLACE
+    return cost.neighbours is Neighbours.ADD_REMOVE
+
+
+def _symmetric(profile: Profile) -> bool:
+    """Whether both directions of the pair behind a profile have it; a sample's do not."""
+    match profile:
+        case OnSample():
+            return False
+        case Leaking(inner):
+            return _symmetric(inner)
+        case Worst(parts):
+            return all(map(_symmetric, parts))
+        case Drawn(parts):
+            return all(_symmetric(each) for _, each in parts)
+        case _:
+            return True
 
 
 def closed_form(cost: Cost) -> Profile | None:
@@ -75,9 +99,12 @@ def _once(cost: Cost) -> Profile | None:
             return RangeProfile(eta)
         case RandomizedResponse(truth, categories):
             return ResponseProfile(truth, (1 - truth) / (categories - 1))
-        case Sampled(each, rate, _, Neighbours.ADD_REMOVE | Neighbours.ZERO_OUT):
+        case Sampled(each, rate):
             inner = closed_form(each)
-            return None if inner is None else OnSample(inner, rate)
+            return OnSample(inner, rate) if inner is not None and _present_or_not(cost) and _symmetric(inner) else None
+        case Mixed(chances):
+            drawn = tuple((chance, inner) for chance, each in chances if (inner := closed_form(each)) is not None)
+            return Drawn(drawn) if len(drawn) == len(chances) else None
         case Parallel(costs):
             parts = [closed_form(each) for each in costs]
             known = tuple(each for each in parts if each is not None)

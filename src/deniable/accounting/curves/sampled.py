@@ -169,3 +169,19 @@ class Greatest:
 
     def estimate(self, order: float) -> float:
         return max((curve.estimate(order) for curve in self.curves), default=0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Mixture:
+    """ln(sum of chance e^((a-1) divergence))/(a-1): one of several, drawn by a known coin."""
+
+    parts: tuple[tuple[Fraction, Curve], ...]
+
+    def at(self, order: Fraction) -> Fraction | None:
+        values = [(chance, curve.at(order)) for chance, curve in self.parts]
+        known = [(point(chance), point((order - 1) * value)) for chance, value in values if value is not None]
+        return log_moment(known, order) if len(known) == len(values) else None
+
+    def estimate(self, order: float) -> float:
+        values = [(float(chance), (order - 1) * curve.estimate(order)) for chance, curve in self.parts]
+        return math.inf if any(math.isinf(value) for _, value in values) else log_sum(values) / (order - 1)

@@ -6,7 +6,7 @@ Only costs that carry one natural pair are read here. A Gaussian has a whole cur
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, assert_never
@@ -102,6 +102,9 @@ class Approximate(Measure[Spend]):
 
     def worst(self, losses: Iterable[Spend]) -> Spend:
         return Spend.worst(losses)
+
+    def mixed(self, parts: Sequence[tuple[Fraction, Spend]]) -> Spend:
+        return Spend.mixed(parts)
 
     def group(self, loss: Spend, size: int) -> Spend:
         return self.read(grouped(Bounded(epsilon=loss.loss, delta=min(Fraction(1), loss.delta)), size))

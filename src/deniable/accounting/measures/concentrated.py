@@ -6,7 +6,7 @@ tightest conversion known, so this is the measure for a session whose questions 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, assert_never
@@ -144,6 +144,9 @@ class ZeroConcentrated(Measure[Spend]):
 
     def worst(self, losses: Iterable[Spend]) -> Spend:
         return Spend.worst(losses)
+
+    def mixed(self, parts: Sequence[tuple[Fraction, Spend]]) -> Spend:
+        return Spend.mixed(parts)
 
     def group(self, loss: Spend, size: int) -> Spend:
         """size^2 rho; no group theorem holds for a delta here."""

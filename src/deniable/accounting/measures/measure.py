@@ -6,8 +6,9 @@ A measure says what a single release costs and how losses add up, repeat and com
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from enum import Enum
+from fractions import Fraction
 from typing import ClassVar, Generic, TypeAlias, TypeVar
 
 from deniable.accounting.groups import grouped, sampled_group
@@ -22,6 +23,7 @@ from deniable.cost import (
     Gaussian,
     Grouped,
     Laplace,
+    Mixed,
     Parallel,
     RandomizedResponse,
     Renyi,
@@ -79,6 +81,8 @@ class Measure(ABC, Generic[Loss]):
                 return self.repeat(self.read(each), times) if times else self.compose(())
             case Parallel(costs):
                 return self.worst(self.read(each) for each in costs)
+            case Mixed(parts):
+                return self.mixed([(chance, self.read(each)) for chance, each in parts if chance])
             case Grouped(each, size):
                 inner = grouped(each, size)
                 if not isinstance(inner, Grouped):
@@ -104,6 +108,10 @@ class Measure(ABC, Generic[Loss]):
     @abstractmethod
     def worst(self, losses: Iterable[Loss]) -> Loss:
         """A loss at least as large as each of these."""
+
+    @abstractmethod
+    def mixed(self, parts: Sequence[tuple[Fraction, Loss]]) -> Loss:
+        """A loss at least that of one of these, drawn with these chances."""
 
     @abstractmethod
     def group(self, loss: Loss, size: int) -> Loss:

@@ -5,7 +5,7 @@ Losses are exact fractions; they add, and both queries and losses may be chosen 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, assert_never
@@ -113,7 +113,7 @@ class Pure(Measure[Fraction]):
             case Stopping.NEGATIVE_BINOMIAL:
                 return charged((2 + cost.shape) * epsilon)
             case Stopping.POISSON:
-                return charged(epsilon + cost.parameter * half_tanh(epsilon))
+                return charged(epsilon + cost.tries * half_tanh(epsilon))
             case _:
                 assert_never(cost.stopping)
 
@@ -128,6 +128,9 @@ class Pure(Measure[Fraction]):
 
     def worst(self, losses: Iterable[Fraction]) -> Fraction:
         return max(losses, default=Fraction(0))
+
+    def mixed(self, parts: Sequence[tuple[Fraction, Fraction]]) -> Fraction:
+        return self.worst(loss for _, loss in parts)
 
     def group(self, loss: Fraction, size: int) -> Fraction:
         return loss * size

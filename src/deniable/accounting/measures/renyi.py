@@ -7,7 +7,7 @@ probability, are kept beside the curve as leaks and add to delta.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, assert_never
@@ -15,7 +15,7 @@ from typing import ClassVar, assert_never
 from deniable.accounting.closed.binomial import PureLoss
 from deniable.accounting.curves.curve import Curve
 from deniable.accounting.curves.grouped import GroupedCurve
-from deniable.accounting.curves.sampled import BinomialSample, ConvexSample, FixedSizeSample, Greatest, Least
+from deniable.accounting.curves.sampled import BinomialSample, ConvexSample, FixedSizeSample, Greatest, Least, Mixture
 from deniable.accounting.curves.sampled_gaussian import SampledGaussianCurve
 from deniable.accounting.curves.selected import NegativeBinomialCurve, PoissonCurve
 from deniable.accounting.curves.simple import (
@@ -144,9 +144,9 @@ class RenyiPrivacy(Measure[RenyiLoss]):
         match cost.stopping:
             case Stopping.NEGATIVE_BINOMIAL:
                 pure = _pure(cost.cost)
-                return _one(NegativeBinomialCurve(_Sum(base), cost.shape, cost.parameter, pure))
+                return _one(NegativeBinomialCurve(_Sum(base), cost.shape, cost.tries, pure))
             case Stopping.POISSON:
-                return _one(PoissonCurve(_Sum(base), cost.parameter, _DeltaOf(cost.cost)))
+                return _one(PoissonCurve(_Sum(base), cost.tries, _DeltaOf(cost.cost)))
             case _:
                 assert_never(cost.stopping)
 
@@ -173,6 +173,11 @@ class RenyiPrivacy(Measure[RenyiLoss]):
         leaks = [sum(chance * times for chance, times in part.leaks) for part in parts]
         worst = min(Fraction(1), max(leaks, default=Fraction(0)))
         return RenyiLoss(((Greatest(tuple(map(_Sum, parts))), 1),) if parts else (), ((worst, 1),) if worst else ())
+
+    def mixed(self, parts: Sequence[tuple[Fraction, RenyiLoss]]) -> RenyiLoss:
+        leaked = charged(sum((chance * _leaked(loss) for chance, loss in parts), Fraction(0)))
+        curve = Mixture(tuple((chance, _Sum(loss)) for chance, loss in parts))
+        return RenyiLoss(((curve, 1),), ((min(Fraction(1), leaked), 1),) if leaked else ())
 
     def group(self, loss: RenyiLoss, size: int) -> RenyiLoss:
         if loss.leaks:
