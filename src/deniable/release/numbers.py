@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal, localcontext
 from fractions import Fraction
+from functools import lru_cache
 
 from deniable.errors import InvalidArgument
 
@@ -20,14 +21,18 @@ def number_text(value: Fraction | int) -> str:
 def number_from_text(text: object) -> Fraction:
     """The rational that `number_text` wrote; floats and other spellings are refused."""
     try:
-        if not isinstance(text, str):
-            raise ValueError
-        parts = [int(part, 16) if "x" in part else int(part) for part in text.split("/")]
-        value = Fraction(*parts)
-        if number_text(value) != text:
-            raise ValueError
+        if isinstance(text, str):
+            return _parsed(text)
     except (ValueError, TypeError, ZeroDivisionError):
-        raise InvalidArgument(f"an exact number is written like '3/2', got {short(text)}") from None
+        pass
+    raise InvalidArgument(f"an exact number is written like '3/2', got {short(text)}")
+
+
+@lru_cache(maxsize=4096)  # a ledger holds the same few amounts over and over
+def _parsed(text: str) -> Fraction:
+    value = Fraction(*(int(part, 16) if "x" in part else int(part) for part in text.split("/")))
+    if number_text(value) != text:
+        raise ValueError
     return value
 
 
