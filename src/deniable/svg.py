@@ -1,1 +1,0 @@
-"""A small SVG writer; filled by the ground floor."""

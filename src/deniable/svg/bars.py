@@ -1,0 +1,258 @@
+"""Answers by group: bars or dots with error bars, upright or lying flat, several series side by side."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from deniable.errors import InvalidArgument
+from deniable.svg import elements, frame, theme
+from deniable.svg.draw import horizontal_whisker, level, upright, vertical_whisker
+from deniable.svg.figure import Figure
+from deniable.svg.frame import MARGIN, Entry, Key, Room, Words
+from deniable.svg.marks import Rule, floats, same_length
+from deniable.svg.numbers import number
+from deniable.svg.scale import Axis, Scale, axis
+from deniable.svg.text import clean, shortened
+from deniable.svg.text import width as text_width
+
+_BAND = 0.72  # the share of a group's room that is drawn on
+_ROW = 26.0
+
+
+class Shape(enum.Enum):
+    """Bars start at zero; dots do not have to, and suit error bars far from it and logarithmic scales."""
+
+    BAR = "bar"
+    DOT = "dot"
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """One value per group, with error bars from `lower` to `upper` where they are given."""
+
+    groups: Any
+    values: Any
+    lower: Any = None
+    upper: Any = None
+    label: str = ""
+
+    def __post_init__(self) -> None:
+        groups = tuple(clean(group) for group in self.groups)
+        values = floats(self.values, "values")
+        lower = values if self.lower is None else floats(self.lower, "lower")
+        upper = values if self.upper is None else floats(self.upper, "upper")
+        same_length(groups=groups, values=values, lower=lower, upper=upper)
+        for name, value in (("groups", groups), ("values", values), ("lower", lower), ("upper", upper)):
+            object.__setattr__(self, name, value)
+
+    def hint(self, place: int) -> str:
+        """The tooltip of one group."""
+        name = f"{self.groups[place]}, {self.label}" if self.label else self.groups[place]
+        value = f"{name}: {number(self.values[place])}"
+        if self.lower[place] == self.upper[place]:
+            return value
+        return f"{value} ({number(self.lower[place])} to {number(self.upper[place])})"
+
+
+def vertical_bars(
+    *series: Series,
+    title: str = "",
+    subtitle: str = "",
+    x_label: str = "",
+    y_label: str = "",
+    note: str = "",
+    scale: Scale = Scale.LINEAR,
+    shape: Shape = Shape.BAR,
+    rule: Rule | None = None,
+    width: int = 720,
+    height: int = 420,
+) -> Figure:
+    """Upright bars, one place per group; with few groups and short names.
+
+    `rule` is a reference line at a y; on a logarithmic scale bars start from it.
+    """
+    frame.checked_size(width, height)
+    groups = _groups(series)
+    words = Words(title, subtitle, x_label, y_label, note)
+    head, top = frame.header(words, _entries(series, shape), width)
+    bottom = height - frame.footer_height(words)
+    y = axis(
+        _values(series, rule.y if rule else None),
+        scale=scale,
+        limits=None,
+        start=bottom,
+        end=top,
+        zero=_zero(scale, shape),
+    )
+    room = Room(MARGIN + frame.label_room([t for _, t in y.ticks]), top, width - MARGIN, bottom)
+    slot, base = room.width / len(groups), _floor(y, rule.y if rule else None)
+    body = [*head, *frame.horizontal_grid(y, room), *_names_below(groups, room, slot)]
+    for index, place, one in _cells(series):
+        middle, size = _middle(index, len(series), slot)
+        body.append(_upright(one, place, index, y, base, room.left + place * slot + middle, size, shape))
+    body.append(elements.line(room.left, base, room.right, base, role="dn-axis"))
+    body += (level(rule, y, room) if rule else []) + frame.footer(words, room, height)
+    return Figure(elements.document(body, width=width, height=height, name=title, described=subtitle), width, height)
+
+
+def horizontal_bars(
+    *series: Series,
+    title: str = "",
+    subtitle: str = "",
+    x_label: str = "",
+    note: str = "",
+    scale: Scale = Scale.LINEAR,
+    shape: Shape = Shape.BAR,
+    rule: Rule | None = None,
+    width: int = 720,
+) -> Figure:
+    """Lying bars, one row per group, with the values written at the right; as tall as the groups need.
+
+    `rule` is a reference line at an x; on a logarithmic scale bars start from it.
+    """
+    groups = _groups(series)
+    words = Words(title, subtitle, x_label, "", note)
+    head, top = frame.header(words, _entries(series, shape), max(width, 1))
+    slot = max(_ROW, 15.0 * len(series) / _BAND)
+    height = round(top + slot * len(groups) + frame.footer_height(words))
+    frame.checked_size(width, max(height, 160))
+    names = min(max(text_width(g, theme.TEXT) for g in groups) + 10, width * 0.36)
+    written = [number(v) for one in series for v in one.values]
+    values = max(text_width(text, theme.SMALL) for text in written) + 10
+    room = Room(MARGIN + names, top, width - MARGIN - values, top + slot * len(groups))
+    x = axis(
+        _values(series, rule.x if rule else None),
+        scale=scale,
+        limits=None,
+        start=room.left,
+        end=room.right,
+        zero=_zero(scale, shape),
+    )
+    base = _floor(x, rule.x if rule else None)
+    body = [*head, *frame.vertical_grid(x, room), *_names_beside(groups, room, slot, names)]
+    for index, place, one in _cells(series):
+        middle, size = _middle(index, len(series), slot)
+        y = room.top + place * slot + middle
+        body.append(_flat(one, place, index, x, base, y, size, shape))
+        figures = elements.text(
+            width - MARGIN, y + 4, number(one.values[place]), role="dn-muted", size=theme.SMALL, anchor="end"
+        )
+        body.append(figures)
+    body.append(elements.line(base, room.top, base, room.bottom, role="dn-axis"))
+    body += (upright(rule, x, room) if rule else []) + frame.footer(words, room, height)
+    return Figure(elements.document(body, width=width, height=height, name=title, described=subtitle), width, height)
+
+
+# Shared ---------------------------------------------------------------------------------------------------------------
+
+
+def _groups(series: Sequence[Series]) -> tuple[str, ...]:
+    if not series or not series[0].groups:
+        raise InvalidArgument("a bar chart needs at least one series with at least one group, got none")
+    groups: tuple[str, ...] = series[0].groups
+    for one in series[1:]:
+        if one.groups != groups:
+            raise InvalidArgument(f"every series must have the same groups in the same order, {one.label!r} differs")
+    return groups
+
+
+def _entries(series: Sequence[Series], shape: Shape) -> list[Entry]:
+    key = Key.BOX if shape is Shape.BAR else Key.DOT
+    return [Entry(one.label, index, key) for index, one in enumerate(series) if one.label]
+
+
+def _zero(scale: Scale, shape: Shape) -> bool:
+    return scale is Scale.LINEAR and shape is Shape.BAR
+
+
+def _values(series: Sequence[Series], reference: float | None) -> Iterator[float]:
+    for one in series:
+        yield from (*one.values, *one.lower, *one.upper)
+    if reference is not None:
+        yield reference
+
+
+def _cells(series: Sequence[Series]) -> Iterator[tuple[int, int, Series]]:
+    for index, one in enumerate(series):
+        for place in range(len(one.groups)):
+            yield index, place, one
+
+
+def _middle(index: int, count: int, slot: float) -> tuple[float, float]:
+    """Where in its group's room one series is centred, and how thick its bar is."""
+    share = slot * _BAND / count
+    return slot * (1 - _BAND) / 2 + share * (index + 0.5), min(share * 0.92, 64.0)
+
+
+def _upright(one: Series, place: int, colour: int, y: Axis, base: float, x: float, size: float, shape: Shape) -> str:
+    value, lower, upper = one.values[place], one.lower[place], one.upper[place]
+    parts = []
+    if y.shows(value) and shape is Shape.BAR:
+        end = y.inside(value)
+        top, tall = min(base, end), abs(base - end)
+        parts.append(elements.box(x - size / 2, top, size, tall, role=theme.fill(colour), radius=2, more=theme.BAR))
+    if lower != upper:
+        role = "dn-whisker" if shape is Shape.BAR else theme.stroke(colour)
+        parts += vertical_whisker(x, y.inside(lower), y.inside(upper), role=role)
+    if y.shows(value) and shape is Shape.DOT:
+        parts.append(elements.dot(x, y.inside(value), 5, role=theme.fill(colour)))
+    return elements.grouped(parts, hint=one.hint(place))
+
+
+def _flat(one: Series, place: int, colour: int, x: Axis, base: float, y: float, size: float, shape: Shape) -> str:
+    value, lower, upper = one.values[place], one.lower[place], one.upper[place]
+    parts = []
+    if x.shows(value) and shape is Shape.BAR:
+        end = x.inside(value)
+        left, long = min(base, end), abs(base - end)
+        parts.append(elements.box(left, y - size / 2, long, size, role=theme.fill(colour), radius=2, more=theme.BAR))
+    if lower != upper:
+        role = "dn-whisker" if shape is Shape.BAR else theme.stroke(colour)
+        parts += horizontal_whisker(y, x.inside(lower), x.inside(upper), role=role)
+    if x.shows(value) and shape is Shape.DOT:
+        parts.append(elements.dot(x.inside(value), y, 5, role=theme.fill(colour)))
+    return elements.grouped(parts, hint=one.hint(place))
+
+
+def _names_below(groups: Sequence[str], room: Room, slot: float) -> list[str]:
+    return [
+        elements.grouped(
+            [
+                elements.text(
+                    room.left + (place + 0.5) * slot,
+                    room.bottom + theme.SMALL + 7,
+                    shortened(name, theme.SMALL, slot - 4),
+                    role="dn-muted",
+                    size=theme.SMALL,
+                    anchor="middle",
+                )
+            ],
+            hint=name,
+        )
+        for place, name in enumerate(groups)
+    ]
+
+
+def _names_beside(groups: Sequence[str], room: Room, slot: float, space: float) -> list[str]:
+    return [
+        elements.grouped(
+            [
+                elements.text(
+                    room.left - 10,
+                    room.top + (place + 0.5) * slot + theme.TEXT * 0.35,
+                    shortened(name, theme.TEXT, space - 8),
+                    anchor="end",
+                )
+            ],
+            hint=name,
+        )
+        for place, name in enumerate(groups)
+    ]
+
+
+def _floor(axis: Axis, reference: float | None) -> float:
+    """Where bars start: at zero, or on a logarithmic scale at the rule, or at its low end."""
+    return axis.inside(reference if axis.scale is Scale.LOG and reference is not None else 0.0)
