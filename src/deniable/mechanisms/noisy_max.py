@@ -1,0 +1,149 @@
+"""Report noisy max: which candidate scores best after noise. The noisy score itself is never part of the answer.
+
+Three noises, three laws: Gumbel noise is the exponential mechanism, exponential noise is permute-and-flip, and Laplace noise
+on the lattice may also release by how much the winner leads, at no further cost.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from fractions import Fraction
+from typing import Any, assert_never
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable import noise
+from deniable.core.domain import Lattice
+from deniable.core.mechanism import Mechanism, Utility
+from deniable.core.space import Space
+from deniable.core.step import step
+from deniable.cost import Bounded, Cost, Exponential
+from deniable.errors import InvalidArgument
+from deniable.exact import Interval, exp
+from deniable.exact.guards import Real, positive
+from deniable.mechanisms.carried import saturated_sum, whole
+from deniable.mechanisms.choice import choice
+from deniable.mechanisms.laws import least
+from deniable.mechanisms.scores import Scores, exponential_score_error, scores, selection
+from deniable.noise import Entropy
+
+
+class MaxNoise(Enum):
+    """The noise added to each score before the best is reported."""
+
+    GUMBEL = "Gumbel: the exponential mechanism, composes best"
+    EXPONENTIAL = "exponential: permute-and-flip, never worse than Gumbel in error"
+    LAPLACE = "Laplace on the lattice"
+
+
+@dataclass(frozen=True, slots=True)
+class Leader:
+    """The winner of a noisy contest, and by how much its noisy score could fall and still win."""
+
+    winner: Any
+    gap: int | float
+
+
+@step
+def report_noisy_max(space: Space, *, scale: Real, noise: MaxNoise = MaxNoise.GUMBEL) -> Mechanism:
+    """The candidate with the largest score after independent noise of `scale`: its index, or its key when scores are keyed.
+
+    Guarantee: epsilon = spread / scale for all three noises, where scores that move by at most d spread by 2d, or by d when all
+    move the same way. With Gumbel noise the loss has bounded range, which composes better. Ties break by public order.
+    """
+    width, candidates = positive(scale=scale), scores(space, "report_noisy_max")
+    steps = width / candidates.step
+    return selection(
+        candidates,
+        pick=lambda values, entropy: candidates.named(winner(values, noise=noise, scale=steps, entropy=entropy)),
+        cost=lambda apart: contest_cost(apart, width, noise),
+        utility=Utility("score below the best", lambda beta: contest_error(beta, candidates, width, noise)),
+    )
+
+
+@step
+def noisy_max_with_gap(space: Space, *, scale: Real) -> Mechanism:
+    """The winner by Laplace noise, and by how much its noisy score could fall and still win.
+
+    The gap is counted to the least winning score, so that ties, which public order breaks, cost nothing: it is the lead over
+    the next candidate, less one step when that one comes first in public order.
+
+    Guarantee: pure; epsilon = spread / scale, the gap included (Ding, Wang, Zhang and Kifer 2019). It has no bounded range.
+    Edge cases: at least two candidates.
+    """
+    width, candidates = positive(scale=scale), scores(space, "noisy_max_with_gap")
+    if not candidates.count > 1:
+        raise InvalidArgument("noisy_max_with_gap needs at least two candidates, got one")
+    steps, lattice = width / candidates.step, Lattice(candidates.step)
+
+    def lead(values: NDArray[Any], entropy: Entropy) -> Leader:
+        noisy = noisy_scores(values, steps, entropy)
+        best = int(noisy.argmax())
+        second = int(np.where(np.arange(noisy.size) == best, np.iinfo(np.int64).min, noisy).argmax())
+        return Leader(candidates.named(best), lattice.read(spare(noisy, best, second)))
+
+    return selection(
+        candidates,
+        pick=lead,
+        cost=lambda apart: Bounded(epsilon=apart / width),
+        utility=Utility("score below the best", lambda beta: contest_error(beta, candidates, width, MaxNoise.LAPLACE)),
+    )
+
+
+def spare(noisy: NDArray[np.int64], ahead: int, behind: int) -> int:
+    """By how many steps `ahead` could fall and still come before `behind`, equal scores going to the lower index."""
+    return int(noisy[ahead]) - int(noisy[behind]) - int(behind < ahead)
+
+
+def noisy_scores(values: NDArray[Any], scale: Fraction, entropy: Entropy) -> NDArray[np.int64]:
+    """Each score plus its own discrete Laplace noise, in steps."""
+    steps = whole(values)
+    return saturated_sum(steps, noise.discrete_laplaces(scale, steps.size, entropy))
+
+
+def winner(values: NDArray[Any], *, noise: MaxNoise, scale: Fraction, entropy: Entropy) -> int:
+    """The index of the noisy best of whole-numbered scores, `scale` in steps."""
+    match noise:
+        case MaxNoise.GUMBEL:
+            return choice(values, scale=scale, entropy=entropy)
+        case MaxNoise.EXPONENTIAL:
+            return _flip(values, scale, entropy)
+        case MaxNoise.LAPLACE:
+            return int(noisy_scores(values, scale, entropy).argmax())
+        case _:
+            assert_never(noise)
+
+
+def _flip(values: NDArray[Any], scale: Fraction, entropy: Entropy) -> int:
+    return noise.permute_and_flip(values, scale, entropy)
+
+
+def contest_cost(apart: Fraction, scale: Fraction, noise: MaxNoise) -> Cost:
+    """What one winner costs when scores spread by `apart`."""
+    return Exponential(eta=apart / scale) if noise is MaxNoise.GUMBEL else Bounded(epsilon=apart / scale)
+
+
+def contest_error(beta: Fraction, candidates: Scores, scale: Fraction, noise: MaxNoise) -> Fraction:
+    """By how much the winner's score can fall short of the best, except with probability `beta`.
+
+    Permute-and-flip falls short of any amount at most as often as the exponential mechanism (McKenna and Sheldon 2020).
+    """
+    if noise is not MaxNoise.LAPLACE:
+        return exponential_score_error(beta, count=candidates.count, scale=scale)
+    rivals, steps = candidates.count - 1, scale / candidates.step
+    return least(lambda t: rivals * _difference_tail(steps, t).upper <= beta, near=int(2 * steps)) * candidates.step
+
+
+def _difference_tail(scale: Fraction, more_than: int) -> Interval:
+    """P[X - Y > t] for two discrete Laplace draws, t >= 0: a rival overtakes a lead of t only if its noise is t better.
+
+    P[X - Y = d] = ((1 - q)/(1 + q))² q^d (d + (1 + q²)/(1 - q²)) for d >= 0, summed over d > t.
+    """
+    q = exp(-1 / scale, 96)
+    start, rest = more_than + 1, 1 - q
+    powers = exp(-Fraction(start) / scale, 96)
+    series = powers * (start / rest + q / rest**2)  # sum of d q^d from `start` on
+    constant = (1 + q**2) / (1 - q**2) * powers / rest
+    return (rest / (1 + q)) ** 2 * (series + constant)

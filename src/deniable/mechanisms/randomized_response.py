@@ -1,0 +1,128 @@
+"""Randomized response: each person answers truthfully with a known chance, so every single answer can be denied.
+
+The curator need not be trusted: the noise is added before anything leaves the person (the local model). `local_estimates`
+turns many such answers into unbiased estimates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from deniable import noise
+from deniable.core.distance import Distance, plain
+from deniable.core.domain import Booleans, Categories, Domain, Lattice, Rows
+from deniable.core.mechanism import Mechanism
+from deniable.core.metric import DiscreteDistance, Hamming
+from deniable.core.space import Space
+from deniable.core.step import step
+from deniable.cost import FREE, Cost, RandomizedResponse, Repeated
+from deniable.errors import SpaceMismatch
+from deniable.exact.guards import Real
+from deniable.noise import Entropy
+
+
+@step
+def randomized_response(space: Space, *, truth: Real) -> Mechanism:
+    """Keep an answer with probability `truth`, else give one of the other answers, each equally likely.
+
+    On one answer (True/False, or one of public categories) it returns one answer; on rows of public size compared position by
+    position (a person's bit vector, or one answer per person) it treats every position on its own.
+
+    Guarantee: pure; epsilon = ln(truth·(k - 1)/(1 - truth)) for each answer that differs, k the number of possible answers.
+    Edge cases: `truth` must be at least 1/k and below 1.
+    """
+    many = isinstance(space.domain, Rows)
+    answers = _answers(space.domain.element if isinstance(space.domain, Rows) else space.domain)
+    _check_metric(space)
+    price = RandomizedResponse(truth=truth, categories=len(answers))
+    places = {answer: place for place, answer in enumerate(answers)}
+    respond = _responder(answers, price.truth)
+
+    def one(data: Any, entropy: Entropy) -> Any:
+        return respond([places.get(data, 0)], entropy)[0]
+
+    def each(data: Any, entropy: Entropy) -> list[Any]:
+        return respond(
+            [places.get(answer, 0) for answer in (data.tolist() if hasattr(data, "tolist") else data)], entropy
+        )
+
+    return Mechanism(space, each if many else one, lambda d_in: _per_answer(price, d_in))
+
+
+@step
+def coin_flip(space: Space) -> Mechanism:
+    """The oldest survey trick: on heads tell the truth, on tails let a second coin answer; the truth is told 3 times in 4.
+
+    Guarantee: pure; epsilon = ln 3 for each answer that differs.
+    """
+    if _answers(space.domain.element if isinstance(space.domain, Rows) else space.domain) != (True, False):
+        raise SpaceMismatch(
+            f"coin_flip answers yes or no, got {space.domain!r}; use randomized_response for more answers"
+        )
+    return randomized_response(truth=Fraction(3, 4)).build(space)
+
+
+@step
+def local_mean(space: Space, *, truth: Real) -> Mechanism:
+    """One bit about a number between public bounds: True with a chance that grows with the number, then randomized response.
+
+    The number is rounded at random to one of its bounds, so the expected answer is linear in it; `estimate_mean` inverts that.
+
+    Guarantee: pure; epsilon = ln(truth/(1 - truth)), whatever the number. Lattice values beyond the bounds count as the bounds.
+    """
+    domain = space.domain
+    if not (
+        isinstance(domain, Lattice) and domain.lower is not None and domain.upper is not None and not domain.missing
+    ):
+        raise SpaceMismatch(f"local_mean needs a number with public lower and upper bounds, got {domain!r}")
+    if not domain.lower < domain.upper:
+        raise SpaceMismatch(f"local_mean needs lower below upper, got {domain!r}")
+    _check_metric(space)
+    low, width = domain.lower, domain.upper - domain.lower
+    price = RandomizedResponse(truth=truth, categories=2)
+
+    def report(data: Any, entropy: Entropy) -> bool:
+        share = Fraction(min(max(int(data) - low, 0), width), width)
+        return bool(noise.bernoulli(1 - price.truth + (2 * price.truth - 1) * share, entropy))
+
+    return Mechanism(space, report, lambda d_in: _per_answer(price, d_in))
+
+
+def _answers(domain: Domain) -> tuple[Hashable, ...]:
+    match domain:
+        case Booleans(missing=False):
+            return (True, False)
+        case Categories(values) if len(values) > 1:
+            return values
+        case _:
+            raise SpaceMismatch(
+                f"randomized response needs True/False or at least two public categories, got {domain!r}"
+            )
+
+
+def _check_metric(space: Space) -> None:
+    if not isinstance(space.metric, Hamming if isinstance(space.domain, Rows) else DiscreteDistance):
+        raise SpaceMismatch(
+            f"randomized response compares one answer by DiscreteDistance or rows by Hamming, got {space.metric!r}"
+        )
+
+
+def _per_answer(price: RandomizedResponse, d_in: Distance) -> Cost:
+    changed = int(plain(d_in))  # whole answers change: a distance below one is none
+    return FREE if not changed else price if changed == 1 else Repeated(price, changed)
+
+
+def _responder(answers: tuple[Hashable, ...], truth: Fraction) -> Callable[[list[int], Entropy], list[Any]]:
+    size = len(answers)
+
+    def respond(places: list[int], entropy: Entropy) -> list[Any]:
+        told = np.asarray(places, dtype=np.int64)
+        kept = noise.bernoullis(truth, told.size, entropy)
+        turn = noise.uniforms_below(size - 1, told.size, entropy) + 1  # a step to one of the other answers
+        return [answers[place] for place in np.where(kept, told, (told + turn) % size).tolist()]
+
+    return respond

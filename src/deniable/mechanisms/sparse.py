@@ -1,0 +1,95 @@
+"""The sparse vector technique: many yes/no answers about a threshold, paid for by the hits alone.
+
+A noisy threshold is drawn once; each score gets its own noise and is compared with it. Misses are free. The loss for scores
+that move by between m and M in one direction is (-m)⁺/threshold scale + hits·(M + (-m)⁺)⁺/query scale, and the worse
+direction counts; `docs/theory/sparse-vector.md` derives it (a well-known book claims less for monotonic scores, and is wrong).
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from fractions import Fraction
+
+from deniable import noise
+from deniable.errors import InvalidArgument, Retired
+from deniable.exact.guards import Real, integer, positive
+from deniable.mechanisms.laws import Law, error_bound, largest_error_bound
+from deniable.noise import Entropy
+
+
+@dataclass(frozen=True, slots=True)
+class Sparse:
+    """The public terms of one run: threshold in steps, both noise scales in steps, and how many hits are paid for."""
+
+    threshold: int
+    threshold_scale: Fraction
+    query_scale: Fraction
+    hits: int
+
+    def loss(self, *, least: int, most: int) -> Fraction:
+        """The pure loss when every score moves by between `least` and `most` steps, in the worse direction."""
+        return max(self._one_way(least, most), self._one_way(-most, -least))
+
+    def _one_way(self, least: int, most: int) -> Fraction:
+        fall = max(-least, 0)
+        return fall / self.threshold_scale + self.hits * max(most + fall, 0) / self.query_scale
+
+    def error(self, beta: Fraction, *, queries: int) -> Fraction:
+        """With probability at least 1 - beta every one of `queries` answers is right for scores this far from the threshold."""
+        at_threshold = error_bound(Law.LAPLACE, scale=self.threshold_scale, beta=beta / 2)
+        return Fraction(
+            at_threshold + largest_error_bound(Law.LAPLACE, scale=self.query_scale, beta=beta / 2, count=queries)
+        )
+
+    def start(self, entropy: Entropy) -> SparseRun:
+        """A run with its own noisy threshold."""
+        return SparseRun(self, entropy)
+
+
+class SparseRun:
+    """One run: says of each score whether it (noisily) reaches the threshold, and retires after the last paid hit."""
+
+    __slots__ = ("_entropy", "_left", "_lock", "_noisy_threshold", "_terms")
+
+    def __init__(self, terms: Sparse, entropy: Entropy) -> None:
+        self._terms, self._left, self._entropy = terms, terms.hits, entropy
+        self._noisy_threshold = terms.threshold + noise.discrete_laplace(terms.threshold_scale, entropy)
+        self._lock = threading.Lock()
+
+    @property
+    def hits_left(self) -> int:
+        """How many more hits may be reported."""
+        return self._left
+
+    def excess(self, score: int) -> int | None:
+        """How far the noisy score lies above the noisy threshold, or None for a miss: the gap of a hit is free to release."""
+        with self._lock:
+            if not self._left:
+                raise Retired(f"all {self._terms.hits} hits have been reported; start (and pay for) another run")
+            over = score + noise.discrete_laplace(self._terms.query_scale, self._entropy) - self._noisy_threshold
+            if over < 0:
+                return None
+            self._left -= 1
+            return over
+
+
+def sparse_terms(
+    *, threshold: Real, scale: Real, query_scale: Real | None, hits: int, step: Fraction, monotonic: bool
+) -> Sparse:
+    """The terms in lattice steps; by default the query noise is what makes the two halves of the error equally cheap.
+
+    Lyu, Su and Li (2017): query scale / threshold scale = (hits)^(1/3) for monotonic scores, (2·hits)^(1/3) for others, here
+    to the nearest sixteenth.
+    """
+    count, width = integer(hits=hits, least=1), positive(scale=scale)
+    if query_scale is None:
+        best = (count if monotonic else 2 * count) ** (1 / 3)
+        second = width * Fraction(round(16 * best), 16)
+    else:
+        second = positive(query_scale=query_scale)
+    level = Fraction(repr(threshold)) if isinstance(threshold, float) else Fraction(threshold)
+    steps = level / step
+    if steps.denominator != 1:
+        raise InvalidArgument(f"threshold must be a multiple of the scores' step {step}, got {threshold!r}")
+    return Sparse(int(steps), width / step, second / step, count)

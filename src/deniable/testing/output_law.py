@@ -1,0 +1,266 @@
+"""The exact law of what a mechanism answers, by running it once for every outcome of every draw.
+
+Samplers are replaced by their laws (`tests/exactness` proves that they follow them); everything else is the mechanism's own
+code. Probabilities are kept as whole multiples of 2**-192 rounded down and up, so every number here encloses the truth.
+What is cut off (far tails, branches too unlikely to follow) is kept as `unknown` mass and never forgotten.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import lru_cache
+from itertools import permutations
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from deniable import noise
+from deniable.exact import Interval, exp
+from deniable.mechanisms import choice as weighted
+from deniable.mechanisms import selection
+from deniable.mechanisms.laws import Law, least, mass, upper_tail
+from deniable.noise import Entropy
+
+PLACES = 192
+_ONE = 1 << PLACES
+
+Chance: TypeAlias = tuple[int, int]
+"""Lower and upper bound, in units of 2**-PLACES."""
+Branches: TypeAlias = list[tuple[Any, Chance]]
+
+
+def chance(value: Interval | Fraction | int) -> Chance:
+    """An enclosure in whole units."""
+    ends = value if isinstance(value, Interval) else Interval.point(value)
+    low, high = ends.lower * _ONE, ends.upper * _ONE
+    return max(low.numerator // low.denominator, 0), -(-high.numerator // high.denominator)
+
+
+def _times(a: Chance, b: Chance) -> Chance:
+    return a[0] * b[0] >> PLACES, -(-a[1] * b[1] >> PLACES)
+
+
+@dataclass(slots=True)
+class OutputLaw:
+    """What a mechanism answers with which probability; `unknown` bounds the mass of everything that was cut off."""
+
+    chances: dict[Hashable, Chance] = field(default_factory=dict)
+    unknown: int = 0
+
+    def add(self, outcome: Hashable, extra: Chance) -> None:
+        low, high = self.chances.get(outcome, (0, 0))
+        self.chances[outcome] = (low + extra[0], high + extra[1])
+
+    def probability(self, outcome: Hashable) -> Interval:
+        """The enclosure of one outcome's probability."""
+        low, high = self.chances.get(outcome, (0, 0))
+        return Interval(Fraction(low, _ONE), Fraction(high + self.unknown, _ONE))
+
+    @property
+    def lost(self) -> Fraction:
+        """At most this much probability is not accounted for."""
+        return Fraction(self.unknown, _ONE)
+
+
+class _Pruned(Exception):
+    """This branch is too unlikely to follow."""
+
+
+class Branching(Entropy):
+    """Entropy that follows one path through the outcomes of the draws; it hands out no words."""
+
+    __slots__ = ("cut", "likelihood", "path", "position", "tails", "widths")
+
+    def __init__(self, path: list[int], cut: Fraction) -> None:
+        self.path, self.position, self.widths = path, 0, list[int]()
+        self.likelihood: Chance = (_ONE, _ONE)
+        self.tails, self.cut = 0, cut
+
+    def take(self, branches: Branches, tail: int = 0) -> Any:
+        """The outcome this path takes among `branches`; `tail` is the mass of outcomes that are not listed."""
+        if self.position == len(self.path):
+            self.path.append(0)
+            self.tails += self.likelihood[1] * tail >> PLACES
+            self.tails += 1
+        self.widths.append(len(branches))
+        outcome, likely = branches[self.path[self.position]]
+        self.position += 1
+        self.likelihood = _times(self.likelihood, likely)
+        if self.likelihood[1] < self.cut * _ONE:
+            raise _Pruned
+        return outcome
+
+    def word(self) -> int:
+        raise AssertionError("raw words were asked for: this draw has no law that can be enumerated")
+
+    def words(self, count: int) -> Any:
+        raise AssertionError(f"{count} raw words were asked for: this draw has no law that can be enumerated")
+
+
+def output_law(
+    run: Callable[[Entropy], Hashable], *, tail: Fraction = Fraction(1, 10**12), cut: Fraction = Fraction(1, 10**20)
+) -> OutputLaw:
+    """The law of `run(entropy)`: each draw's far tail is cut at `tail`, each branch below `cut` is left unfollowed."""
+    law, path = OutputLaw(), list[int]()
+    with _enumerated(tail):
+        while True:
+            entropy = Branching(path, cut)
+            try:
+                outcome = run(entropy)
+                law.add(_hashable(outcome), entropy.likelihood)
+            except _Pruned:
+                law.unknown += entropy.likelihood[1]
+            law.unknown += entropy.tails
+            path = _next(path[: entropy.position], entropy.widths)
+            if not path:
+                return law
+
+
+def _next(path: list[int], widths: list[int]) -> list[int]:
+    """The next path in order, as an odometer counts; empty when there is none."""
+    while path and path[-1] + 1 == widths[len(path) - 1]:
+        path.pop()
+    if path:
+        path[-1] += 1
+    return path
+
+
+def _hashable(outcome: Any) -> Hashable:
+    if isinstance(outcome, np.ndarray):
+        return tuple(_hashable(entry) for entry in outcome.tolist())
+    if isinstance(outcome, dict):
+        return tuple((key, _hashable(value)) for key, value in outcome.items())
+    if isinstance(outcome, list | tuple):
+        return tuple(_hashable(entry) for entry in outcome)
+    return outcome  # type: ignore[no-any-return]
+
+
+# The laws of the samplers -------------------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=512)
+def _noise_branches(law: Law, scale: Fraction, tail: Fraction) -> tuple[Branches, int]:
+    reach = least(lambda t: 2 * upper_tail(law, scale=scale, at_least=t + 1).upper <= tail)
+    sides = [(at, chance(mass(law, scale=scale, at=at))) for at in range(-reach, reach + 1)]
+    sides.sort(key=lambda side: abs(side[0]))
+    return sides, chance(2 * upper_tail(law, scale=scale, at_least=reach + 1))[1]
+
+
+@lru_cache(maxsize=512)
+def _truncated_branches(scale: Fraction, radius: int) -> Branches:
+    weights = [exp(-abs(Fraction(at)) / scale, 200) for at in range(-radius, radius + 1)]
+    total = sum(weights[1:], weights[0])
+    return [(at, chance(weight / total)) for at, weight in zip(range(-radius, radius + 1), weights, strict=True)]
+
+
+@lru_cache(maxsize=4096)
+def _choice_branches(scores: tuple[int, ...], counts: tuple[int, ...], scale: Fraction) -> Branches:
+    best = max(score for score, count in zip(scores, counts, strict=True) if count)
+    weights = [exp((score - best) / scale, 200) * count for score, count in zip(scores, counts, strict=True)]
+    total = sum(weights[1:], weights[0])
+    return [(index, chance(weight / total)) for index, weight in enumerate(weights) if counts[index]]
+
+
+def _coin(p: Fraction) -> Branches:
+    return [(answer, chance(share)) for answer, share in ((True, p), (False, 1 - p)) if share]
+
+
+def _even(outcomes: list[Any]) -> Branches:
+    return [(outcome, chance(Fraction(1, len(outcomes)))) for outcome in outcomes]
+
+
+def _flip_branches(scores: tuple[int, ...], scale: Fraction) -> Branches:
+    """Permute and flip by its definition: a uniform order, the first coin that comes up."""
+    best, size = max(scores), len(scores)
+    heads = [exp((score - best) / scale, 200) for score in scores]
+    shares = [Interval.point(0)] * size
+    orders = list(permutations(range(size)))
+    for order in orders:
+        reached = Interval.point(Fraction(1, len(orders)))
+        for index in order:
+            shares[index] = shares[index] + reached * heads[index]
+            reached = reached * (1 - heads[index])
+    return [(index, chance(share)) for index, share in enumerate(shares)]
+
+
+def _replacements(tail: Fraction) -> dict[Callable[..., Any], Callable[..., Any]]:
+    def one(law: Law) -> Callable[..., int]:
+        return lambda scale, entropy: entropy.take(*_noise_branches(law, Fraction(scale), tail))
+
+    def many(law: Law) -> Callable[..., Any]:
+        draw = one(law)
+        return lambda scale, count, entropy: np.array([draw(scale, entropy) for _ in range(count)], dtype=np.int64)
+
+    def choose(scores: Any, *, scale: Fraction, entropy: Branching, counts: Any = None) -> int:
+        sizes = tuple(np.ones(len(scores), dtype=int).tolist() if counts is None else np.asarray(counts).tolist())
+        return int(entropy.take(_choice_branches(tuple(np.asarray(scores).tolist()), sizes, scale)))
+
+    def choose_rows(scores: Any, *, scale: Fraction, entropy: Branching, counts: Any = None) -> Any:
+        sizes = [None] * len(scores) if counts is None else counts
+        picks = [
+            choose(row, scale=scale, entropy=entropy, counts=size) for row, size in zip(scores, sizes, strict=True)
+        ]
+        return np.array(picks, dtype=np.int64)
+
+    def keep(units: Any, *, epsilon: Any, delta: Any, entropy: Branching) -> Any:
+        chances = [selection.keep_probability(int(n), epsilon=epsilon, delta=delta) for n in np.ravel(units)]
+        return np.array([entropy.take(_coin(p)) for p in chances], dtype=np.bool_).reshape(np.shape(units))
+
+    def truncated(scale: Any, radius: int, entropy: Branching) -> int:
+        return int(entropy.take(_truncated_branches(Fraction(scale), radius)))
+
+    return {
+        noise.discrete_laplace: one(Law.LAPLACE),
+        noise.discrete_laplaces: many(Law.LAPLACE),
+        noise.rounded_gaussian: one(Law.GAUSSIAN),
+        noise.rounded_gaussians: many(Law.GAUSSIAN),
+        noise.discrete_gaussian: one(Law.DISCRETE_GAUSSIAN),
+        noise.discrete_gaussians: many(Law.DISCRETE_GAUSSIAN),
+        noise.truncated_laplace: truncated,
+        noise.truncated_laplaces: lambda scale, radius, count, entropy: np.array(
+            [truncated(scale, radius, entropy) for _ in range(count)], dtype=np.int64
+        ),
+        noise.bernoulli: lambda p, entropy: entropy.take(_coin(Fraction(p))),
+        noise.bernoullis: lambda p, count, entropy: np.array(
+            [entropy.take(_coin(Fraction(p))) for _ in range(count)], dtype=np.bool_
+        ),
+        noise.uniform_below: lambda n, entropy: entropy.take(_even(list(range(n)))),
+        noise.uniforms_below: lambda n, count, entropy: np.array(
+            [entropy.take(_even(list(range(n)))) for _ in range(count)], dtype=np.int64
+        ),
+        noise.permutation: lambda n, entropy: np.array(
+            entropy.take(_even(list(permutations(range(n))))), dtype=np.int64
+        ),
+        noise.sample_without_replacement: lambda n, k, entropy: np.array(
+            entropy.take(_even(list(permutations(range(n), k)))), dtype=np.int64
+        ),
+        noise.permute_and_flip: lambda scores, scale, entropy: entropy.take(
+            _flip_branches(tuple(np.asarray(scores).tolist()), Fraction(scale))
+        ),
+        weighted.choice: choose,
+        weighted.choices: choose_rows,
+        selection.kept: keep,
+    }
+
+
+@contextmanager
+def _enumerated(tail: Fraction) -> Iterator[None]:
+    """Every reference to a sampler, in every module of deniable but the samplers' own, becomes its law for a while."""
+    swaps = _replacements(tail)
+    places: list[tuple[Any, str, Any]] = []
+    for name, module in list(sys.modules.items()):
+        if name == "deniable.noise" or (name.startswith("deniable.") and not name.startswith("deniable.noise.")):
+            for attribute, value in list(vars(module).items()):
+                if callable(value) and isinstance(value, Hashable) and value in swaps and name != __name__:
+                    places.append((module, attribute, value))
+    for module, attribute, value in places:
+        setattr(module, attribute, swaps[value])
+    try:
+        yield
+    finally:
+        for module, attribute, value in places:
+            setattr(module, attribute, value)
