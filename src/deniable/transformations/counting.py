@@ -129,14 +129,15 @@ def cumulative_counts(space: Space, *, edges: Sequence[Real]) -> Transformation:
 def tree_counts(space: Space, *, branching: int = 2) -> Transformation:
     """The counts of public categories, summed up a tree: level by level from the root, `branching` children to a node.
 
-    Guarantee: a row added or removed moves one count on each level by one; the L1 distance is the number of levels.
+    Guarantee: a row added or removed moves one count on each level by one: the L1 distance is the number of levels. A row
+    replaced moves two on each level below the root, whose count is the public size.
     """
     fan = integer(branching=branching, least=2)
     keys = categories_of(space, "tree_counts")
     depth = tree_depth(len(keys), fan)
     place = {key: index for index, key in enumerate(keys)}
     length = sum(fan**level for level in range(depth))
-    factor = 2 if isinstance(space.metric, SIZED) else 1
+    moved = 2 * (depth - 1) if isinstance(space.metric, SIZED) else depth
 
     def counted(data: Any) -> Any:
         leaves = np.zeros(fan ** (depth - 1), dtype=np.int64)
@@ -147,7 +148,7 @@ def tree_counts(space: Space, *, branching: int = 2) -> Transformation:
             levels.insert(0, levels[0].reshape(-1, fan).sum(axis=1))
         return np.concatenate(levels)
 
-    return Transformation(space, _vector(length), deterministic(counted), times(factor * depth))
+    return Transformation(space, _vector(length), deterministic(counted), times(moved))
 
 
 def tree_depth(leaves: int, branching: int) -> int:

@@ -76,7 +76,8 @@ def mean(space: Space) -> Transformation:
 def mean_of_at_least(space: Space, *, size: int, grid: Real | None = None) -> Transformation:
     """The mean of an unknown number of rows, taken as if there were at least `size`: the rest counts as the middle of the bounds.
 
-    Guarantee: one added or removed row moves it by at most (upper - lower) / (size + 1), rounded up to the grid.
+    Guarantee: one added or removed row moves it by at most (upper - lower) / (size + 1), or half the range (rounded up to a
+    whole step) over size where that is more; rounded up to the grid.
     """
     least = integer(size=size, least=1)
     element, low, high = _bounded(space, "mean_of_at_least")
@@ -91,7 +92,8 @@ def mean_of_at_least(space: Space, *, size: int, grid: Real | None = None) -> Tr
         moved = exact_sum(values, max(abs(low), abs(high))) - centre * len(values)
         return round((centre + Fraction(moved, rows)) * element.step / unit)
 
-    reach = Fraction(high - low) * element.step / (least + 1)
+    # below `size` rows an added row moves the mean by its distance from the centre over `size`, from then on by the range
+    reach = max(Fraction(high - low, least + 1), Fraction(max(high - centre, centre - low), least)) * element.step
     return Transformation(space, _number(unit), deterministic(padded), _rounded_up(reach, unit))
 
 

@@ -1,0 +1,226 @@
+"""Every stability map against brute force: all neighbouring data sets of small size. Too small fails; needlessly large fails."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from deniable import transformations as t
+from deniable.core import (
+    Categories,
+    ChangeOne,
+    Hamming,
+    InsertDelete,
+    Lattice,
+    Numbers,
+    Root,
+    Rows,
+    Space,
+    SymmetricDistance,
+    Texts,
+    Transformation,
+    Triple,
+    Vectors,
+    integers,
+    numbers,
+    rows,
+)
+from deniable.errors import SpaceMismatch
+from deniable.testing.neighbours import data_sets, try_stability, within
+
+NAN = float("nan")
+INTS = [-1, 0, 2]
+FLOATS = [NAN, float("inf"), -3.5, 0.0, 1.0]
+UNSIZED = [SymmetricDistance(), InsertDelete()]
+SIZED = [ChangeOne(), Hamming()]
+whole = integers(lower=-1, upper=2)
+bounded = Numbers(Fraction(-4), Fraction(4))
+pairs = Vectors(Lattice(Fraction(1), -1, 1), 2)
+
+# name, space, rows to combine, step, is the map attained exactly at d = 1 and 2?
+CASES = [
+    ("clamp floats", Rows(Numbers()), FLOATS, t.clamp(lower=-1, upper=1), True),
+    ("clamp ints", Rows(whole), INTS, t.clamp(lower=0, upper=1), True),
+    ("impute", Rows(Numbers()), FLOATS, t.impute(value=0), True),
+    ("fill", Rows(integers(lower=0, upper=2, missing=True)), [None, 0, 2], t.fill(value=1), True),
+    ("cast", Rows(Texts()), ["1", "x", None], t.cast(to=numbers()), True),
+    ("categorize", Rows(Texts()), ["a", "b", None], t.categorize(values=("a",), other="other"), True),
+    ("bins", Rows(Numbers()), FLOATS, t.bins(edges=[-4, 0, 4]), True),
+    ("log_bands", Rows(Numbers()), [NAN, 0.0, 5e-324, -3.0, float("inf")], t.log_bands(lowest=-2, highest=3), True),
+    ("one_hot", Rows(Categories(("a", "b", "c"))), ["a", "b", "c"], t.one_hot(), True),
+    ("map_rows", Rows(whole), INTS, t.map_rows(lambda x: 1 // x, to=whole, default=0, author="test"), True),
+    ("filter_rows", Rows(whole), INTS, t.filter_rows(lambda x: x >= 0, author="test"), True),
+    ("drop_missing", Rows(Numbers()), [NAN, 0.0, 1.0], t.drop_missing(), True),
+    ("count", Rows(whole), INTS, t.count(), True),
+    ("count_distinct", Rows(whole), INTS, t.count_distinct(), True),
+    ("histogram", Rows(whole), INTS, t.histogram(), True),
+    ("bin_counts", Rows(whole), INTS, t.bin_counts(edges=[-1, 0, 3]), True),
+    ("tree_counts", Rows(integers(lower=0, upper=2)), [0, 1, 2], t.tree_counts(), True),
+    ("total", Rows(whole), INTS, t.total(), True),
+    ("sum_of_squares", Rows(whole), INTS, t.sum_of_squares(), True),
+    ("quantile_scores", Rows(whole), INTS, t.quantile_scores(q=0.25, candidates=[-1, 0, 1]), False),
+    ("vector_total", Rows(pairs), [(1, 1), (-1, 0), (0, 1)], t.vector_total(), True),
+    ("gram", Rows(pairs), [(1, 1), (-1, 1), (0, 1)], t.gram(), False),
+]
+UNSIZED_ONLY = [
+    ("cumulative_counts", Rows(whole), INTS, t.cumulative_counts(edges=[-1, 0, 2]), True),
+    ("mean_of_at_least", Rows(whole), INTS, t.mean_of_at_least(size=1, grid=Fraction(1, 1000)), True),
+    ("partition_by", Rows(whole), INTS, t.partition_by(lambda x: x > 0, keys=[True, False], author="test"), True),
+]
+SIZED_ONLY = [
+    ("mean", Rows(whole, 3), INTS, t.mean(), True),
+    ("variance", Rows(whole, 3), INTS, t.variance(), False),
+    ("population variance", Rows(whole, 3), INTS, t.variance(ddof=0), False),
+    ("std", Rows(whole, 3), INTS, t.std(grid=Fraction(1, 1000)), False),
+    ("unbounded", Rows(whole, 3), INTS, t.unbounded(), True),
+]
+
+
+def _check(transformation: Transformation, data, exact: bool) -> None:
+    for d_in in (Fraction(1), Fraction(2)):
+        verdict = try_stability(transformation, data, d_in)
+        assert verdict.broken is None, f"moved further than the map says: {verdict.broken}"
+        limit = transformation.stability_map(d_in)
+        if exact:
+            assert _attained(limit, verdict.furthest), f"map says {limit} at {d_in}, furthest seen {verdict.furthest}"
+
+
+def _attained(limit, furthest) -> bool:
+    if isinstance(limit, Triple):
+        reached = [max(getattr(f, part) for f in furthest) for part in ("l0", "l1", "linf")]
+        return reached[1:] == [limit.l1, limit.linf] or (reached[1] == limit.l1 and reached[2] * 2 >= limit.linf)
+    if isinstance(limit, Root):
+        return max(f.square for f in furthest) == limit.square
+    return limit == 0 or max(furthest) >= limit * Fraction(9, 10)
+
+
+def _sizes(data, many):
+    return data_sets(data, sizes=range(many))
+
+
+@pytest.mark.parametrize("metric", UNSIZED, ids=lambda m: type(m).__name__)
+@pytest.mark.parametrize(
+    ("name", "domain", "values", "step", "exact"), CASES + UNSIZED_ONLY, ids=lambda v: v if isinstance(v, str) else ""
+)
+def test_rows_that_come_and_go(metric, name, domain, values, step, exact):
+    space = Space(domain, metric)
+    try:
+        built = space >> step
+    except SpaceMismatch:
+        assert isinstance(metric, InsertDelete), "only the order may be refused"
+        return
+    _check(built, _sizes(values[:3], 4), exact)
+    if len(values) > 3:
+        _check(built, _sizes(values, 3), False)
+
+
+@pytest.mark.parametrize("metric", SIZED, ids=lambda m: type(m).__name__)
+@pytest.mark.parametrize(
+    ("name", "domain", "values", "step", "exact"), CASES + SIZED_ONLY, ids=lambda v: v if isinstance(v, str) else ""
+)
+def test_rows_that_are_replaced(metric, name, domain, values, step, exact):
+    space = Space(Rows(domain.element, 3), metric)
+    built = space >> step
+    _check(built, data_sets(values[:4], sizes=[3]), exact and len(values) <= 4)
+
+
+def test_e19_variance_and_std_are_tight():
+    """Errata E19: (U-L)²/N bounds one replaced row, is attained, and beats the printed (U-L)²/(N-1)."""
+    for size in (2, 3, 4):
+        space = rows(integers(lower=0, upper=3), size=size)
+        built = space >> t.variance()
+        verdict = try_stability(built, data_sets([0, 3], sizes=[size]), Fraction(1))
+        assert verdict.broken is None
+        assert max(verdict.furthest) == built.map(d_in=1) == Fraction(9, size)
+        assert built.map(d_in=1) < Fraction(9, size - 1)
+        deviation = space >> t.std(grid=Fraction(1, 10**6))
+        seen = try_stability(deviation, data_sets([0, 3], sizes=[size]), Fraction(1))
+        assert seen.broken is None
+        assert max(seen.furthest) >= deviation.map(d_in=1) - Fraction(3, 10**6)
+        assert float(deviation.map(d_in=1)) < 3 / (size - 1) ** 0.5 + 1e-9
+
+
+def test_e34_an_unknown_size_mean_moves_little():
+    """Errata E34: for n >= 1 one more row moves a clipped mean by at most (U-L)/(n+1); nothing goes to infinity."""
+    low, high = 0, 10
+    for n in (1, 2, 3):
+        worst = max(
+            abs(Fraction(sum(rows_), n) - Fraction(sum(rows_) + extra, n + 1))
+            for rows_ in data_sets([low, high], sizes=[n])
+            for extra in (low, high)
+        )
+        assert worst == Fraction(high - low, n + 1)
+
+
+def test_e16_the_metric_decides_a_histograms_sensitivity():
+    """Errata E16: L1 is 1 for add/remove and 2 for replace-one; L2 is 1 and √2."""
+    added = rows(integers(lower=0, upper=1)) >> t.histogram()
+    replaced = rows(integers(lower=0, upper=1), size=3) >> t.histogram()
+    assert (added.map(d_in=1).total, added.map(d_in=1).root) == (1, Root(Fraction(1)))
+    assert (replaced.map(d_in=1).total, replaced.map(d_in=1).root) == (2, Root(Fraction(2)))
+
+
+def test_e20_log_bands_have_a_place_for_everything():
+    """Errata E20: zero, subnormals, NaN and infinities have declared bands; exponents come from bits."""
+    built = rows(numbers()) >> t.log_bands(lowest=-3, highest=4)
+    values = [0.0, -0.0, 5e-324, NAN, None, float("inf"), float("-inf"), 1.0, -1.0, 0.25, 8.0, 2.0**1000]
+    assert built(values).tolist() == [0, 0, 0, 0, 0, 8, -8, 4, -4, 2, 7, 8]
+    exact = [2.0**k for k in range(-3, 5)] + [float(np.nextafter(2.0**k, 0)) for k in range(-2, 5)]
+    assert built(exact).tolist() == [*range(1, 9), *range(1, 8)]
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    left=st.lists(st.one_of(st.none(), st.floats(width=32), st.integers(-(10**30), 10**30)), max_size=30),
+    extra=st.lists(st.one_of(st.none(), st.floats(), st.just("text")), max_size=3),
+)
+def test_larger_data_through_clamp_and_total(left, extra):
+    built = rows(numbers()) >> t.clamp(lower=-2.5, upper=100) >> t.total()
+    moved = abs(built(left + extra) - built(left)) * built.target.domain.step
+    assert within(moved, built.map(d_in=len(extra)))
+
+
+@settings(max_examples=40, deadline=None)
+@given(values=st.lists(st.floats(-1e6, 1e6), max_size=50), order=st.randoms())
+def test_sums_do_not_depend_on_the_order(values, order):
+    built = rows(numbers()) >> t.clamp(lower=-1000, upper=1000) >> t.total()
+    shuffled = list(values)
+    order.shuffle(shuffled)
+    assert built(values) == built(shuffled)
+
+
+def test_sums_never_overflow():
+    built = rows(integers(lower=-(2**50), upper=2**50)) >> t.total()
+    assert built(np.full(100_000, 2**50)) == 100_000 * 2**50
+
+
+def test_norm_clamp_is_exact_after_rounding():
+    space = rows(Vectors(Numbers(), 3))
+    built = space >> t.clamp_entries(lower=-10, upper=10, grid=Fraction(1, 8)) >> t.clamp_norm(radius=1)
+    out = built([[9.0, -9.0, 3.3], [0.5, 0.5, 0.5], [NAN, 1.0, 0.0]])
+    assert ((out.astype(object) ** 2).sum(axis=1) <= 64).all()
+    assert out[1].tolist() == [4, 4, 4]
+    assert (built >> t.vector_total()).map(d_in=1) == Root(Fraction(1))
+
+
+def test_data_never_raises():
+    odd = [None, NAN, float("inf"), -0.0, "x", b"y", True, 10**400, [], {}]
+    space = rows(numbers())
+    for step in (
+        t.clamp(lower=0, upper=1),
+        t.impute(value=0),
+        t.drop_missing(),
+        t.bins(edges=[0, 1]),
+        t.log_bands(lowest=0, highest=1),
+        t.cast(to=numbers()),
+        t.categorize(values=(1,), other=0),
+        t.count(),
+        t.count_distinct(),
+        t.bin_counts(edges=[0, 1]),
+        t.cumulative_counts(edges=[0, 1]),
+    ):
+        built = space >> step
+        built(odd)
+        built([])
