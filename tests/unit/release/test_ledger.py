@@ -98,6 +98,18 @@ def test_a_session_on_old_data_is_refused_before_it_is_charged(ledger: Ledger):
     assert ledger.spent == spend(0)
 
 
+def test_a_ledger_opened_on_old_data_says_so_even_if_nobody_names_the_version(ledger: Ledger, path: Path, terms):
+    other = Ledger.open(path, terms=terms())
+    first = other.answer(TENTH, lambda: b"42", plan="count(*)")
+    ledger.new_version(reason="the October file", by="curator")
+    with pytest.raises(InvalidArgument, match="data_version is 2 by now, got 1; open a new session"):
+        other.answer(TENTH, never, plan="sum(x)")
+    assert other.answer(TENTH, never, plan="count(*)").payload == first.payload
+    ledger.answer(TENTH, lambda: b"43", plan="count(*)")
+    Ledger.open(path, terms=terms()).charge(TENTH)
+    assert ledger.spent == spend("3/10")
+
+
 def test_an_answer_on_old_data_can_still_be_fetched(ledger: Ledger):
     first = ledger.answer(TENTH, lambda: b"42", request="r1", data_version=1)
     ledger.new_version(reason="the October file", by="curator")

@@ -242,6 +242,15 @@ def test_a_path_is_a_path(terms, bad: str):
         Ledger.open(bad, terms=terms())
 
 
+@pytest.mark.parametrize(
+    "name", ["with space.ledger", "50%?mode=memory#x.ledger", "Überblick.ledger", "'quoted\".ledger"]
+)
+def test_odd_file_names_work(tmp_path: Path, terms, name: str):
+    Ledger.open(tmp_path / name, terms=terms()).charge(TENTH)
+    assert (tmp_path / name).is_file()
+    assert Ledger.existing(str(tmp_path / name)).mark.count == 2
+
+
 def test_a_place_that_cannot_be_is_one_line(tmp_path: Path, terms):
     with pytest.raises(LedgerError, match=r"cannot make a ledger at .*; choose another place") as refusal:
         Ledger.open(tmp_path / "no" / "folder" / "x.ledger", terms=terms())

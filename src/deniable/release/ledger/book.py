@@ -33,9 +33,7 @@ class Look:
     @property
     def terms(self) -> Terms:
         """The terms as last amended."""
-        if self.state.terms is None:
-            raise LedgerError("this ledger has not been opened yet; open it with its terms")
-        return self.state.terms
+        return _known(self.state.terms)
 
 
 class Turn(Look):
@@ -72,6 +70,11 @@ class Book:
     def ledger(self) -> str:
         """The ledger's id, once it was looked at."""
         return self._state.ledger
+
+    @property
+    def terms(self) -> Terms:
+        """The terms as last seen."""
+        return _known(self._state.terms)
 
     @contextmanager
     def looking(self) -> Iterator[Look]:
@@ -122,3 +125,9 @@ class Book:
                     f"this ledger has {self._state.count} events, but {mark.count} with another head were seen: the file was "
                     "restored from an older copy, or a copy of it was used; put the latest file back"
                 )
+
+
+def _known(terms: Terms | None) -> Terms:
+    if terms is None:
+        raise LedgerError("this ledger has not been opened yet; open it with its terms")
+    return terms

@@ -49,12 +49,12 @@ class Ledger:
     Guarantee: all answers released under it together stay within the limit of every cap in its terms.
     """
 
-    __slots__ = ("_amended", "_book")
+    __slots__ = ("_amended", "_book", "_version")
 
     def __init__(self, journal: Journal, *, anchor: Anchor | None = None, clock: Clock | None = None) -> None:
         """A ledger over any journal; `open` and `existing` are the usual ways to have one."""
         self._book = Book(journal, anchor=FolderAnchor() if anchor is None else anchor, clock=clock)
-        self._amended = 0
+        self._amended = self._version = 0
 
     @classmethod
     def open(
@@ -89,7 +89,7 @@ class Ledger:
             if terms is not None:
                 _refuse_other_terms(look.terms, terms, place)
         with book.looking() as look:  # again, now that the anchor can be asked for this ledger by its id
-            self._amended = look.state.amended
+            self._amended, self._version = look.state.amended, look.state.data_version
             mark = Mark(look.state.count, look.state.head)
         book.anchor.settle(state.ledger, place)
         book.anchor.advance(state.ledger, mark)
@@ -116,6 +116,7 @@ class Ledger:
         The same request again, or the same plan at the same cost on the same data version, is not charged: the reservation
         says `answered`, and `release` gives the stored answer. `plan` is a digest of everything that decides the answer, its
         noise included; without one nothing is shared. A request that was charged but never answered raises `Unanswered`.
+        `data_version` is the one of the data at hand, by default that of the moment this ledger was opened.
         """
         request = f"request-{_secret(128)}" if request is None else request
         with self._book.alone() as turn:
@@ -182,9 +183,8 @@ class Ledger:
 
     @property
     def terms(self) -> Terms:
-        """What this ledger counts, as last amended."""
-        with self._book.looking() as look:
-            return look.terms
+        """What this ledger counts, as last seen; after an amendment elsewhere `reserve` asks to open it again."""
+        return self._book.terms
 
     @property
     def id(self) -> str:
@@ -264,7 +264,8 @@ class Ledger:
         with self._book.alone() as turn:
             change = amended(turn.state, turn.terms, terms, restate=restate)
             event = turn.append(Kind.AMEND, {**body, **change})
-        self._amended = event.count
+        with self._book.looking():  # so that `terms` are the new ones
+            self._amended = event.count
 
     def new_version(self, *, reason: str, by: str) -> int:
         """Declare that the data changed, and return its new version. Budgets go on: the same people may still be in it."""
@@ -272,6 +273,7 @@ class Ledger:
         with self._book.alone() as turn:
             version = turn.state.data_version + 1
             turn.append(Kind.NEW_VERSION, {**body, "data_version": version})
+        self._version = version
         return version
 
     def note(self, text: str, *, by: str) -> None:
@@ -282,16 +284,17 @@ class Ledger:
 
     # How it is done
 
-    def _ask(self, turn: Turn, cost: Cost | Mapping[str, Cost], **asked: Any) -> Ask:
+    def _ask(self, turn: Turn, cost: Cost | Mapping[str, Cost], *, data_version: int | None, **asked: str) -> Ask:
         if turn.state.amended != self._amended:
             raise Retired(
                 f"the curator changed this ledger's terms (event {turn.state.amended}); open it again with the new ones"
             )
-        return Ask(costs=costs_by_unit(cost, turn.terms), **asked)
+        version = self._version if data_version is None else data_version
+        return Ask(costs=costs_by_unit(cost, turn.terms), data_version=version, **asked)
 
     def _charge(self, turn: Turn, ask: Ask, *, answer: str) -> int:
         version = turn.state.data_version
-        if ask.data_version not in (None, version):
+        if ask.data_version != version:
             raise InvalidArgument(f"data_version is {version} by now, got {ask.data_version!r}; open a new session")
         caps = [cap for cap in turn.terms.all_caps if cap.covers(ask.account)]
         paid = charges(turn.state, ask, caps, turn.terms, turn.moment)

@@ -26,7 +26,7 @@ class Ask:
     request: str
     plan: str
     account: str
-    data_version: int | None
+    data_version: int
 
     def __post_init__(self) -> None:
         named(request=self.request)
@@ -85,8 +85,7 @@ def earlier(state: State, ask: Ask) -> Charge | None:
     """The charge this request already made or may share: the same request again, or the same plan on the same data."""
     number = state.by_request.get((ask.account, ask.request))
     if number is None:
-        version = state.data_version if ask.data_version is None else ask.data_version
-        return state.stored(ask.plan, version, ask.costs) if ask.plan else None
+        return state.stored(ask.plan, ask.data_version, ask.costs) if ask.plan else None
     charge = state.charges[number]
     if charge.body["plan"] != ask.plan or not charge.costs_the_same(ask.costs):
         raise InvalidArgument(f"request {ask.request!r} was already used for another query; give each query its own id")
