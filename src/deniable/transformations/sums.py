@@ -94,12 +94,14 @@ def mean_of_at_least(space: Space, *, size: int, grid: Real | None = None) -> Tr
 
     # below `size` rows an added row moves the mean by its distance from the centre over `size`, from then on by the range
     reach = max(Fraction(high - low, least + 1), Fraction(max(high - centre, centre - low), least)) * element.step
-    return Transformation(space, _number(unit), deterministic(padded), _rounded_up(reach, unit))
+    return Transformation(
+        space, _number(unit), deterministic(padded), _rounded_up(reach, unit, (high - low) * element.step)
+    )
 
 
-def _rounded_up(reach: Fraction, unit: Fraction) -> Any:
-    """Two values d·reach apart, each rounded to a multiple of `unit`, are at most ceil(d·reach/unit) units apart."""
-    return lambda d_in: -(-(plain(d_in) * reach) // unit) * unit
+def _rounded_up(reach: Fraction, unit: Fraction, widest: Fraction) -> Any:
+    """Two values d·reach apart (never more than `widest`), each rounded to a multiple of `unit`, are at most so many units apart."""
+    return lambda d_in: -(-min(plain(d_in) * reach, widest) // unit) * unit
 
 
 @step
@@ -177,4 +179,6 @@ def std(space: Space, *, ddof: int = 1, grid: Real | None = None) -> Transformat
         inside = Fraction(spread, size * divisor) * element.step**2 / unit**2
         return isqrt(inside.numerator // inside.denominator)
 
-    return Transformation(space, _number(unit, 0), deterministic(rooted), _rounded_up(reach, unit))
+    return Transformation(
+        space, _number(unit, 0), deterministic(rooted), _rounded_up(reach, unit, (high - low) * element.step)
+    )
