@@ -20,9 +20,9 @@ def rows(page: str) -> list[list[str]]:
     return [row for row in cells if row[0] != "id" and not set(row[0]) <= set("-: ")]
 
 
-def quoted(cell: str) -> list[str]:
-    """The entries of a cell, each between backticks."""
-    return re.findall(r"`([^`]+)`", cell)
+def quoted(text: str) -> list[str]:
+    """What stands between backticks in a cell or on a page, fenced blocks left out."""
+    return re.findall(r"`([^`\n]+)`", re.sub(r"^ *```.*?^ *```", "", text, flags=re.MULTILINE | re.DOTALL))
 
 
 @cache
