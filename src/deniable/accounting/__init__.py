@@ -8,7 +8,15 @@ from deniable.accounting.bracket import Bracket
 from deniable.accounting.budget import Budget, budget
 from deniable.accounting.calibrate import calibrate
 from deniable.accounting.explain import Explanation, explain
-from deniable.accounting.filters import BasicRule, ConcentratedRule, PureRule, Rule, rule_from_record
+from deniable.accounting.filters import (
+    BasicRule,
+    ConcentratedRule,
+    GaussianRule,
+    PureRule,
+    RenyiRule,
+    Rule,
+    rule_from_record,
+)
 from deniable.accounting.measures.approximate import Approximate
 from deniable.accounting.measures.concentrated import ZeroConcentrated
 from deniable.accounting.measures.measure import Adaptivity, Measure
@@ -27,10 +35,12 @@ __all__ = [
     "Budget",
     "ConcentratedRule",
     "Explanation",
+    "GaussianRule",
     "Measure",
     "PrivacyProfile",
     "Pure",
     "PureRule",
+    "RenyiRule",
     "Rule",
     "Spend",
     "TradeOff",

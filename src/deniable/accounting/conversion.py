@@ -17,6 +17,7 @@ from deniable.exact import Interval, exp
 
 _BITS = 96
 _LOW, _HIGH = -14.0, 30.0
+_WHOLE = 4
 
 
 def rho_within(*, epsilon: Fraction, delta: Fraction) -> Fraction:
@@ -35,6 +36,28 @@ def rho_within(*, epsilon: Fraction, delta: Fraction) -> Fraction:
     order = _order(best_place(missing, low=-30.0, high=60.0))
     room = (ln(delta).lower + ln(order).lower) / (order - 1)
     return max(Fraction(0), granted((epsilon + room - ln(1 - 1 / order).upper) / order))
+
+
+def divergence_within(order: Fraction, *, epsilon: Fraction, delta: Fraction) -> Fraction:
+    """The largest divergence at `order`, rounded down, that implies (epsilon, delta)-privacy; may be negative."""
+    room = (ln(delta).lower + ln(order).lower) / (order - 1)
+    return granted(epsilon + room - ln(1 - 1 / order).upper)
+
+
+def best_order(loss: RenyiLoss, *, epsilon: Fraction, delta: Fraction) -> Fraction | None:
+    """An order at which as many copies of a loss as possible stay within (epsilon, delta)."""
+    log, target = _log(delta), float(epsilon)
+
+    def crowding(t: float) -> float:
+        order = 1 + math.exp(t)
+        room = target + (log + math.log(order)) / (order - 1) - t + math.log(order)
+        return loss.estimate(order) / room if room > 0 else math.inf
+
+    place = best_place(crowding)
+    if not math.isfinite(crowding(place)):
+        return None
+    order = _order(place)
+    return Fraction(round(order)) if order > _WHOLE else order
 
 
 def epsilon_within(loss: RenyiLoss, *, delta: Fraction) -> tuple[Fraction, Fraction] | None:

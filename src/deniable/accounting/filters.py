@@ -12,13 +12,27 @@ from typing import Any, ClassVar, Protocol, TypeAlias
 
 from deniable.accounting.measures.approximate import Approximate
 from deniable.accounting.measures.concentrated import ZeroConcentrated
+from deniable.accounting.measures.gaussian import GaussianPrivacy
 from deniable.accounting.measures.measure import Adaptivity
 from deniable.accounting.measures.pure import Pure
+from deniable.accounting.measures.renyi import RenyiPrivacy
+from deniable.accounting.rounding import charged
 from deniable.accounting.spend import NOTHING, Spend
+from deniable.accounting.terms import Terms, terms
 from deniable.cost import Cost
-from deniable.errors import InvalidArgument
+from deniable.errors import InvalidArgument, Unaccountable
 
-__all__ = ["NOTHING", "BasicRule", "ConcentratedRule", "PureRule", "Rule", "Spend", "rule_from_record"]
+__all__ = [
+    "NOTHING",
+    "BasicRule",
+    "ConcentratedRule",
+    "GaussianRule",
+    "PureRule",
+    "RenyiRule",
+    "Rule",
+    "Spend",
+    "rule_from_record",
+]
 
 Record: TypeAlias = dict[str, Any]
 
@@ -148,9 +162,76 @@ class ConcentratedRule:
         return cls(Spend.from_record(record["limit"]), reason=record["reason"])
 
 
-_RULES: dict[str, type[PureRule] | type[BasicRule] | type[ConcentratedRule]] = {
-    rule.name: rule for rule in (PureRule, BasicRule, ConcentratedRule)
-}
+@dataclass(frozen=True, slots=True)
+class GaussianRule:
+    """Squares of mu add up to at most the limit; only for releases that are Gaussian-private.
+
+    Guarantee: everything answered under it together is Gaussian-private at the limit, for adaptively chosen queries and losses;
+    `Budget.rule` chooses the limit so that this implies the (epsilon, delta) that was asked for.
+    """
+
+    limit: Spend
+    reason: str = "all releases are Gaussian: the exact curve"
+    name: ClassVar[str] = "gaussian"
+    unit: ClassVar[str] = "mu squared"
+    theorem: ClassVar[str] = GaussianPrivacy.theorem
+    adaptivity: ClassVar[Adaptivity] = GaussianPrivacy.adaptivity
+
+    def read(self, cost: Cost) -> Spend:
+        parts = terms(cost)
+        leaked = sum((chance * times for chance, times in parts.leaks), Fraction(0))
+        return Spend(GaussianPrivacy().read(Terms(parts.releases).cost), charged(leaked))
+
+    def fits(self, spent: Spend) -> bool:
+        return spent <= self.limit
+
+    def to_record(self) -> Record:
+        return _record(self)
+
+    @classmethod
+    def from_record(cls, record: Record) -> GaussianRule:
+        return cls(Spend.from_record(record["limit"]), reason=record["reason"])
+
+
+@dataclass(frozen=True, slots=True)
+class RenyiRule:
+    """Divergences at one order, fixed beforehand, add up to at most the limit, and leaks beside them.
+
+    Guarantee: everything answered under it together is Rényi-private at that order and limit, for adaptively chosen queries and
+    losses; `Budget.rule` chooses order and limit so that this implies the (epsilon, delta) that was asked for.
+    """
+
+    limit: Spend
+    order: Fraction
+    reason: str = "divergences of one order add"
+    name: ClassVar[str] = "renyi"
+    unit: ClassVar[str] = "divergence"
+    theorem: ClassVar[str] = (
+        "divergences of one order add, whoever chooses them when (Feldman and Zrnic 2021; Lécuyer 2021)"
+    )
+    adaptivity: ClassVar[Adaptivity] = Adaptivity.LOSSES
+
+    def read(self, cost: Cost) -> Spend:
+        loss = RenyiPrivacy().read(cost)
+        value = loss.at(self.order)
+        if value is None:
+            raise Unaccountable(f"this cost has no bound at order {float(self.order):g}; declare it in the workload")
+        leaked = sum((chance * times for chance, times in loss.leaks), Fraction(0))
+        return Spend(charged(value), charged(leaked))
+
+    def fits(self, spent: Spend) -> bool:
+        return spent <= self.limit
+
+    def to_record(self) -> Record:
+        return {**_record(self), "order": str(self.order)}
+
+    @classmethod
+    def from_record(cls, record: Record) -> RenyiRule:
+        return cls(Spend.from_record(record["limit"]), Fraction(record["order"]), reason=record["reason"])
+
+
+_KINDS = (PureRule, BasicRule, ConcentratedRule, GaussianRule, RenyiRule)
+_RULES = {kind.name: kind for kind in _KINDS}
 
 
 def rule_from_record(record: Record) -> Rule:
@@ -158,7 +239,8 @@ def rule_from_record(record: Record) -> Rule:
     kind = _RULES.get(record.get("rule", ""))
     if kind is None:
         raise InvalidArgument(f"a rule is one of {sorted(_RULES)}, got {record.get('rule')!r}")
-    return kind.from_record(record)
+    found: Rule = kind.from_record(record)
+    return found
 
 
 def times_that_fit(rule: Rule, workload: Spend) -> Fraction | None:

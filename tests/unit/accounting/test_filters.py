@@ -8,8 +8,19 @@ import mpmath
 import pytest
 
 from deniable.accounting.budget import budget
-from deniable.accounting.filters import BasicRule, ConcentratedRule, PureRule, Spend, rule_from_record
-from deniable.accounting.measure import Adaptivity
+from deniable.accounting.closed.gaussian import GaussianProfile
+from deniable.accounting.conversion import divergence_within
+from deniable.accounting.filters import (
+    BasicRule,
+    ConcentratedRule,
+    GaussianRule,
+    PureRule,
+    RenyiRule,
+    Spend,
+    rule_from_record,
+)
+from deniable.accounting.measures.measure import Adaptivity
+from deniable.accounting.measures.renyi import RenyiPrivacy
 from deniable.cost import (
     FREE,
     Bounded,
@@ -32,6 +43,8 @@ from deniable.errors import InvalidArgument, Unaccountable
 pure = PureRule(Spend(Fraction(1)))
 basic = BasicRule(Spend(Fraction(1), Fraction(1, 10**6)))
 concentrated = ConcentratedRule(Spend(Fraction(1), Fraction(1, 10**6)))
+gaussian = GaussianRule(Spend(Fraction(1), Fraction(1, 10**6)))
+renyi = RenyiRule(Spend(Fraction(1), Fraction(1, 10**6)), Fraction(17, 2))
 
 
 def test_ten_tenths_fill_a_budget_of_one_exactly_and_an_eleventh_does_not_fit():
@@ -144,10 +157,11 @@ def test_concentrated_readings(cost, rho):
 
 def test_a_threshold_costs_delta_alone_under_every_rule_that_has_one():
     threshold = Bounded(epsilon=0, delta=1e-9)
-    assert basic.read(threshold) == concentrated.read(threshold) == Spend(Fraction(0), Fraction(1, 10**9))
+    for rule in (basic, concentrated, gaussian, renyi):
+        assert rule.read(threshold) == Spend(Fraction(0), Fraction(1, 10**9))
 
 
-@pytest.mark.parametrize("rule", [pure, basic, concentrated], ids=lambda rule: rule.name)
+@pytest.mark.parametrize("rule", [pure, basic, concentrated, gaussian, renyi], ids=lambda rule: rule.name)
 def test_a_rule_survives_being_written_down(rule):
     assert rule_from_record(json.loads(json.dumps(rule.to_record()))) == rule
     assert rule.adaptivity is Adaptivity.LOSSES
@@ -186,17 +200,38 @@ def test_the_best_rule_depends_on_the_workload():
     few = promise.rule([Laplace(scale=4)])
     many = promise.rule([Laplace(scale=200)] * 100)
     assert isinstance(few, BasicRule)
-    assert isinstance(many, ConcentratedRule)
+    assert isinstance(many, RenyiRule | ConcentratedRule)
     assert many.limit.delta == 0
     assert not few.fits(few.read(Laplace(scale=200).repeated(500)))
     assert many.fits(many.read(Laplace(scale=200).repeated(500)))
-    assert "squared losses" in many.reason
+    assert many.reason
+
+
+def test_gaussian_releases_get_the_exact_curve():
+    promise = budget(epsilon=1, delta=1e-6)
+    rule = promise.rule([Gaussian(scale=50, sensitivity=1)] * 100)
+    assert isinstance(rule, GaussianRule)
+    most = rule.limit.loss
+    assert GaussianProfile(most * (1 - Fraction(1, 10**12))).delta(Fraction(1)).upper <= Fraction(1, 10**6)
+    assert GaussianProfile(most * (1 + Fraction(1, 10**9))).delta(Fraction(1)).lower > Fraction(1, 10**6)
+    assert most > 2 * promise.rule().limit.loss
+
+
+def test_sampled_releases_get_one_order_fixed_beforehand():
+    promise = budget(epsilon=1, delta=1e-6)
+    step = Gaussian(scale=1, sensitivity=1).sampled(rate=0.001)
+    rule = promise.rule([step] * 100)
+    assert isinstance(rule, RenyiRule)
+    assert rule.limit.loss == divergence_within(rule.order, epsilon=Fraction(1), delta=Fraction(1, 10**6))
+    assert rule.fits(rule.read(step.repeated(1000)))
+    assert rule.read(step.repeated(10)).loss >= 10 * RenyiPrivacy().read(step).at(rule.order)
+    with pytest.raises(Unaccountable, match="no bound at order"):
+        rule.read(Renyi([(2, 0.1)]))
 
 
 def test_thresholds_in_the_workload_get_their_share_of_delta():
     work = [DiscreteLaplace(scale=50)] * 30 + [Bounded(epsilon=0, delta=1e-8)] * 30
     rule = budget(epsilon=1, delta=1e-6).rule(work)
-    assert isinstance(rule, ConcentratedRule)
     assert rule.limit.delta >= Fraction(3, 10**7)
     assert rule.fits(rule.read(composed(work)))
 

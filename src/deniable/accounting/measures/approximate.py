@@ -19,6 +19,7 @@ from deniable.accounting.spend import Spend
 from deniable.cost import (
     Bounded,
     Concentrated,
+    Cost,
     DiscreteGaussian,
     DiscreteLaplace,
     Exponential,
@@ -111,3 +112,6 @@ class Approximate(Measure[Spend]):
 
     def at_most(self, loss: Spend, limit: Spend) -> bool:
         return loss <= limit
+
+    def promise(self, loss: Spend) -> Cost:
+        return Bounded(epsilon=loss.loss, delta=min(Fraction(1), loss.delta))

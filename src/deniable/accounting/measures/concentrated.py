@@ -160,6 +160,9 @@ class ZeroConcentrated(Measure[Spend]):
     def at_most(self, loss: Spend, limit: Spend) -> bool:
         return loss <= limit
 
+    def promise(self, loss: Spend) -> Cost:
+        return Concentrated(rho=loss.loss, delta=min(Fraction(1), loss.delta))
+
 
 def _moves_twice(cost: Sampled) -> bool:
     return cost.how is Sampling.POISSON and cost.neighbours is Neighbours.REPLACE

@@ -121,6 +121,10 @@ class Measure(ABC, Generic[Loss]):
     def at_most(self, loss: Loss, limit: Loss) -> bool:
         """Whether a loss is within a limit."""
 
+    @abstractmethod
+    def promise(self, loss: Loss) -> Cost:
+        """The cost of anything with exactly this loss: reading it under another measure converts the loss."""
+
     def refuse(self, cost: Cost, *, instead: str) -> Unaccountable:
         """The error for a cost that this measure cannot read, naming one that can."""
         return Unaccountable(f"no theorem reads {type(cost).__name__} as {self.name}; read it as {instead}")

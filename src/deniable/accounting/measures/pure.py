@@ -137,3 +137,6 @@ class Pure(Measure[Fraction]):
 
     def at_most(self, loss: Fraction, limit: Fraction) -> bool:
         return loss <= limit
+
+    def promise(self, loss: Fraction) -> Cost:
+        return Bounded(epsilon=loss)

@@ -50,6 +50,7 @@ from deniable.cost import (
     Shuffled,
     Stopping,
     TruncatedLaplace,
+    composed,
 )
 from deniable.errors import Unaccountable
 
@@ -192,6 +193,17 @@ class RenyiPrivacy(Measure[RenyiLoss]):
         orders = [1 + Fraction(2) ** k for k in range(-8, 9)]
         below = all(_within(loss.at(order), limit.at(order)) for order in orders)
         return below and _leaked(loss) <= _leaked(limit)
+
+    def promise(self, loss: RenyiLoss) -> Cost:
+        """The divergences at a good number of orders, and the leaks."""
+        points = [(order, value) for order in _ORDERS if (value := loss.at(order)) is not None]
+        leaks = [Bounded(epsilon=0, delta=chance).repeated(times) for chance, times in loss.leaks]
+        return composed([Renyi(points), *leaks]) if loss.curves else composed(leaks)
+
+
+_ORDERS = tuple(1 + Fraction(2) ** k for k in range(-6, 1)) + tuple(
+    Fraction(n) for n in (*range(3, 32), *range(32, 64, 2), *range(64, 257, 8), 512, 1024, 4096)
+)
 
 
 def _within(value: Fraction | None, limit: Fraction | None) -> bool:

@@ -1,0 +1,83 @@
+"""Bounded range: the privacy losses of any two outputs differ by at most eta (Durfee and Rogers 2019)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar, assert_never
+
+from deniable.accounting.measures.measure import Adaptivity, Measure, Single
+from deniable.accounting.measures.pure import Pure
+from deniable.accounting.rounding import charged
+from deniable.cost import (
+    Bounded,
+    Concentrated,
+    Cost,
+    DiscreteGaussian,
+    DiscreteLaplace,
+    Exponential,
+    Gaussian,
+    Laplace,
+    Neighbours,
+    RandomizedResponse,
+    Renyi,
+    Sampled,
+    Sampling,
+    Selected,
+    Shuffled,
+    TruncatedLaplace,
+)
+
+_PURE = Pure()
+
+
+@dataclass(frozen=True, slots=True)
+class BoundedRange(Measure[Fraction]):
+    """Reads a cost as one number eta; whatever is epsilon-private has a range of at most 2 epsilon."""
+
+    name: ClassVar[str] = "bounded range"
+    theorem: ClassVar[str] = "ranges add, whoever chooses them when (Dong, Durfee and Rogers 2020)"
+    adaptivity: ClassVar[Adaptivity] = Adaptivity.LOSSES
+
+    def single(self, cost: Single) -> Fraction:
+        match cost:
+            case Exponential(eta):
+                return charged(eta)
+            case Sampled():
+                return self._sampled(cost)
+            case Laplace() | DiscreteLaplace() | RandomizedResponse() | Bounded() | Shuffled() | Selected():
+                return 2 * _PURE.single(cost)
+            case Gaussian() | DiscreteGaussian() | TruncatedLaplace() | Concentrated() | Renyi():
+                return 2 * _PURE.single(cost)
+            case _:
+                assert_never(cost)
+
+    def _sampled(self, cost: Sampled) -> Fraction:
+        """Mixing with the neighbour's law shrinks the range, and never beyond twice the amplified pure loss."""
+        amplified = 2 * _PURE.single(cost)
+        if cost.how is Sampling.POISSON and cost.neighbours is not Neighbours.REPLACE:
+            return min(amplified, self.read(cost.cost))
+        return amplified
+
+    def compose(self, losses: Iterable[Fraction]) -> Fraction:
+        return sum(losses, Fraction(0))
+
+    def repeat(self, loss: Fraction, times: int) -> Fraction:
+        return loss * times
+
+    def worst(self, losses: Iterable[Fraction]) -> Fraction:
+        return max(losses, default=Fraction(0))
+
+    def mixed(self, parts: Sequence[tuple[Fraction, Fraction]]) -> Fraction:
+        """Each part's losses lie within eta on either side of zero."""
+        return self.worst(loss for _, loss in parts) * (2 if len(parts) > 1 else 1)
+
+    def group(self, loss: Fraction, size: int) -> Fraction:
+        return loss * size
+
+    def at_most(self, loss: Fraction, limit: Fraction) -> bool:
+        return loss <= limit
+
+    def promise(self, loss: Fraction) -> Cost:
+        return Exponential(eta=loss)

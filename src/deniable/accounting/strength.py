@@ -1,0 +1,93 @@
+"""Which definition of privacy implies which, and how tightly: the graph as data, and conversion along it.
+
+Every loss can be written as a cost that promises exactly it, and every measure reads costs; so a conversion is a reading, and there
+is one for every pair of definitions that a theorem joins.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from deniable.accounting.measures.approximate import Approximate
+from deniable.accounting.measures.bounded_range import BoundedRange
+from deniable.accounting.measures.characteristic import CharacteristicFunctions
+from deniable.accounting.measures.concentrated import ZeroConcentrated
+from deniable.accounting.measures.gaussian import GaussianPrivacy
+from deniable.accounting.measures.measure import Measure
+from deniable.accounting.measures.pure import Pure
+from deniable.accounting.measures.renyi import RenyiPrivacy
+from deniable.accounting.measures.whole import LossDistributions, Profiles, TradeOffs
+
+Loss = TypeVar("Loss")
+
+MEASURES: tuple[Measure[Any], ...] = (
+    Pure(),
+    BoundedRange(),
+    GaussianPrivacy(),
+    ZeroConcentrated(),
+    RenyiPrivacy(),
+    LossDistributions(),
+    CharacteristicFunctions(),
+    TradeOffs(),
+    Profiles(),
+    Approximate(),
+)
+"""Every measure, roughly from the strongest to the weakest."""
+
+
+@dataclass(frozen=True, slots=True)
+class Implication:
+    """`strong` implies `weak`; `formula` says how, `exact` whether nothing is lost."""
+
+    strong: type[Measure[Any]]
+    weak: type[Measure[Any]]
+    formula: str
+    theorem: str
+    exact: bool = False
+
+
+IMPLICATIONS: tuple[Implication, ...] = (
+    Implication(Pure, BoundedRange, "eta = 2 epsilon", "by definition"),
+    Implication(BoundedRange, Pure, "epsilon = eta", "a range holds zero: probabilities sum to one"),
+    Implication(Pure, GaussianPrivacy, "mu = 2 Phi^-1(e^epsilon/(1+e^epsilon))", "a chord lies above a convex curve"),
+    Implication(Pure, ZeroConcentrated, "rho = epsilon tanh(epsilon/2)", "Steinke 2024"),
+    Implication(
+        BoundedRange, ZeroConcentrated, "rho = u - 1 - ln u, u = eta/(e^eta - 1)", "Harrison and Manurangsi 2025"
+    ),
+    Implication(GaussianPrivacy, ZeroConcentrated, "rho = mu²/2", "Dong, Roth and Su 2022"),
+    Implication(ZeroConcentrated, RenyiPrivacy, "epsilon(a) = a rho", "by definition"),
+    Implication(GaussianPrivacy, LossDistributions, "normal, mean mu²/2, variance mu²", "by definition"),
+    Implication(Pure, LossDistributions, "two atoms at ± epsilon", "Kairouz, Oh and Viswanath 2015"),
+    Implication(LossDistributions, CharacteristicFunctions, "Fourier transform", "Zhu, Dong and Wang 2022", exact=True),
+    Implication(CharacteristicFunctions, LossDistributions, "inverse transform", "Zhu, Dong and Wang 2022", exact=True),
+    Implication(
+        LossDistributions, TradeOffs, "the errors of its likelihood-ratio tests", "Zhu, Dong and Wang 2022", exact=True
+    ),
+    Implication(TradeOffs, Profiles, "convex conjugate", "Dong, Roth and Su 2022", exact=True),
+    Implication(Profiles, TradeOffs, "the largest of its lines", "Dong, Roth and Su 2022", exact=True),
+    Implication(Profiles, LossDistributions, "second derivative in e^epsilon", "Zhu, Dong and Wang 2022", exact=True),
+    Implication(
+        RenyiPrivacy,
+        Profiles,
+        "delta = e^((a-1)(r-epsilon)) (1-1/a)^(a-1)/a, best a",
+        "Canonne, Kamath and Steinke 2020, proposition 12",
+    ),
+    Implication(Profiles, Approximate, "one point of the curve", "by definition"),
+    Implication(
+        Approximate,
+        ZeroConcentrated,
+        "rho = epsilon tanh(epsilon/2), with the same delta",
+        "Kairouz, Oh and Viswanath 2015",
+    ),
+    Implication(Approximate, TradeOffs, "two lines through (0, 1 - delta)", "Wasserman and Zhou 2010", exact=True),
+)
+"""The arrows. With those of `Approximate`, a delta travels along as the approximate variant of each definition."""
+
+
+def convert(loss: Any, *, source: Measure[Any], target: Measure[Loss]) -> Loss:
+    """A loss under one measure as a loss under another; `Unaccountable` if no theorem leads there.
+
+    Guarantee: whatever has the first loss has the second.
+    """
+    return target.read(source.promise(loss))
