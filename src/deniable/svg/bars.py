@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -20,6 +21,8 @@ from deniable.svg.text import width as text_width
 
 _BAND = 0.72  # the share of a group's room that is drawn on
 _ROW = 26.0
+_SLANT = 35.0  # degrees
+_MOST_ROWS = 300
 
 
 class Shape(enum.Enum):
@@ -48,6 +51,11 @@ class Series:
         for name, value in (("groups", groups), ("values", values), ("lower", lower), ("upper", upper)):
             object.__setattr__(self, name, value)
 
+    def first(self, count: int) -> Series:
+        """The same series with its first groups only."""
+        kept = (column[:count] for column in (self.groups, self.values, self.lower, self.upper))
+        return Series(*kept, label=self.label)
+
     def hint(self, place: int) -> str:
         """The tooltip of one group."""
         name = f"{self.groups[place]}, {self.label}" if self.label else self.groups[place]
@@ -70,7 +78,7 @@ def vertical_bars(
     width: int = 720,
     height: int = 420,
 ) -> Figure:
-    """Upright bars, one place per group; with few groups and short names.
+    """Upright bars, one place per group; long names are slanted, but many of them read better in `horizontal_bars`.
 
     `rule` is a reference line at a y; on a logarithmic scale bars start from it.
     """
@@ -78,7 +86,8 @@ def vertical_bars(
     groups = _groups(series)
     words = Words(title, subtitle, x_label, y_label, note)
     head, top = frame.header(words, _entries(series, shape), width)
-    bottom = height - frame.footer_height(words)
+    labels = _label_height(groups, width, height)
+    bottom = height - frame.footer_height(words, labels=labels)
     y = axis(
         _values(series, rule.y if rule else None),
         scale=scale,
@@ -89,12 +98,12 @@ def vertical_bars(
     )
     room = Room(MARGIN + frame.label_room([t for _, t in y.ticks]), top, width - MARGIN, bottom)
     slot, base = room.width / len(groups), _floor(y, rule.y if rule else None)
-    body = [*head, *frame.horizontal_grid(y, room), *_names_below(groups, room, slot)]
+    body = [*head, *frame.horizontal_grid(y, room), *_names_below(groups, room, slot, labels)]
     for index, place, one in _cells(series):
         middle, size = _middle(index, len(series), slot)
         body.append(_upright(one, place, index, y, base, room.left + place * slot + middle, size, shape))
     body.append(elements.line(room.left, base, room.right, base, role="dn-axis"))
-    body += (level(rule, y, room) if rule else []) + frame.footer(words, room, height)
+    body += (level(rule, y, room) if rule else []) + frame.footer(words, room, height, labels=labels)
     return Figure(elements.document(body, width=width, height=height, name=title, described=subtitle), width, height)
 
 
@@ -111,14 +120,18 @@ def horizontal_bars(
 ) -> Figure:
     """Lying bars, one row per group, with the values written at the right; as tall as the groups need.
 
+    Of very many groups the first 300 are drawn and the note says how many are not.
     `rule` is a reference line at an x; on a logarithmic scale bars start from it.
     """
+    frame.checked_size(width, 400)
     groups = _groups(series)
+    if len(groups) > _MOST_ROWS:
+        hidden = f"The first {_MOST_ROWS} groups; {len(groups) - _MOST_ROWS:,} more are not drawn."
+        groups, series, note = groups[:_MOST_ROWS], tuple(one.first(_MOST_ROWS) for one in series), f"{hidden} {note}"
     words = Words(title, subtitle, x_label, "", note)
-    head, top = frame.header(words, _entries(series, shape), max(width, 1))
+    head, top = frame.header(words, _entries(series, shape), width)
     slot = max(_ROW, 15.0 * len(series) / _BAND)
     height = round(top + slot * len(groups) + frame.footer_height(words))
-    frame.checked_size(width, max(height, 160))
     names = min(max(text_width(g, theme.TEXT) for g in groups) + 10, width * 0.36)
     written = [number(v) for one in series for v in one.values]
     values = max(text_width(text, theme.SMALL) for text in written) + 10
@@ -217,40 +230,35 @@ def _flat(one: Series, place: int, colour: int, x: Axis, base: float, y: float, 
     return elements.grouped(parts, hint=one.hint(place))
 
 
-def _names_below(groups: Sequence[str], room: Room, slot: float) -> list[str]:
-    return [
-        elements.grouped(
-            [
-                elements.text(
-                    room.left + (place + 0.5) * slot,
-                    room.bottom + theme.SMALL + 7,
-                    shortened(name, theme.SMALL, slot - 4),
-                    role="dn-muted",
-                    size=theme.SMALL,
-                    anchor="middle",
-                )
-            ],
-            hint=name,
-        )
-        for place, name in enumerate(groups)
-    ]
+def _label_height(groups: Sequence[str], width: int, height: int) -> float:
+    """One row where every name fits its place; else what slanted names need, at most a third of the drawing."""
+    longest = max(text_width(name, theme.SMALL) for name in groups)
+    if longest <= 0.9 * width / len(groups) - 8:
+        return frame.LABELS
+    return min(longest * math.sin(math.radians(_SLANT)) + frame.LABELS, height / 3)
+
+
+def _names_below(groups: Sequence[str], room: Room, slot: float, labels: float) -> list[str]:
+    slanted = labels > frame.LABELS
+    space = (labels - frame.LABELS) / math.sin(math.radians(_SLANT)) + 1 if slanted else slot - 4
+    slant, anchor, drop = (-_SLANT, "end", 4) if slanted else (0.0, "middle", 7)
+    drawn = []
+    every = math.ceil(theme.SMALL / slot)  # of very many groups, as many names as do not touch
+    for place, name in list(enumerate(groups))[::every]:
+        x, y = room.left + (place + 0.5) * slot, room.bottom + theme.SMALL + drop
+        words = shortened(name, theme.SMALL, space)
+        text = elements.text(x, y, words, role="dn-muted", size=theme.SMALL, anchor=anchor, slant=slant)
+        drawn.append(elements.grouped([text], hint=name))
+    return drawn
 
 
 def _names_beside(groups: Sequence[str], room: Room, slot: float, space: float) -> list[str]:
-    return [
-        elements.grouped(
-            [
-                elements.text(
-                    room.left - 10,
-                    room.top + (place + 0.5) * slot + theme.TEXT * 0.35,
-                    shortened(name, theme.TEXT, space - 8),
-                    anchor="end",
-                )
-            ],
-            hint=name,
-        )
-        for place, name in enumerate(groups)
-    ]
+    drawn = []
+    for place, name in enumerate(groups):
+        y = room.top + (place + 0.5) * slot + theme.TEXT * 0.35
+        words = shortened(name, theme.TEXT, space - 8)
+        drawn.append(elements.grouped([elements.text(room.left - 10, y, words, anchor="end")], hint=name))
+    return drawn
 
 
 def _floor(axis: Axis, reference: float | None) -> float:

@@ -15,10 +15,19 @@ def at(value: float) -> str:
 
 
 def text(
-    x: float, y: float, words: str, *, role: str = "dn-ink", size: float = TEXT, anchor: str = "start", bold: str = ""
+    x: float,
+    y: float,
+    words: str,
+    *,
+    role: str = "dn-ink",
+    size: float = TEXT,
+    anchor: str = "start",
+    bold: str = "",
+    slant: float = 0,
 ) -> str:
-    """One line of text; `words` are escaped here and nowhere else."""
+    """One line of text, turned by `slant` degrees around its place; `words` are escaped here and nowhere else."""
     weight = f' font-weight="{bold}"' if bold else ""
+    weight += f' transform="rotate({at(slant)} {at(x)} {at(y)})"' if slant else ""
     place = f'x="{at(x)}" y="{at(y)}" font-size="{at(size)}" text-anchor="{anchor}"'
     return f'<text class="dn-text {role}" {place}{weight}>{escaped(words)}</text>'
 

@@ -12,6 +12,7 @@ from deniable.svg.scale import Axis
 from deniable.svg.text import shortened, width
 
 MARGIN = 18.0
+LABELS = 24.0  # the height of one row of labels under an axis
 _KEY = 18.0  # the coloured key of a legend entry
 _GAP = 18.0
 _LEAST = 160
@@ -124,13 +125,13 @@ def _key(entry: Entry, x: float, y: float) -> str:
             return elements.box(x + 1, y - 5.5, 16, 11, role=theme.fill(entry.colour), radius=2, more=theme.BAND)
 
 
-def footer(words: Words, room: Room, height: int) -> list[str]:
-    """The x label under the axis and the note in the last line."""
+def footer(words: Words, room: Room, height: int, *, labels: float = LABELS) -> list[str]:
+    """The x label under the `labels` of the axis and the note in the last line."""
     drawn = []
     if words.x_label:
         middle = (room.left + room.right) / 2
         label = shortened(words.x_label, theme.SMALL, room.width)
-        below = room.bottom + 36
+        below = room.bottom + labels + 12
         drawn.append(elements.text(middle, below, label, role="dn-muted", size=theme.SMALL, anchor="middle"))
     if words.note:
         note = shortened(words.note, theme.SMALL, room.right - MARGIN)
@@ -138,9 +139,9 @@ def footer(words: Words, room: Room, height: int) -> list[str]:
     return drawn
 
 
-def footer_height(words: Words, *, ticks: bool = True) -> float:
-    """How much the x labels, the x label and the note need below the data."""
-    return (24 if ticks else 4) + (20 if words.x_label else 0) + (24 if words.note else 0) + 8
+def footer_height(words: Words, *, labels: float = LABELS) -> float:
+    """How much the `labels` of the x axis, its own label and the note need below the data."""
+    return labels + (20 if words.x_label else 0) + (24 if words.note else 0) + 8
 
 
 def label_room(axis_labels: Sequence[str]) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from deniable.errors import InvalidArgument
@@ -10,7 +11,7 @@ from deniable.svg.draw import Canvas, drawn
 from deniable.svg.figure import Figure
 from deniable.svg.frame import MARGIN, Entry, Key, Room, Words
 from deniable.svg.marks import Band, Line, Mark, Points, Rule, Stems, Steps, floats
-from deniable.svg.scale import Axis, Scale, axis
+from deniable.svg.scale import LARGEST, TINIEST, Axis, Scale, axis
 
 Limits = tuple[float, float]
 
@@ -138,7 +139,8 @@ def _ys(marks: tuple[Mark, ...]) -> Iterator[float]:
 def _checked(limits: Limits | None, scale: Scale, name: str) -> Limits | None:
     if limits is None:
         return None
-    low, high = floats(limits, name)
-    if not (low < high and (scale is Scale.LINEAR or low > 0) and high - low < float("inf")):
+    ends = floats(limits, name)
+    low, high = ends if len(ends) == 2 else (math.nan, math.nan)
+    if not (TINIEST < high - low < LARGEST and (scale is Scale.LINEAR or low > TINIEST)):
         raise InvalidArgument(f"{name} must be two increasing finite numbers that the scale can show, got {limits!r}")
     return low, high

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from deniable.svg import numbers
 
 _STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
-_TINIEST, _LARGEST = 1e-300, 1e300  # logarithmic axes end here
+TINIEST, LARGEST = 1e-290, 1e290  # axes end here, so that no step of theirs can over- or underflow
 
 
 class Scale(enum.Enum):
@@ -58,7 +58,9 @@ def axis(
 ) -> Axis:
     """The axis for these values: limits as given, or the values with round ends; with `zero`, 0 is on it."""
     count = max(2, round(abs(end - start) / (70 if end > start else 52)))  # labels are wide, so x ticks need more room
-    shown = [v for v in values if math.isfinite(v) and (scale is Scale.LINEAR or v > 0)]
+    places = (v for v in values if math.isfinite(v) and (scale is Scale.LINEAR or v > 0))
+    least = TINIEST if scale is Scale.LOG else -LARGEST
+    shown = [min(max(v, least), LARGEST) for v in places]
     if scale is Scale.LOG:
         return _logarithmic(shown, limits, start, end, count)
     return _linear(shown, limits, start, end, count, zero)
@@ -86,7 +88,7 @@ def _spread(values: Sequence[float], zero: bool) -> tuple[float, float]:
     low, high = (min(values), max(values)) if values else (0.0, 1.0)
     if zero or 0 < low < (high - low) / 2 or (high - low) / -2 < high < 0:  # starting at 0 is honest when 0 is near
         low, high = min(low, 0.0), max(high, 0.0)
-    if high - low <= 1e-12 * max(abs(low), abs(high)):
+    if high - low <= max(1e-12 * max(abs(low), abs(high)), TINIEST):
         margin = abs(low) / 2 or 1.0
         low, high = low - margin, high + margin
     return low, high
@@ -104,7 +106,6 @@ def _logarithmic(
     low, high = limits or ((min(values), max(values)) if values else (1.0, 10.0))
     if limits is None and low == high:
         low, high = low / 3, high * 3
-    low, high = max(low, _TINIEST), min(high, _LARGEST)
     first, last = math.floor(math.log10(low) + 1e-9), math.ceil(math.log10(high) - 1e-9)
     rounds = [m * 10.0**e for e in range(first, last + 1) for m in (1, 2, 5)]
     if limits is None:
