@@ -53,8 +53,8 @@ class Series:
 
     def first(self, count: int) -> Series:
         """The same series with its first groups only."""
-        kept = (column[:count] for column in (self.groups, self.values, self.lower, self.upper))
-        return Series(*kept, label=self.label)
+        groups, values = self.groups[:count], self.values[:count]
+        return Series(groups, values, self.lower[:count], self.upper[:count], label=self.label)
 
     def hint(self, place: int) -> str:
         """The tooltip of one group."""
