@@ -125,3 +125,21 @@ def _series(ratios: Iterable[tuple[int, int]], factor: Interval, bits: int) -> I
             sum_high += -(-term_high * n * high // rest)
             break
     return Interval(Fraction(sum_low, one), Fraction(sum_high, one))
+
+
+def upper_tail(trials: int, chance: Fraction, least: int) -> Fraction:
+    """At least Pr[Binomial(trials, chance) >= least], and hardly more."""
+    if least <= 0:
+        return Fraction(1)
+    if least > trials or chance == 0:
+        return Fraction(0)
+    if chance == 1 or least <= trials * chance:
+        return Fraction(1)
+    log = log_binomial(trials, least, _TAIL) + ln(chance, _TAIL) * least + ln(1 - chance, _TAIL) * (trials - least)
+    first = exp(log.rounded(_TAIL), _TAIL)
+    return min(
+        Fraction(1), (first * _up(trials, least, Interval.point(chance / (1 - chance)), _TAIL)).rounded(_TAIL).upper
+    )
+
+
+_TAIL = 128
