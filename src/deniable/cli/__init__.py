@@ -24,6 +24,10 @@ class Command(NamedTuple):
 
 
 COMMANDS: dict[str, Command] = {
+    "query": Command("deniable.cli.query", "ask a private table and pay from its budget"),
+    "price": Command("deniable.cli.price", "say what a query would cost, for free"),
+    "budget": Command("deniable.cli.budget", "show what a budget has spent and left"),
+    "codebook": Command("deniable.cli.codebook", "draft, check or import a codebook"),
     "demo": Command("deniable.cli.demo", "make a first private release on made-up data"),
     "release": Command("deniable.cli.release", "show releases, their release tables, their stored bytes"),
     "ledger": Command("deniable.cli.ledger", "check a ledger, write out its events, copy it"),

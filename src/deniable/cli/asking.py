@@ -21,11 +21,17 @@ CodebookFile = Annotated[Path, typer.Option("--codebook", help="Its codebook (YA
 LedgerFile = Annotated[Path, typer.Option("--ledger", help="The ledger that keeps its budget.", show_default=False)]
 Epsilon = Annotated[float | None, typer.Option("--epsilon", help="What this query may cost.")]
 Rho = Annotated[float | None, typer.Option("--rho", help="What it may cost in zero-concentrated privacy.")]
-Wanted = Annotated[list[str] | None, typer.Option("--accuracy", help="A wanted error, name=number; the cost is solved.")]
+Wanted = Annotated[
+    list[str] | None, typer.Option("--accuracy", help="A wanted error, name=number; the cost is solved.")
+]
 Where = Annotated[str | None, typer.Option("--where", help="Only rows on which this is true.")]
 By = Annotated[list[str] | None, typer.Option("--by", help="A group key: a column, or name=expression.")]
-Agg = Annotated[list[str], typer.Option("--agg", help="name=count(), name=mean(column), name=quantile(column, 0.9), ...")]
-TotalEpsilon = Annotated[float | None, typer.Option("--budget-epsilon", help="The whole budget, when the ledger is new.")]
+Agg = Annotated[
+    list[str], typer.Option("--agg", help="name=count(), name=mean(column), name=quantile(column, 0.9), ...")
+]
+TotalEpsilon = Annotated[
+    float | None, typer.Option("--budget-epsilon", help="The whole budget, when the ledger is new.")
+]
 TotalDelta = Annotated[float, typer.Option("--budget-delta", help="Its delta.")]
 TotalRho = Annotated[float | None, typer.Option("--budget-rho", help="The whole budget in rho.")]
 TableName = Annotated[str | None, typer.Option("--table", help="Which table of the codebook.")]
@@ -53,7 +59,9 @@ def session_for(
 def _budget(ledger: Path, epsilon: float | None, delta: float, rho: float | None) -> Budget:
     if epsilon is None and rho is None:
         if not ledger.exists():
-            raise InvalidArgument("a new ledger needs its whole budget: --budget-epsilon 1 --budget-delta 1e-7, or --budget-rho")
+            raise InvalidArgument(
+                "a new ledger needs its whole budget: --budget-epsilon 1 --budget-delta 1e-7, or --budget-rho"
+            )
         from deniable.release.ledger import Ledger
 
         return Ledger.existing(ledger).terms.budget
@@ -76,7 +84,9 @@ def aggregate(word: str) -> tuple[str, ask.Aggregate]:
     """`name=function(arguments)` as an aggregate."""
     found = re.fullmatch(r"\s*(\w+)\s*=\s*(\w+)\s*\((.*)\)\s*", word)
     if found is None:
-        raise InvalidArgument(f"an aggregate is written name=function(column), such as avg=mean(duration); got {word!r}")
+        raise InvalidArgument(
+            f"an aggregate is written name=function(column), such as avg=mean(duration); got {word!r}"
+        )
     name, function, inside = found.groups()
     return name, _called(function, inside.strip(), word)
 
@@ -85,7 +95,9 @@ def _called(function: str, inside: str, word: str) -> ask.Aggregate:
     if function in ("quantile", "top_k"):
         column, _, last = inside.rpartition(",")
         if not column:
-            raise InvalidArgument(f"{function} needs a column and a number, such as {function}(duration, 0.9); got {word!r}")
+            raise InvalidArgument(
+                f"{function} needs a column and a number, such as {function}(duration, 0.9); got {word!r}"
+            )
         return _last(function, column.strip(), last.strip())
     if function not in _CALLS:
         known = ", ".join([*_CALLS, "quantile", "top_k"])

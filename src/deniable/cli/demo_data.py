@@ -10,7 +10,16 @@ from typing import Any
 
 import numpy as np
 
-SPECIALTIES = ("cardiology", "dermatology", "general", "oncology", "orthopaedics", "paediatrics", "psychiatry", "radiology")
+SPECIALTIES = (
+    "cardiology",
+    "dermatology",
+    "general",
+    "oncology",
+    "orthopaedics",
+    "paediatrics",
+    "psychiatry",
+    "radiology",
+)
 
 VISITS_CODEBOOK = """\
 format: 1

@@ -1,0 +1,66 @@
+"""`deniable codebook`: draft one from column names, check one, or import SmartNoise metadata.
+
+Exit codes: 0 all is well, 1 it could not be done, 2 the command was not understood.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from deniable.cli.app import application
+from deniable.errors import InvalidArgument
+from deniable.plan.codebook import Codebook
+from deniable.plan.smartnoise import from_smartnoise
+from deniable.release.draft import drafted
+
+app = application("Draft, check or import a codebook.")
+
+Output = Annotated[Path | None, typer.Option(help="A new file instead of the screen.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+@app.command()
+def init(data: Annotated[Path, typer.Argument(help="A Parquet or CSV file.")], output: Output = None) -> None:
+    """Draft a codebook from the column names; no value is looked at."""
+    _written(drafted(data), output)
+
+
+@app.command()
+def check(codebook: Annotated[Path, typer.Argument(help="A codebook (YAML).")], as_json: Json = False) -> None:
+    """Read a codebook and say what it promises, or the line of the first mistake."""
+    book = Codebook.load(codebook)
+    if as_json:
+        print(json.dumps(book.to_record(), indent=2))
+        return
+    print(f"unit: {book.unit}" if book.unit else "unit: not stated yet")
+    for table in book.tables:
+        print(f"{table.name}{' (public)' if table.public else ''}")
+        for variable in table.variables:
+            print(f"  {variable.name}: {variable.facts()}")
+
+
+@app.command("import")
+def import_command(
+    metadata: Annotated[Path, typer.Argument(help="SmartNoise metadata (YAML).")], output: Output = None
+) -> None:
+    """Turn SmartNoise metadata into a codebook."""
+    try:
+        text = metadata.read_text(encoding="utf-8")
+    except OSError as error:
+        raise InvalidArgument(f"cannot read {metadata}: {error.strerror}") from None
+    _written(from_smartnoise(text).to_yaml(), output)
+
+
+def _written(text: str, output: Path | None) -> None:
+    if output is None:
+        print(text, end="")
+        return
+    try:
+        with output.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except OSError as error:
+        raise InvalidArgument(f"cannot write {output}: {error.strerror}; choose a new file name") from None
