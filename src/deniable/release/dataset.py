@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from deniable.accounting import BasicRule, Budget, Rule, Spend
-from deniable.engines import connect
 from deniable.engines.engine import Engine
 from deniable.errors import InvalidArgument
 from deniable.noise import Entropy, system_entropy
@@ -26,8 +25,9 @@ from deniable.release.session import Session
 class Dataset:
     """Private tables behind a codebook.
 
-    `source` is a Parquet or CSV file, a pandas, Polars or Arrow table, a mapping of columns, or a mapping of several
-    tables by name. `codebook` is a YAML file, a mapping, or a `Codebook`; `unit` may be given here if the codebook has none.
+    `source` is a Parquet or CSV file, a pandas, Polars or Arrow table, a mapping of columns, a mapping of several tables by
+    name, or an engine that is connected already. `codebook` is a YAML file, a mapping, or a `Codebook`; `unit` may be given
+    here if the codebook has none.
 
     Guarantee: no cell, key, count, type or size of the data is ever shown by this object.
     """
@@ -42,7 +42,7 @@ class Dataset:
     ) -> None:
         self.codebook = _codebook(codebook, unit)
         self.name = name or self.codebook.name or _named(source, self.codebook)
-        self._engine: Engine = connect(source, self.codebook, key=system_entropy().bits(256))
+        self._engine = _engine(source, self.codebook)
 
     @property
     def unit(self) -> Unit:
@@ -146,6 +146,15 @@ def _codebook(codebook: Any, unit: Unit | None) -> Codebook:
             "or pass unit=dp.unit('patient_id', groups=3, rows=5)"
         )
     return book
+
+
+def _engine(source: Any, codebook: Codebook) -> Engine:
+    """The source itself if it is an engine; else the engine that reads it, ordering units by a key drawn here."""
+    if isinstance(source, Engine):
+        return source
+    from deniable.engines import connect
+
+    return connect(source, codebook, key=system_entropy().bits(256))
 
 
 def _named(source: Any, codebook: Codebook) -> str:

@@ -18,6 +18,7 @@ from deniable.engines.engine import Engine
 from deniable.errors import EngineFailed, InvalidArgument, Retired
 from deniable.exact.guards import Real, integer, open_probability, positive, probability
 from deniable.noise import Entropy, system_entropy
+from deniable.plan.canonical import identity
 from deniable.plan.codebook import Codebook
 from deniable.plan.nodes import scan
 from deniable.plan.unit import Unit
@@ -209,7 +210,7 @@ def _digest(ready: Lowered, price: Price) -> str:
     """Everything public that decides the answer: the plan, what is computed from it, the noise and the threshold."""
     bill = price.bill
     decided = {
-        "plan": repr(ready.plan),
+        "plan": identity(ready.plan),
         "outputs": repr(ready.outputs),
         "noises": {name: [noise.law.value, str(noise.scale)] for name, noise in bill.noises.items()},
         "etas": {name: str(eta) for name, eta in bill.etas.items()},
