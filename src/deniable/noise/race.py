@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 _FINENESS = 40
 """The lattice has at least 2**40 points to one scale, so two candidates almost never share one."""
 _FEW = 64
-_DIGIT_BITS = 8
-_DIGIT = (1 << _DIGIT_BITS) - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +62,7 @@ def exponential_ranking(
 class Race:
     """Continuous noise of one scale: lattice noise, and the digits below the lattice."""
 
-    __slots__ = ("_deeper", "_noise", "_scale", "_word_bits", "lattice")
+    __slots__ = ("_deeper", "_digit_bits", "_noise", "_scale", "_word_bits", "largest_digit", "lattice")
 
     def __init__(self, scale: Fraction, *, two_sided: bool, word_bits: int, fineness: int = _FINENESS) -> None:
         self.lattice = max(fineness - int(scale).bit_length() + 1, 0)
@@ -77,6 +75,8 @@ class Race:
         else:
             top = Table(Geometric(width / self._scale), word_bits=word_bits)
         self._noise = Digits(top, lower, bits=bits)
+        self._digit_bits = max(word_bits // 8, 1)
+        self.largest_digit = (1 << self._digit_bits) - 1
         self._deeper: dict[int, Table] = {}
 
     def draws(self, count: int, entropy: Entropy) -> list[int]:
@@ -87,14 +87,14 @@ class Race:
         return noise
 
     def digit(self, index: int, depth: int, entropy: Entropy) -> int:
-        """Eight bits of candidate `index`'s exponential variable, starting 8*depth places below the lattice.
+        """The next bits of candidate `index`'s exponential variable, `depth` digits below the lattice.
 
         The word is turned by the index: a uniform word stays uniform, and silence, whose words are all zero, still ranks.
         """
         if depth not in self._deeper:
-            step = 1 / (self._scale * (1 << (_DIGIT_BITS * (depth + 1))))
-            self._deeper[depth] = Table(Geometric(step, 1 << _DIGIT_BITS), word_bits=self._word_bits)
-        table, turn = self._deeper[depth], ~(index >> (_DIGIT_BITS * depth)) & _DIGIT
+            step = 1 / (self._scale * (1 << (self._digit_bits * (depth + 1))))
+            self._deeper[depth] = Table(Geometric(step, 1 << self._digit_bits), word_bits=self._word_bits)
+        table, turn = self._deeper[depth], ~(index >> (self._digit_bits * depth)) & self.largest_digit
         return table.decoded(entropy.word() ^ (turn << table.shift), entropy)
 
 
@@ -106,15 +106,15 @@ def _race(given: int | Fraction, two_sided: bool, word_bits: int) -> Race:
 class _Runner:
     """One candidate: its noisy score in lattice points, and the digits below that were read so far."""
 
-    __slots__ = ("_digits", "_mask", "index", "place")
+    __slots__ = ("_digits", "_negative", "index", "place")
 
     def __init__(self, index: int, place: int, *, negative: bool) -> None:
-        self.index, self.place, self._digits = index, place, list[int]()
-        self._mask = _DIGIT if negative else 0  # a negative variable's digits count downwards
+        self.index, self.place, self._negative, self._digits = index, place, negative, list[int]()
 
     def digit(self, depth: int, race: Race, entropy: Entropy) -> int:
         while len(self._digits) <= depth:
-            self._digits.append(race.digit(self.index, len(self._digits), entropy) ^ self._mask)
+            digit = race.digit(self.index, len(self._digits), entropy)
+            self._digits.append(race.largest_digit - digit if self._negative else digit)  # negatives count downwards
         return self._digits[depth]
 
 
