@@ -115,6 +115,7 @@ class Codebook:
             object.__setattr__(self, "_paths", paths)
             for table in self.tables:
                 _checked_unit(table, self.unit)
+            _checked_alike(self)
 
     def __getitem__(self, name: str) -> Table:
         for table in self.tables:
@@ -239,11 +240,24 @@ def _paths_from(codebook: Codebook, table: Table, walked: tuple[Link, ...]) -> l
 def _checked_unit(table: Table, unit: Unit) -> None:
     if table.public or unit.is_row or table.unit is None:
         return
-    if table[table.unit].type not in (Type.INTEGER, Type.STRING):
-        raise InvalidArgument(f"{table.name}.{table.unit}: an identifier must be an integer or a string")
+    carrier = table[table.unit]
+    if carrier.type not in (Type.INTEGER, Type.STRING) or carrier.step not in (None, 1):
+        raise InvalidArgument(
+            f"{table.name}.{table.unit}: an identifier must be an integer or a string, without a step"
+        )
     if unit.period is None:
         return
     if table.period is None or table[table.period].type not in (Type.DATE, Type.TIMESTAMP):
         raise InvalidArgument(
             f"table {table.name} needs a date or timestamp column for the unit's period; add period: <column>"
         )
+
+
+def _checked_alike(codebook: Codebook) -> None:
+    carriers = [table for table in codebook.tables if not table.public and table.unit is not None]
+    for column in ("unit", "period"):
+        types = {table[getattr(table, column)].type.value for table in carriers if getattr(table, column) is not None}
+        if len(types) > 1:
+            raise InvalidArgument(
+                f"the {column} is a {' in one table and a '.join(sorted(types))} in another; use one type"
+            )

@@ -224,7 +224,8 @@ class Histogram:
 
     def __post_init__(self) -> None:
         integer(least=1, bins=self.bins)
-        integer(least=1, most=self.most)
+        if not integer(least=1, most=self.most) < 2**20:
+            raise InvalidArgument(f"most must be below 2**20 rows of one unit, got {self.most}")
 
 
 Aggregate: TypeAlias = Rows | Units | Total | Distinct | Histogram
@@ -255,6 +256,11 @@ class GroupAgg:
     def observed(self) -> bool:
         """Whether a key is taken from the data, so that the groups themselves must pass a threshold."""
         return any(key.domain is None for key in self.keys)
+
+    @property
+    def inputs(self) -> tuple[Expression, ...]:
+        """The distinct values of a row that aggregates read: all that tells one row of a group from another."""
+        return tuple(dict.fromkeys(entry.of for _, entry in self.aggregates if entry.of is not None))
 
 
 Plan: TypeAlias = GroupAgg

@@ -28,6 +28,7 @@ from deniable.plan.nodes import (
     UnitValue,
 )
 from deniable.plan.unit import Unit
+from deniable.plan.variable import Variable
 
 OWN_UNIT = "the unit itself"
 """The anchor of a column that carries the unit."""
@@ -39,7 +40,8 @@ class Shape:
 
     `unit` is None for a public relation. `most_rows` is how many rows one unit can have here, None when any number.
     `anchors` names, for a column, whose equality makes two rows belong to one unit: the unit itself, or a key of a
-    private table that a declared link leads to. `tables` are the private tables the rows come from.
+    private table that a declared link leads to. `tables` are the private tables the rows come from. `identity` are the
+    facts of the hidden columns that tell units apart (none for public rows and for units of single rows).
     """
 
     columns: dict[str, Facts]
@@ -47,6 +49,7 @@ class Shape:
     most_rows: int | None
     anchors: dict[str, str]
     tables: frozenset[str]
+    identity: tuple[Facts, ...] = ()
 
     @property
     def public(self) -> bool:
@@ -94,7 +97,22 @@ def _scan(codebook: Codebook, table: Table) -> Shape:
     assert unit is not None
     single = unit.is_row or (unit.unique and unit.period is None and not path)
     anchors = {} if unit.is_row else _anchors(codebook, table)
-    return Shape(table.schema, unit, 1 if single else None, anchors, frozenset((table.name,)))
+    return Shape(
+        table.schema, unit, 1 if single else None, anchors, frozenset((table.name,)), _identity(codebook, table)
+    )
+
+
+def _identity(codebook: Codebook, table: Table) -> tuple[Facts, ...]:
+    """The same for every table of a codebook: only the kind counts, so that one unit has one identity everywhere."""
+    owner, unit = codebook.owner(table.name), codebook.unit
+    assert unit is not None
+    if unit.is_row or owner.unit is None:
+        return ()
+    known = [Facts(owner[owner.unit].facts_kind, nullable=False)]
+    if unit.period is not None and owner.period is not None:
+        whole = Variable(name="period", type=owner[owner.period].type).facts()
+        known.append(whole.with_null(False))
+    return tuple(known)
 
 
 def _anchors(codebook: Codebook, table: Table) -> dict[str, str]:
@@ -146,7 +164,8 @@ def _join(join: Join, left: Shape, right: Shape) -> Shape:
     anchors = {**right.anchors, **left.anchors} if not filtering else left.anchors
     owner = right if left.public else left
     most = left.most_rows if filtering else _product(left, right)
-    return Shape(columns, owner.unit, None if owner.unit is None else most, anchors, left.tables | right.tables)
+    rows = None if owner.unit is None else most
+    return Shape(columns, owner.unit, rows, anchors, left.tables | right.tables, owner.identity)
 
 
 def _product(left: Shape, right: Shape) -> int | None:
@@ -214,7 +233,7 @@ def _union(shapes: list[Shape]) -> Shape:
         if all(entry.anchors.get(name) == anchor for entry in shapes)
     }
     tables: frozenset[str] = frozenset().union(*(entry.tables for entry in shapes))
-    return Shape(columns, first.unit, _union_rows(shapes), anchors, tables)
+    return Shape(columns, first.unit, _union_rows(shapes), anchors, tables, first.identity)
 
 
 def _union_rows(shapes: list[Shape]) -> int | None:
@@ -241,7 +260,7 @@ def _unit_agg(below: Shape, keys: tuple[tuple[str, Expression], ...], values: tu
         if isinstance(expression, Column) and expression.name in below.anchors
     }
     most = 1 if all(below.anchors.get(getattr(e, "name", "")) == OWN_UNIT for _, e in keys) else below.most_rows
-    return Shape(known, below.unit, most, anchors, below.tables)
+    return Shape(known, below.unit, most, anchors, below.tables, below.identity)
 
 
 def summary_facts(value: UnitValue, columns: dict[str, Facts]) -> Facts:

@@ -179,6 +179,8 @@ def _checked_number(variable: Variable) -> None:
         object.__setattr__(variable, "step", positive(**{f"{name}.step": variable.step}))
     if variable.type is Type.INTEGER and variable.step is not None and variable.step.denominator != 1:
         raise InvalidArgument(f"{name}: the step of an integer must be a whole number, got {variable.step}")
+    if variable.type is Type.INTEGER and variable.step not in (None, 1) and variable.lower is None:
+        raise InvalidArgument(f"{name}: an integer with a step needs bounds")
     if variable.type is Type.DECIMAL and (variable.step is None or not _power_of_ten(variable.step)):
         raise InvalidArgument(f"{name}: a decimal needs a step that is a power of ten, such as 0.01")
     if variable.lower is not None and variable.upper is not None:

@@ -1,0 +1,237 @@
+"""DuckDB, embedded: the default engine. It reads Parquet, CSV, pandas, Polars, Arrow and plain columns in place.
+
+The connection is closed to the world before the first query: no extension is loaded, no file but the bound ones is read,
+no setting changes any more, temporary files go to a private folder that is removed. An engine error is replaced by one
+constant text, because DuckDB's own words quote cells.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import threading
+import weakref
+from collections.abc import Mapping
+from typing import Any
+
+import duckdb
+from sqlglot import exp
+
+from deniable.engines.engine import KeyValue, Result
+from deniable.engines.fetched import Fetched, fetched_result, python_values
+from deniable.engines.order import order_key
+from deniable.engines.sources import CsvFile, Frame, ParquetFiles, TableSource, table_sources
+from deniable.engines.sql.build import Tree, call, cast, column, text
+from deniable.engines.sql.cells import Physical
+from deniable.engines.sql.groups import Groups, Statement
+from deniable.engines.sql.profile import DuckDBProfile
+from deniable.engines.sql.relations import Relations, Source
+from deniable.errors import EngineFailed, InvalidArgument, QueryRefused
+from deniable.exact.guards import integer
+from deniable.plan.codebook import Codebook, Table
+from deniable.plan.nodes import Distinct, GroupAgg, Histogram, Relation
+from deniable.plan.relation import shape
+from deniable.plan.sensitivity import sensitivities
+
+_SETTINGS = {
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+    "allow_community_extensions": "false",
+    "allow_persistent_secrets": "false",
+    "python_enable_replacements": "false",
+    "preserve_insertion_order": "false",
+}
+_KINDS = {
+    **dict.fromkeys(
+        ["TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"], Physical.INTEGER
+    ),
+    **dict.fromkeys(["UBIGINT", "HUGEINT", "UHUGEINT"], Physical.WIDE),
+    **dict.fromkeys(["FLOAT", "DOUBLE"], Physical.REAL),
+    **dict.fromkeys(["VARCHAR", "UUID"], Physical.TEXT),
+    "BOOLEAN": Physical.BOOLEAN,
+    "DATE": Physical.DATE,
+    "TIMESTAMP": Physical.TIMESTAMP,
+}
+
+
+class DuckDBEngine:
+    """Runs plans inside this process.
+
+    Guarantee: contributions are bounded after the last step that multiplies rows; no error depends on the data.
+    """
+
+    def __init__(
+        self,
+        source: Any,
+        codebook: Codebook,
+        *,
+        key: bytes | int,
+        threads: int | None = None,
+        memory: str | None = None,
+    ) -> None:
+        self._codebook, self._key = codebook, order_key(key)
+        self._profile = DuckDBProfile()
+        self._settings = dict(_SETTINGS)
+        if threads is not None:
+            self._settings["threads"] = str(integer(least=1, threads=threads))
+        if memory is not None:
+            self._settings["memory_limit"] = memory
+        self._tables = table_sources(source, codebook)
+        self._lock = threading.Lock()
+        self._opened: _Opened | None = None
+        self._connection()
+
+    @property
+    def name(self) -> str:
+        """The engine and its version, public."""
+        return f"DuckDB {duckdb.__version__}"
+
+    def __repr__(self) -> str:
+        return f"DuckDBEngine({', '.join(table.name for table in self._codebook.tables)})"
+
+    def run(self, plan: GroupAgg) -> Result:
+        """The plan's integers."""
+        sensitivities(plan)
+        with self._lock:
+            relations = Relations(self._connection().sources, self._profile)
+            groups = Groups(plan, relations, self._profile, self._key)
+            main = self._fetch(groups.main())
+            others = {name: self._fetch(statement) for name, statement in _further(plan, groups)}
+        return fetched_result(plan, main, others)
+
+    def statements(self, plan: GroupAgg) -> list[str]:
+        """The SQL a plan runs, for explanations; it holds the order key, so it is for the curator alone."""
+        groups = Groups(plan, Relations(self._connection().sources, self._profile), self._profile, self._key)
+        return [s.text(self._profile) for s in (groups.main(), *(s for _, s in _further(plan, groups)))]
+
+    def public(self, relation: Relation) -> Mapping[str, tuple[KeyValue, ...]]:
+        """The rows of a relation over public tables only, sorted."""
+        known = shape(relation)
+        if not known.public:
+            raise QueryRefused("private", "this relation holds private rows", rewrite="ask for aggregates in a session")
+        with self._lock:
+            tree = Relations(self._connection().sources, self._profile).select(relation, known.columns)
+            table = self._fetch(Statement(tree, tuple(known.columns)))
+        columns = [python_values(table[name], known.columns[name].kind) for name in known.columns]
+        rows = sorted(zip(*columns, strict=True), key=lambda row: [(value is not None, value) for value in row])
+        return {name: tuple(row[index] for row in rows) for index, name in enumerate(known.columns)}
+
+    def close(self) -> None:
+        """Let go of the data and remove temporary files."""
+        with self._lock:
+            if self._opened is not None:
+                self._opened.close()
+            self._opened = None
+            self._tables = {}
+
+    def _connection(self) -> _Opened:
+        """The open connection; a forked process opens its own."""
+        if self._opened is None or self._opened.process != os.getpid():
+            if not self._tables:
+                raise InvalidArgument("the engine is closed; open the data set again")
+            self._opened = _Opened(self._tables, self._codebook, self._settings)
+        return self._opened
+
+    def _fetch(self, statement: Statement) -> Fetched:
+        try:
+            cursor = self._connection().connection.execute(statement.text(self._profile))
+            return dict(cursor.fetchnumpy())
+        except (duckdb.Error, MemoryError, RuntimeError, ValueError, OverflowError):
+            raise EngineFailed from None
+
+
+def _further(plan: GroupAgg, groups: Groups) -> list[tuple[str, Statement]]:
+    statements = []
+    for name, aggregate in plan.aggregates:
+        if isinstance(aggregate, Distinct):
+            statements.append((name, groups.distinct(name, aggregate)))
+        if isinstance(aggregate, Histogram):
+            statements.append((name, groups.histogram(name, aggregate)))
+    return statements
+
+
+class _Opened:
+    """One hardened connection with its tables bound."""
+
+    def __init__(self, tables: Mapping[str, TableSource], codebook: Codebook, settings: Mapping[str, str]) -> None:
+        self.process = os.getpid()
+        folder = tempfile.mkdtemp(prefix="deniable-")
+        self._finalizer = weakref.finalize(self, _remove, folder, self.process)
+        self.connection = duckdb.connect(":memory:", config={**settings, "temp_directory": folder})
+        try:
+            self.sources = {
+                table.name: self._bind(i, tables[table.name], table) for i, table in enumerate(codebook.tables)
+            }
+            self._lock_down(tables)
+        except duckdb.Error:
+            raise EngineFailed from None
+
+    def close(self) -> None:
+        self.connection.close()
+        self._finalizer()
+
+    def _bind(self, index: int, source: TableSource, table: Table) -> Source:
+        name = f"deniable_table_{index}"
+        match source:
+            case ParquetFiles(paths):
+                files = ", ".join(_quoted(path) for path in paths)
+                self._view(name, f"read_parquet([{files}])", table)
+            case CsvFile(path, names):
+                columns = ", ".join(f"{_quoted(entry)}: 'VARCHAR'" for entry in names)
+                self._view(
+                    name,
+                    f"read_csv({_quoted(path)}, columns={{{columns}}}, header=true, auto_detect=false, delim=',', "
+                    "quote='\"', escape='\"', nullstr='', null_padding=true, ignore_errors=true, strict_mode=false, "
+                    "max_line_size=20000000)",
+                    table,
+                )
+            case Frame(data):
+                self.connection.register(name, data)
+        described = self.connection.execute(f"DESCRIBE {name}").fetchall()
+        types = {str(row[0]): str(row[1]) for row in described}
+        cells = {}
+        for variable in table.variables:
+            if variable.name not in types or sum(k.lower() == variable.name.lower() for k in types) > 1:
+                raise InvalidArgument(f"table {table.name}: the data has no single column {variable.name!r}")
+            cells[variable.name] = _cell(variable.name, types[variable.name])
+        return Source(exp.to_table(name), cells)
+
+    def _view(self, name: str, function: str, table: Table) -> None:
+        try:
+            self.connection.execute(f"CREATE VIEW {name} AS SELECT * FROM {function}")
+        except duckdb.Error:
+            raise InvalidArgument(f"table {table.name}: its file cannot be read as what its name says") from None
+
+    def _lock_down(self, tables: Mapping[str, TableSource]) -> None:
+        allowed = [path for source in tables.values() if isinstance(source, ParquetFiles) for path in source.paths]
+        allowed += [source.path for source in tables.values() if isinstance(source, CsvFile)]
+        self.connection.execute(f"SET allowed_paths=[{', '.join(_quoted(path) for path in allowed)}]")
+        self.connection.execute("SET enable_external_access=false")
+        self.connection.execute("SET lock_configuration=true")
+
+
+def _cell(name: str, type_name: str) -> tuple[Tree, Physical]:
+    """The raw cell of a column, made one of the kinds the reading rules know."""
+    cell = column(name)
+    if type_name in _KINDS:
+        return (cast(cell, "TEXT") if type_name == "UUID" else cell), _KINDS[type_name]
+    if type_name.startswith("ENUM"):
+        return cast(cell, "TEXT"), Physical.TEXT
+    if type_name.startswith("DECIMAL"):
+        width, scale = (int(part) for part in type_name[8:-1].split(","))
+        if scale:
+            return cast(cell, "DOUBLE"), Physical.REAL
+        return (cast(cell, "BIGINT"), Physical.INTEGER) if width <= 18 else (cast(cell, "INT128"), Physical.WIDE)
+    if type_name.startswith("TIMESTAMP"):
+        return call("TRY", call("make_timestamp", call("epoch_us", cell))), Physical.TIMESTAMP
+    return cell, Physical.OTHER
+
+
+def _quoted(value: str) -> str:
+    return text(value).sql(dialect="duckdb")
+
+
+def _remove(folder: str, process: int) -> None:
+    if os.getpid() == process:
+        shutil.rmtree(folder, ignore_errors=True)

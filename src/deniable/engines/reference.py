@@ -1,0 +1,401 @@
+"""The reference engine: plain Python, one row at a time, slow and plainly right. It is what all engines are judged by."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil, floor
+from typing import Any, TypeAlias, assert_never
+
+from deniable.engines.assemble import assembled, held, key_rank
+from deniable.engines.cells import Cell, read
+from deniable.engines.engine import KeyValue, Result
+from deniable.engines.evaluate import evaluate
+from deniable.engines.order import OrderKey, order_key, rank, start, words
+from deniable.errors import InvalidArgument, QueryRefused
+from deniable.plan.analysis import facts
+from deniable.plan.codebook import Codebook, Table
+from deniable.plan.expression import Column, Truncate
+from deniable.plan.facts import LARGEST, Facts
+from deniable.plan.nodes import (
+    Aggregate,
+    ByOrder,
+    Distinct,
+    Filter,
+    GroupAgg,
+    Histogram,
+    Join,
+    JoinKind,
+    Project,
+    Relation,
+    Rows,
+    Scan,
+    Summary,
+    Total,
+    Union,
+    UnitAgg,
+    Units,
+    UnitValue,
+)
+from deniable.plan.relation import Shape, schema, shape, summary_facts
+from deniable.plan.sensitivity import checked, sensitivities, total_ends
+
+Identity: TypeAlias = tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Owned:
+    """A row and the unit it belongs to; public rows belong to the empty identity."""
+
+    unit: Identity
+    cells: dict[str, Cell]
+
+
+class ReferenceEngine:
+    """Runs plans over columns held in memory as Python values."""
+
+    def __init__(
+        self, tables: Mapping[str, Mapping[str, Sequence[object]]], codebook: Codebook, *, key: bytes | int
+    ) -> None:
+        self._codebook, self._key = codebook, order_key(key)
+        self._tables = {}
+        for table in codebook.tables:
+            if table.name not in tables:
+                raise InvalidArgument(f"no data was given for table {table.name}")
+            self._tables[table.name] = _rows(tables[table.name], table)
+
+    @property
+    def name(self) -> str:
+        """The engine, public."""
+        return "reference"
+
+    def run(self, plan: GroupAgg) -> Result:
+        """The plan's integers."""
+        sensitivities(plan)
+        below = checked(plan)
+        kept = _grouped(plan, below, self._relation(plan.source), self._key)
+        cells = {name: _aggregated(aggregate, kept, below, self._key) for name, aggregate in plan.aggregates}
+        return assembled(plan, list(kept.groups), cells)
+
+    def public(self, relation: Relation) -> Mapping[str, tuple[KeyValue, ...]]:
+        """The rows of a public relation, sorted."""
+        known = shape(relation)
+        if not known.public:
+            raise QueryRefused("private", "this relation holds private rows", rewrite="ask for aggregates in a session")
+        rows = [
+            tuple(held(row.cells[name], fact) for name, fact in known.columns.items())
+            for row in self._relation(relation)
+        ]
+        rows.sort(key=key_rank)
+        return {name: tuple(row[index] for row in rows) for index, name in enumerate(known.columns)}
+
+    def close(self) -> None:
+        """Let go of the data."""
+        self._tables.clear()
+
+    def _relation(self, relation: Relation) -> list[Owned]:
+        match relation:
+            case Scan(codebook, table):
+                return self._scan(codebook, codebook[table])
+            case Filter(source, condition):
+                known = schema(source)
+                return [row for row in self._relation(source) if evaluate(condition, row.cells, known) is True]
+            case Project(source, columns):
+                known = schema(source)
+                return [
+                    Owned(row.unit, {name: evaluate(expression, row.cells, known) for name, expression in columns})
+                    for row in self._relation(source)
+                ]
+            case Join():
+                return self._join(relation)
+            case Union(sources):
+                parts = [self._relation(source) for source in sources]
+                if (unit := shape(relation).unit) is not None and unit.is_row:
+                    parts = [[Owned((index, *row.unit), row.cells) for row in part] for index, part in enumerate(parts)]
+                return [row for part in parts for row in part]
+            case UnitAgg():
+                return self._unit_agg(relation)
+            case _:
+                assert_never(relation)
+
+    def _scan(self, codebook: Codebook, table: Table) -> list[Owned]:
+        rows = self._tables[table.name]
+        if table.public:
+            return [Owned((), cells) for cells in rows]
+        unit = codebook.unit
+        assert unit is not None
+        if unit.is_row:
+            return [Owned((index,), cells) for index, cells in enumerate(rows)]
+        found = [(cells, cells) for cells in rows]
+        for link in codebook.path(table.name):
+            parents = self._tables[codebook[link.table].name]
+            by_key: dict[Cell, list[dict[str, Cell]]] = defaultdict(list)
+            for parent in parents:
+                if parent[link.key] is not None:
+                    by_key[parent[link.key]].append(parent)
+            found = [(cells, parent) for cells, end in found for parent in by_key.get(end[link.column], [])]
+        owner = codebook.owner(table.name)
+        assert owner.unit is not None
+        owned = [Owned(_identity(parent, owner, codebook), cells) for cells, parent in found]
+        return [row for row in owned if None not in row.unit]
+
+    def _join(self, join: Join) -> list[Owned]:
+        left, right = self._relation(join.left), self._relation(join.right)
+        private = not shape(join.left).public and not shape(join.right).public
+        blank: dict[str, Cell] = (
+            {} if join.kind in (JoinKind.SEMI, JoinKind.ANTI) else dict.fromkeys(schema(join.right))
+        )
+        joined = []
+        for row in left:
+            met = [other for other in right if _meets(row, other, join.on, private)]
+            match join.kind:
+                case JoinKind.SEMI | JoinKind.ANTI:
+                    joined += [row] if bool(met) is (join.kind is JoinKind.SEMI) else []
+                case JoinKind.INNER | JoinKind.LEFT:
+                    joined += [Owned(row.unit or other.unit, {**row.cells, **other.cells}) for other in met]
+                    if not met and join.kind is JoinKind.LEFT:
+                        joined.append(Owned(row.unit, {**row.cells, **blank}))
+        return joined
+
+    def _unit_agg(self, node: UnitAgg) -> list[Owned]:
+        known = schema(node.source)
+        groups: dict[tuple[Identity, tuple[Cell, ...]], list[Owned]] = defaultdict(list)
+        for row in self._relation(node.source):
+            groups[row.unit, tuple(evaluate(expression, row.cells, known) for _, expression in node.keys)].append(row)
+        result = []
+        for (unit, key), rows in groups.items():
+            cells = dict(zip((name for name, _ in node.keys), key, strict=True))
+            cells |= {value.name: _summary(value, rows, known) for value in node.values}
+            result.append(Owned(unit, cells))
+        return result
+
+
+def _rows(columns: Mapping[str, Sequence[object]], table: Table) -> list[dict[str, Cell]]:
+    absent = [variable.name for variable in table.variables if variable.name not in columns]
+    if absent:
+        raise InvalidArgument(f"table {table.name}: the data has no column {', '.join(absent)}")
+    read_columns = [[read(cell, variable) for cell in columns[variable.name]] for variable in table.variables]
+    if len({len(column) for column in read_columns}) > 1:
+        raise InvalidArgument(f"table {table.name}: its columns have different lengths")
+    names = [variable.name for variable in table.variables]
+    return [dict(zip(names, cells, strict=True)) for cells in zip(*read_columns, strict=True)]
+
+
+def _identity(owner_row: dict[str, Cell], owner: Table, codebook: Codebook) -> Identity:
+    assert owner.unit is not None
+    assert codebook.unit is not None
+    if codebook.unit.period is None:
+        return (owner_row[owner.unit],)
+    assert owner.period is not None
+    cut = Truncate(Column(owner.period), codebook.unit.period.length)
+    return (owner_row[owner.unit], evaluate(cut, owner_row, owner.schema))
+
+
+def _meets(row: Owned, other: Owned, on: Iterable[tuple[str, str]], private: bool) -> bool:
+    if private and row.unit != other.unit:
+        return False
+    return all(row.cells[a] is not None and row.cells[a] == other.cells[b] for a, b in on)
+
+
+def _summary(value: UnitValue, rows: list[Owned], known: dict[str, Facts]) -> Cell:
+    found = [] if value.of is None else [evaluate(value.of, row.cells, known) for row in rows]
+    present: list[Any] = [cell for cell in found if cell is not None]
+    match value.summary:
+        case Summary.ROWS:
+            result: Any = Fraction(len(rows))
+        case Summary.COUNT:
+            result = Fraction(len(present))
+        case Summary.DISTINCT:
+            result = Fraction(len(set(present)))
+        case Summary.SUM:
+            result = sum(present, Fraction(0)) if present else None
+        case Summary.LEAST:
+            result = min(present, default=None)
+        case Summary.GREATEST:
+            result = max(present, default=None)
+    if not isinstance(result, Fraction):
+        return result  # type: ignore[no-any-return]
+    step = summary_facts(value, known).step
+    lower = 1 - LARGEST if value.lower is None else ceil(value.lower / step)
+    upper = LARGEST - 1 if value.upper is None else floor(value.upper / step)
+    if value.summary in (Summary.LEAST, Summary.GREATEST) and value.lower is None:
+        return result
+    return min(max(result, lower * step), upper * step)
+
+
+Members: TypeAlias = dict[Identity, list[dict[str, Cell]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What bounding keeps: for every group key, the units in it, and for each its rows."""
+
+    groups: dict[tuple[KeyValue, ...], Members]
+
+
+def _grouped(plan: GroupAgg, below: Shape, rows: list[Owned], key: OrderKey) -> Kept:
+    """Rows in groups, every unit bounded; all choices are made within one unit."""
+    by_unit: dict[Identity, dict[tuple[KeyValue, ...], list[dict[str, Cell]]]] = defaultdict(lambda: defaultdict(list))
+    for row in rows:
+        group = _group(plan, below, row)
+        if group is not None:
+            by_unit[row.unit][group].append(row.cells)
+    kept: dict[tuple[KeyValue, ...], Members] = defaultdict(dict)
+    if not plan.keys:
+        kept[()] = {}
+    for unit, groups in by_unit.items():
+        chosen = _unit_bounded(plan, below, unit, groups, key)
+        for group, members in chosen.items():
+            kept[group][unit] = members
+    return Kept(dict(kept))
+
+
+def _group(plan: GroupAgg, below: Shape, row: Owned) -> tuple[KeyValue, ...] | None:
+    values: list[KeyValue] = []
+    for entry in plan.keys:
+        value = held(evaluate(entry.expression, row.cells, below.columns), facts(entry.expression, below.columns))
+        if value is None and not entry.keep_missing:
+            return None
+        if value is not None and entry.domain is not None and value not in entry.domain:
+            return None
+        values.append(value)
+    return tuple(values)
+
+
+def _unit_bounded(
+    plan: GroupAgg,
+    below: Shape,
+    unit: Identity,
+    groups: dict[tuple[KeyValue, ...], list[dict[str, Cell]]],
+    key: OrderKey,
+) -> dict[tuple[KeyValue, ...], list[dict[str, Cell]]]:
+    bounding, state = plan.bounding, start(_unit_words(below, unit, key), key)
+    flat = [(group, cells) for group, members in groups.items() for cells in members]
+    if bounding.rows_per_unit is not None:
+        flat.sort(key=lambda entry: _row_rank(plan, below, entry, state, key))
+        flat = flat[: bounding.rows_per_unit]
+    regrouped: dict[tuple[KeyValue, ...], list[dict[str, Cell]]] = defaultdict(list)
+    for group, cells in flat:
+        regrouped[group].append(cells)
+    if bounding.rows_per_group is not None:
+        for group, members in regrouped.items():
+            members.sort(key=lambda cells: _row_rank(plan, below, (group, cells), state, key))
+            del members[bounding.rows_per_group :]
+    order = sorted(regrouped, key=lambda group: _group_rank(plan, below, group, regrouped[group], state, key))
+    return {group: regrouped[group] for group in (order[: bounding.groups] if plan.keys else order)}
+
+
+def _unit_words(below: Shape, unit: Identity, key: OrderKey) -> tuple[int, ...]:
+    """The words of an identity; a unit of rows has none, since a row number says nothing about the row."""
+    assert below.unit is not None
+    if below.unit.is_row:
+        return ()
+    return tuple(word for value, fact in zip(unit, below.identity, strict=True) for word in words(value, fact, key))
+
+
+def _group_rank(
+    plan: GroupAgg,
+    below: Shape,
+    group: tuple[KeyValue, ...],
+    members: list[dict[str, Cell]],
+    state: int,
+    key: OrderKey,
+) -> tuple[Any, ...]:
+    known = [facts(entry.expression, below.columns) for entry in plan.keys]
+    of = [words(_unheld(value, fact), fact, key) for value, fact in zip(group, known, strict=True)]
+    hashed = rank(state, tuple(word for part in of for word in part), key)
+    choice = plan.bounding.choice
+    if not isinstance(choice, ByOrder):
+        return hashed
+    values = [evaluate(choice.expression, cells, below.columns) for cells in members]
+    return (*_ordered([value for value in values if value is not None], choice), *hashed)
+
+
+def _row_rank(
+    plan: GroupAgg, below: Shape, entry: tuple[tuple[KeyValue, ...], dict[str, Cell]], state: int, key: OrderKey
+) -> tuple[Any, ...]:
+    group, cells = entry
+    known = [facts(part.expression, below.columns) for part in plan.keys]
+    of = [words(_unheld(value, fact), fact, key) for value, fact in zip(group, known, strict=True)]
+    for expression in plan.inputs:
+        of.append(words(evaluate(expression, cells, below.columns), facts(expression, below.columns), key))
+    hashed = rank(state, tuple(word for part in of for word in part), key)
+    choice = plan.bounding.choice
+    if not isinstance(choice, ByOrder):
+        return hashed
+    value = evaluate(choice.expression, cells, below.columns)
+    return (*_ordered([] if value is None else [value], choice), *hashed)
+
+
+def _ordered(values: list[Any], choice: ByOrder) -> tuple[Any, ...]:
+    """Missing last; then by the first value, or by the last one backwards."""
+    if not values:
+        return (1,)
+    chosen = max(values) if choice.last else min(values)
+    return (0, _Backwards(chosen) if choice.last else chosen)
+
+
+@dataclass(frozen=True, slots=True)
+class _Backwards:
+    value: Any
+
+    def __lt__(self, other: _Backwards) -> bool:
+        return bool(other.value < self.value)
+
+
+def _unheld(value: KeyValue, known: Facts) -> Cell:
+    return value * known.step if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+def _aggregated(aggregate: Aggregate, kept: Kept, below: Shape, key: OrderKey) -> list[Any]:
+    """One number per group (a dictionary of bins for a Histogram)."""
+    return [_in_group(aggregate, members, below, key) for members in kept.groups.values()]
+
+
+def _in_group(aggregate: Aggregate, members: Members, below: Shape, key: OrderKey) -> Any:
+    value: Callable[[dict[str, Cell]], Cell] = lambda cells: (  # noqa: E731
+        True if aggregate.of is None else evaluate(aggregate.of, cells, below.columns)
+    )
+    match aggregate:
+        case Units():
+            return sum(any(value(cells) is not None for cells in rows) for rows in members.values())
+        case Rows(most):
+            return sum(min(most, sum(value(cells) is not None for cells in rows)) for rows in members.values())
+        case Total(of):
+            known = facts(of, below.columns)
+            sums = [_unit_total(aggregate, known, [value(cells) for cells in rows]) for rows in members.values()]
+            return min(max(sum(sums), -LARGEST), LARGEST)
+        case Distinct(of, most):
+            known = facts(of, below.columns)
+            brought: set[Cell] = set()
+            for unit, rows in members.items():
+                state = start(_unit_words(below, unit, key), key)
+                values = {value(cells) for cells in rows} - {None}
+                brought |= set(sorted(values, key=lambda v: rank(state, words(v, known, key), key))[:most])
+            return len(brought)
+        case Histogram(_, _, most):
+            bins: dict[int, int] = defaultdict(int)
+            for rows in members.values():
+                found = sorted(int(cell) for cells in rows if isinstance(cell := value(cells), Fraction))
+                for position in thinned(len(found), most):
+                    bins[found[position]] += 1
+            return dict(bins)
+        case _:
+            assert_never(aggregate)
+
+
+def thinned(count: int, most: int) -> list[int]:
+    """Which of `count` sorted rows are kept: all, or `most` evenly spaced ones."""
+    if count <= most:
+        return list(range(count))
+    return [(2 * index + 1) * count // (2 * most) for index in range(most)]
+
+
+def _unit_total(aggregate: Total, known: Facts, values: list[Cell]) -> int:
+    present = [value / known.step for value in values if isinstance(value, Fraction)]
+    if not present:
+        return 0
+    low, high = total_ends(aggregate, known)
+    return min(max(int(sum(present)), low), high)

@@ -1,0 +1,122 @@
+"""Small pieces of SQLGlot trees, so that the generator reads like the SQL it writes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, TypeAlias
+
+from sqlglot import exp
+
+Tree: TypeAlias = exp.Expression
+
+SMALLEST, BIGGEST = -(2**63), 2**63 - 1
+
+
+def column(name: str, table: str | None = None) -> Tree:
+    """A quoted column."""
+    return exp.column(exp.to_identifier(name, quoted=True), table=table)
+
+
+def number(value: int) -> Tree:
+    """A whole constant."""
+    if value == SMALLEST:
+        return exp.paren(exp.Sub(this=number(SMALLEST + 1), expression=number(1)))
+    literal: Tree = exp.Literal.number(str(abs(value)))
+    return exp.paren(exp.Neg(this=literal)) if value < 0 else literal
+
+
+def text(value: str) -> Tree:
+    """A constant text."""
+    return exp.Literal.string(value)
+
+
+def call(name: str, *arguments: Tree) -> Tree:
+    """A function by the name the engine knows it under."""
+    return exp.Anonymous(this=name, expressions=list(arguments))
+
+
+def cast(value: Tree, kind: str) -> Tree:
+    """A cast to a type."""
+    return exp.Cast(this=value, to=exp.DataType.build(kind, dialect="duckdb" if kind == "INT128" else None))
+
+
+def bigint(value: Tree) -> Tree:
+    """A cast to a 64-bit integer."""
+    return cast(value, "BIGINT")
+
+
+def null(kind: str) -> Tree:
+    """A missing value of a type."""
+    return cast(exp.null(), kind)
+
+
+def case(branches: Iterable[tuple[Tree, Tree]], otherwise: Tree | None = None) -> Tree:
+    """The first branch that holds."""
+    ifs = [exp.If(this=condition, true=result) for condition, result in branches]
+    return exp.Case(ifs=ifs, default=otherwise)
+
+
+def binary(kind: type[Any], left: Tree, right: Tree) -> Tree:
+    """A binary operator, operands and result in parentheses as needed."""
+    tree: Tree = exp.paren(kind(this=_wrapped(left), expression=_wrapped(right)))
+    return tree
+
+
+def _wrapped(part: Tree) -> Tree:
+    return exp.paren(part) if isinstance(part, exp.Binary | exp.Neg | exp.Not | exp.In | exp.Between) else part
+
+
+def add(left: Tree, right: Tree) -> Tree:
+    """left + right"""
+    return binary(exp.Add, left, right)
+
+
+def subtract(left: Tree, right: Tree) -> Tree:
+    """left - right"""
+    return binary(exp.Sub, left, right)
+
+
+def multiply(left: Tree, right: Tree) -> Tree:
+    """left * right"""
+    return binary(exp.Mul, left, right)
+
+
+def scaled(value: Tree, factor: int) -> Tree:
+    """value * factor, nothing when the factor is one."""
+    return value if factor == 1 else multiply(value, number(factor))
+
+
+def within(value: Tree, low: Tree, high: Tree) -> Tree:
+    """value BETWEEN low AND high"""
+    return exp.paren(exp.Between(this=_wrapped(value), low=low, high=high))
+
+
+def both(*conditions: Tree) -> Tree:
+    """All conditions together."""
+    return exp.paren(exp.and_(*conditions)) if len(conditions) > 1 else conditions[0]
+
+
+def missing(value: Tree) -> Tree:
+    """value IS NULL"""
+    return exp.paren(exp.Is(this=_wrapped(value), expression=exp.null()))
+
+
+def present(value: Tree) -> Tree:
+    """value IS NOT NULL"""
+    return exp.Not(this=missing(value))
+
+
+def clamped(value: Tree, low: int | None, high: int | None) -> Tree:
+    """A 64-bit value limited to [low, high]; missing stays missing, which GREATEST alone would not grant."""
+    branches = []
+    if low is not None:
+        branches.append((binary(exp.LT, value, number(low)), number(low)))
+    if high is not None:
+        branches.append((binary(exp.GT, value.copy(), number(high)), number(high)))
+    return case(branches, value.copy()) if branches else value
+
+
+def limited(value: Tree, low: int, high: int) -> Tree:
+    """A value that is never missing, limited to [low, high]."""
+    raised = exp.Greatest(this=value, expressions=[number(low)], ignore_nulls=True)
+    return exp.Least(this=raised, expressions=[number(high)], ignore_nulls=True)

@@ -1,0 +1,353 @@
+"""The private boundary as SQL: rows, what each unit adds to each group, the cap on groups, totals.
+
+Guarantee: every choice is made inside one unit's partition, after the last step that multiplies rows, and every unit's
+part of a total is clipped to the plan's bounds, so the plan's sensitivities hold whatever the rows are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from deniable.engines.order import OrderKey
+from deniable.engines.sql.build import (
+    Tree,
+    add,
+    bigint,
+    binary,
+    case,
+    clamped,
+    column,
+    limited,
+    missing,
+    multiply,
+    number,
+    present,
+    subtract,
+    within,
+)
+from deniable.engines.sql.expressions import Expressions, constant
+from deniable.engines.sql.ordering import hashed_text, layers, start_tree, word_trees
+from deniable.engines.sql.profile import Profile
+from deniable.engines.sql.relations import Relations, named, over, unit_names
+from deniable.plan.analysis import facts
+from deniable.plan.expression import Expression, columns
+from deniable.plan.facts import LARGEST, Facts, Kind
+from deniable.plan.nodes import Aggregate, ByOrder, Distinct, GroupAgg, Histogram, KeyColumn, Rows, Total, Units
+from deniable.plan.sensitivity import checked, limits, total_ends
+
+FEW_ROWS = 4
+"""When a unit may add at most so many rows to a group, ranking rows is cheaper than first adding them up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One query of a plan. Its columns: the keys in order, then `cells`; for a Histogram the bin and the count."""
+
+    tree: exp.Expression
+    cells: tuple[str, ...]
+
+    def text(self, profile: Profile) -> str:
+        """The query in the engine's dialect."""
+        return self.tree.sql(dialect=profile.dialect, comments=False)
+
+
+class Groups:
+    """Writes the statements of one plan."""
+
+    def __init__(self, plan: GroupAgg, relations: Relations, profile: Profile, key: OrderKey) -> None:
+        self._plan, self._relations, self._profile, self._key = plan, relations, profile, key
+        self._below = checked(plan)
+        self._limits = limits(plan, self._below)
+        self._keys = [f"key_{index}" for index in range(len(plan.keys))]
+        self._units = unit_names(plan.source)
+        self._inputs = {expression: f"value_{index}" for index, expression in enumerate(plan.inputs)}
+        self._single = self._below.most_rows == 1
+
+    def main(self) -> Statement:
+        """Keys, the number of units, and every aggregate that adds up per unit."""
+        added = [(name, a) for name, a in self._plan.aggregates if isinstance(a, Rows | Units | Total)]
+        cells = tuple(name for name, _ in added)
+        return Statement(self._totals([aggregate for _, aggregate in added]), cells)
+
+    def distinct(self, name: str, aggregate: Distinct) -> Statement:
+        """Keys and the number of distinct values."""
+        value = self._inputs[aggregate.of]
+        rows = self._chosen_rows([value]).where(present(column(value)), copy=False)
+        if not self._single:
+            rows = self._few_values(rows, value, aggregate)
+        counted = exp.Count(this=exp.Distinct(expressions=[column(value)]))
+        return Statement(self._by_key([named(counted, "cell_0")], rows), (name,))
+
+    def histogram(self, name: str, aggregate: Histogram) -> Statement:
+        """Keys, bin and count, for bins that are not empty."""
+        value = self._inputs[aggregate.of]
+        rows = self._chosen_rows([value]).where(present(column(value)), copy=False)
+        if self._single:
+            counted: Tree = exp.Count(this=exp.Star())
+        else:
+            rows, counted = self._thinned(rows, value, aggregate.most), self._whole_sum(column("kept"))
+        written = [named(column(value), "bin"), named(counted, "cell_0")]
+        return Statement(self._by_key(written, rows, column(value)), (name,))
+
+    # rows
+
+    def _rows(self) -> exp.Select:
+        """Units, keys and values of every row with a key that counts; row caps applied."""
+        read = [key.expression for key in self._plan.keys] + list(self._inputs)
+        choice = self._plan.bounding.choice
+        if isinstance(choice, ByOrder):
+            read.append(choice.expression)
+        source = self._relations.select(self._plan.source, set().union(*(columns(e) for e in read)))
+        write = Expressions(self._below.columns, self._profile)
+        written = [column(name) for name in self._units]
+        written += [
+            named(write.tree(key.expression), name) for key, name in zip(self._plan.keys, self._keys, strict=True)
+        ]
+        written += [named(write.tree(expression), name) for expression, name in self._inputs.items()]
+        if isinstance(choice, ByOrder):
+            written.append(named(write.tree(choice.expression), "sorted"))
+        rows = over(written, source)
+        conditions = [
+            c for key, name in zip(self._plan.keys, self._keys, strict=True) if (c := self._counts(key, name))
+        ]
+        if conditions:
+            rows = over([column(name) for name in self._row_columns()], rows).where(*conditions, copy=False)
+        return self._row_capped(rows)
+
+    def _row_columns(self) -> list[str]:
+        ordered = ["sorted"] if isinstance(self._plan.bounding.choice, ByOrder) else []
+        return [*self._units, *self._keys, *self._inputs.values(), *ordered]
+
+    def _counts(self, key: KeyColumn, name: str) -> Tree | None:
+        """Which keys count: the declared ones, and missing ones only where they are kept."""
+        known = facts(key.expression, self._below.columns)
+        accepted = self._declared(key, known, name)
+        if key.keep_missing:
+            return (
+                None if accepted is None or not known.nullable else exp.paren(exp.or_(missing(column(name)), accepted))
+            )
+        if known.nullable and accepted is None:
+            return present(column(name))
+        return accepted
+
+    def _declared(self, key: KeyColumn, known: Facts, name: str) -> Tree | None:
+        if key.domain is None:
+            return None
+        domain = set(key.domain)
+        if known.categories is not None and domain.issuperset(known.categories):
+            return None
+        if known.kind is Kind.NUMBER:
+            counts = sorted(value for value in domain if isinstance(value, int))
+            if counts and counts[-1] - counts[0] == len(counts) - 1:
+                inside = known.bounded and counts[0] <= known.ends[0] and known.ends[1] <= counts[-1]
+                return None if inside else within(column(name), number(counts[0]), number(counts[-1]))
+            values: list[Tree] = [number(count) for count in counts]
+        else:
+            values = [constant(value) for value in key.domain]
+        return exp.In(this=column(name), expressions=values) if values else exp.false()
+
+    def _row_capped(self, rows: exp.Select) -> exp.Select:
+        bounding = self._plan.bounding
+        if self._single:
+            return rows
+        for most, within_group in ((bounding.rows_per_unit, False), (bounding.rows_per_group, True)):
+            if most is not None:
+                partition = [*self._units, *(self._keys if within_group else [])]
+                kept = self._row_columns()
+                words = [*self._key_facts(), *self._value_facts()]
+                ranked, order = self._ranked(rows, kept, words)
+                rows = _first(ranked, kept, partition, self._preferred() + order, most, exp.RowNumber())
+        return rows
+
+    def _preferred(self) -> list[Tree]:
+        choice = self._plan.bounding.choice
+        if not isinstance(choice, ByOrder):
+            return []
+        last = case([(missing(column("sorted")), number(1))], number(0))
+        return [exp.Ordered(this=last), exp.Ordered(this=column("sorted"), desc=choice.last)]
+
+    def _key_facts(self) -> list[tuple[str, Facts]]:
+        known = [facts(key.expression, self._below.columns) for key in self._plan.keys]
+        return list(zip(self._keys, known, strict=True))
+
+    def _value_facts(self) -> list[tuple[str, Facts]]:
+        return [(name, facts(expression, self._below.columns)) for expression, name in self._inputs.items()]
+
+    def _ranked(
+        self, inner: exp.Select, kept: list[str], words: Sequence[tuple[str, Facts]]
+    ) -> tuple[exp.Select, list[Tree]]:
+        """`inner` with the keyed hash of its unit and these values; and what to sort by."""
+        hashed = self._below.unit is not None and not self._below.unit.is_row
+        units = list(zip(self._units, self._below.identity, strict=True)) if hashed else []
+        texts = [name for name, known in [*units, *words] if known.kind is Kind.STRING]
+        if texts:
+            digests = [named(hashed_text(column(name), self._key, self._profile), f"{name}_text") for name in texts]
+            inner = over([*map(column, kept), *digests], inner)
+        start = start_tree([tree for name, known in units for tree in self._words(name, known)], self._key)
+        trees = [tree for name, known in words for tree in self._words(name, known)]
+        ranked, names = layers(inner, kept, start, trees, self._key, self._profile, "hash")
+        return ranked, [exp.Ordered(this=column(name)) for name in names]
+
+    def _words(self, name: str, known: Facts) -> list[Tree]:
+        source = f"{name}_text" if known.kind is Kind.STRING else name
+        return word_trees(column(source), known, self._profile)
+
+    # groups
+
+    def _capped(self) -> bool:
+        """Whether a unit could touch more groups than it may."""
+        if self._single or not self._plan.keys:
+            return False
+        cells = self._limits.cells
+        return cells is None or cells > self._plan.bounding.groups
+
+    def _chosen_rows(self, values: list[str]) -> exp.Select:
+        """The rows of the groups each unit keeps."""
+        rows = self._rows()
+        kept = [*self._units, *self._keys, *values]
+        if not self._capped():
+            return over([column(name) for name in kept], rows)
+        choice = self._plan.bounding.choice
+        carried = list(dict.fromkeys([*self._row_columns(), *kept]))
+        if isinstance(choice, ByOrder):
+            best = exp.Max(this=column("sorted")) if choice.last else exp.Min(this=column("sorted"))
+            whole = [column(name) for name in [*self._units, *self._keys]]
+            plain = [column(name) for name in carried if name != "sorted"]
+            rows = over([*plain, named(exp.Window(this=best, partition_by=whole), "sorted")], rows)
+        ranked, order = self._ranked(rows, carried, self._key_facts())
+        ties = [exp.Ordered(this=column(name)) for name, known in self._key_facts() if known.kind is Kind.STRING]
+        places = self._preferred() + order + ties
+        rank = exp.Anonymous(this="DENSE_RANK")
+        return _first(ranked, kept, self._units, places, self._plan.bounding.groups, rank)
+
+    def _totals(self, aggregates: list[Aggregate]) -> exp.Select:
+        if self._single:
+            cells = [named(self._alone(a), f"cell_{i}") for i, a in enumerate(aggregates)]
+            return self._by_key(cells, self._rows())
+        few = [a.most for a in aggregates if isinstance(a, Rows)]
+        if self._capped() and few and max(few) <= FEW_ROWS:
+            per_unit = self._per_unit(aggregates, self._chosen_rows(list(self._inputs.values())), ordered=False)
+        else:
+            per_unit = self._per_unit(aggregates, self._rows(), ordered=True)
+            if self._capped():
+                per_unit = self._first_groups(per_unit, len(aggregates))
+        cells = [
+            named(exp.Count(this=exp.Star()) if a == Units() else self._whole_sum(column(f"part_{i}")), f"cell_{i}")
+            for i, a in enumerate(aggregates)
+        ]
+        return self._by_key(cells, per_unit)
+
+    def _per_unit(self, aggregates: list[Aggregate], rows: exp.Select, *, ordered: bool) -> exp.Select:
+        """One row per unit and group: what the unit adds to each aggregate, clipped."""
+        grouped = [*self._units, *self._keys]
+        written = [column(name) for name in grouped]
+        written += [named(self._part(a), f"part_{i}") for i, a in enumerate(aggregates) if a != Units()]
+        choice = self._plan.bounding.choice
+        if ordered and isinstance(choice, ByOrder):
+            best = exp.Max(this=column("sorted")) if choice.last else exp.Min(this=column("sorted"))
+            written.append(named(best, "sorted"))
+        return over(written, rows).group_by(*(column(name) for name in grouped), copy=False)
+
+    def _first_groups(self, per_unit: exp.Select, count: int) -> exp.Select:
+        aggregates = [a for _, a in self._plan.aggregates if isinstance(a, Rows | Units | Total)]
+        parts = [f"part_{i}" for i in range(count) if aggregates[i] != Units()]
+        kept = [*self._keys, *parts]
+        ordered = ["sorted"] if isinstance(self._plan.bounding.choice, ByOrder) else []
+        ranked, order = self._ranked(per_unit, [*self._units, *kept, *ordered], self._key_facts())
+        places = self._preferred() + order
+        return _first(ranked, kept, self._units, places, self._plan.bounding.groups, exp.RowNumber())
+
+    def _by_key(self, cells: list[Tree], inner: exp.Select, *further: Tree) -> exp.Select:
+        """Totals per group; one row without keys."""
+        total = over([*map(column, self._keys), *cells], inner)
+        grouped = [*map(column, self._keys), *further]
+        return total.group_by(*grouped, copy=False) if grouped else total
+
+    def _whole_sum(self, value: Tree) -> Tree:
+        """An exact sum, zero of nothing; it saturates far beyond what a declared grid reaches."""
+        total = exp.Coalesce(this=self._profile.wide_sum(value), expressions=[number(0)])
+        return bigint(limited(total, -LARGEST, LARGEST))
+
+    def _part(self, aggregate: Aggregate) -> Tree:
+        match aggregate:
+            case Rows(most, of):
+                return limited(self._count(of), 0, most)
+            case Units(of):
+                return limited(self._count(of), 0, 1)
+            case Total(of):
+                low, high = total_ends(aggregate, facts(of, self._below.columns))
+                total = self._profile.wide_sum(column(self._inputs[of]))
+                if low <= 0 <= high:
+                    return bigint(limited(exp.Coalesce(this=total, expressions=[number(0)]), low, high))
+                return exp.Coalesce(this=bigint(clamped(total, low, high)), expressions=[number(0)])
+            case Distinct() | Histogram():
+                raise AssertionError("these have statements of their own")
+
+    def _alone(self, aggregate: Aggregate) -> Tree:
+        """An aggregate where every row is a unit of its own."""
+        match aggregate:
+            case Rows(_, of) | Units(of):
+                return self._count(of)
+            case Total(of):
+                known = facts(of, self._below.columns)
+                low, high = total_ends(aggregate, known)
+                value = column(self._inputs[of])
+                inside = low <= known.ends[0] and known.ends[1] <= high
+                return self._whole_sum(value if inside else clamped(value, low, high))
+            case Distinct() | Histogram():
+                raise AssertionError("these have statements of their own")
+
+    def _count(self, of: Expression | None) -> Tree:
+        return exp.Count(this=exp.Star() if of is None else column(self._inputs[of]))
+
+    # distinct values and histograms
+
+    def _few_values(self, rows: exp.Select, value: str, aggregate: Distinct) -> exp.Select:
+        kept = [*self._units, *self._keys, value]
+        once = over([column(name) for name in kept], rows).distinct(copy=False)
+        known = facts(aggregate.of, self._below.columns)
+        ranked, order = self._ranked(once, kept, [(value, known)])
+        return _first(ranked, kept, [*self._units, *self._keys], order, aggregate.most, exp.RowNumber())
+
+    def _thinned(self, rows: exp.Select, value: str, most: int) -> exp.Select:
+        """Rows per unit, group and bin; of a unit with more than `most`, evenly spaced ones in the order of bins."""
+        whole = [*self._units, *self._keys]
+        counted = named(exp.Count(this=exp.Star()), "rows_here")
+        bins = over([column(name) for name in [*whole, value]] + [counted], rows)
+        bins = bins.group_by(*(column(name) for name in [*whole, value]), copy=False)
+        total = exp.Window(this=exp.Sum(this=column("rows_here")), partition_by=[column(name) for name in whole])
+        upto = exp.Window(
+            this=exp.Sum(this=column("rows_here")),
+            partition_by=[column(name) for name in whole],
+            order=exp.Order(expressions=[exp.Ordered(this=column(value))]),
+        )
+        kept = [column(name) for name in [*self._keys, value, "rows_here"]]
+        placed = over([*kept, named(bigint(total), "rows_all"), named(bigint(upto), "rows_upto")], bins)
+        before = subtract(column("rows_upto"), column("rows_here"))
+        few = binary(exp.LTE, column("rows_all"), number(most))
+        spaced = subtract(self._spaced(column("rows_upto"), most), self._spaced(before, most))
+        chosen = case([(few, column("rows_here"))], spaced)
+        filled = over([*map(column, [*self._keys, value]), named(chosen, "kept")], placed)
+        positive = binary(exp.GT, column("kept"), number(0))
+        return over([*map(column, [*self._keys, value, "kept"])], filled).where(positive, copy=False)
+
+    def _spaced(self, position: Tree, most: int) -> Tree:
+        """How many of the `most` evenly spaced rows lie before a position."""
+        count = column("rows_all")
+        top = subtract(add(multiply(position, number(2 * most)), count), number(1))
+        return self._profile.quotient(top, multiply(count.copy(), number(2)))
+
+
+def _first(
+    inner: exp.Select, kept: list[str], partition: list[str], order: list[Tree], most: int, rank: Tree
+) -> exp.Select:
+    """The first `most` of each partition. Written as `rank - 1 < most`: DuckDB turns `rank <= most` into a slow plan."""
+    placed = exp.Window(
+        this=rank, partition_by=[column(name) for name in partition], order=exp.Order(expressions=order)
+    )
+    numbered = over([*map(column, kept), named(subtract(placed, number(1)), "place")], inner)
+    chosen = binary(exp.LT, column("place"), number(most))
+    return over([*map(column, kept)], numbered).where(chosen, copy=False)

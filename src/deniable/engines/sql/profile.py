@@ -1,0 +1,110 @@
+"""What engines spell differently. Everything else is generated once.
+
+A profile never changes what a plan means: each method has one meaning, stated here, and the conformance kit checks it on
+every engine and version before a plan runs.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+from sqlglot import exp
+
+from deniable.engines.sql.build import bigint, call, cast, number, text
+from deniable.plan.unit import Length
+
+Tree = exp.Expression
+
+
+class Profile(ABC):
+    """One engine's spelling of the few operations SQL dialects do not share."""
+
+    dialect: str
+    """SQLGlot's name of the dialect the text is written in."""
+
+    wide: str
+    """A type of whole numbers of at least 126 bits, for sums."""
+
+    def wide_sum(self, value: Tree) -> Tree:
+        """An exact sum of 64-bit integers that cannot overflow."""
+        return exp.Sum(this=cast(value, self.wide))
+
+    @abstractmethod
+    def quotient(self, numerator: Tree, denominator: Tree) -> Tree:
+        """The whole part of a quotient of non-negative 64-bit integers; missing when either is."""
+
+    @abstractmethod
+    def xor(self, left: Tree, right: Tree) -> Tree:
+        """Bitwise exclusive or of non-negative 64-bit integers."""
+
+    @abstractmethod
+    def matches(self, value: Tree, pattern: str) -> Tree:
+        """Whether a text matches a regular expression that is anchored at both ends."""
+
+    @abstractmethod
+    def days(self, value: Tree) -> Tree:
+        """Days from 1970-01-01 to a date, as a 64-bit integer."""
+
+    @abstractmethod
+    def microseconds(self, value: Tree) -> Tree:
+        """Microseconds from 1970-01-01 00:00 to a timestamp, as a 64-bit integer."""
+
+    @abstractmethod
+    def text_number(self, value: Tree) -> Tree:
+        """The first 15 hexadecimal digits of a text's MD5 as a 64-bit integer."""
+
+    def truncated_date(self, value: Tree, length: Length) -> Tree:
+        """The first day of the period a date lies in."""
+        return cast(self.truncated_timestamp(cast(value, "TIMESTAMP"), length), "DATE")
+
+    def truncated_timestamp(self, value: Tree, length: Length) -> Tree:
+        """The start of the period a timestamp lies in."""
+        return call("DATE_TRUNC", text(length.value), value)
+
+    def part(self, name: str, value: Tree) -> Tree:
+        """The year, quarter, month, day, hour or minute of a date or timestamp."""
+        return cast(exp.Extract(this=exp.var(name), expression=value), "BIGINT")
+
+    def characters(self, value: Tree) -> Tree:
+        """The number of code points of a text."""
+        return cast(call("LENGTH", value), "BIGINT")
+
+    def row_number(self) -> Tree:
+        """A number that is different for every row; it means nothing else."""
+        return exp.Window(this=exp.RowNumber())
+
+    def real(self, value: float) -> Tree:
+        """A constant double, exact."""
+        return cast(text(repr(value)), "DOUBLE")
+
+
+class DuckDBProfile(Profile):
+    """DuckDB, embedded."""
+
+    dialect = "duckdb"
+    wide = "INT128"
+
+    def wide_sum(self, value: Tree) -> Tree:
+        return exp.Sum(this=value)  # HUGEINT by itself
+
+    def quotient(self, numerator: Tree, denominator: Tree) -> Tree:
+        return exp.IntDiv(this=exp.paren(numerator), expression=exp.paren(denominator))
+
+    def xor(self, left: Tree, right: Tree) -> Tree:
+        return call("xor", left, right)
+
+    def matches(self, value: Tree, pattern: str) -> Tree:
+        return call("regexp_full_match", value, text(pattern.removeprefix("^").removesuffix("$")))
+
+    def days(self, value: Tree) -> Tree:
+        return exp.Sub(this=exp.paren(value), expression=cast(text("1970-01-01"), "DATE"))
+
+    def microseconds(self, value: Tree) -> Tree:
+        return call("epoch_us", value)
+
+    def text_number(self, value: Tree) -> Tree:
+        digits = call("substr", call("md5", value), number(1), number(15))
+        return bigint(exp.DPipe(this=text("0x"), expression=digits))
+
+    def truncated_date(self, value: Tree, length: Length) -> Tree:
+        return cast(call("DATE_TRUNC", text(length.value), value), "DATE")

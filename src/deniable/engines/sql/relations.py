@@ -1,0 +1,284 @@
+"""Relations as SELECT statements: the columns asked for, and beside them the hidden identity of each row's unit.
+
+Rows whose unit is missing are left out where they are scanned. Between private relations the unit is always matched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import assert_never
+
+from sqlglot import exp
+
+from deniable.engines.sql.build import (
+    Tree,
+    add,
+    bigint,
+    both,
+    clamped,
+    column,
+    multiply,
+    number,
+    present,
+    scaled,
+)
+from deniable.engines.sql.cells import Physical, read
+from deniable.engines.sql.expressions import Expressions
+from deniable.engines.sql.profile import Profile
+from deniable.plan.codebook import Codebook, Table
+from deniable.plan.expression import Column, Expression, Truncate, columns
+from deniable.plan.facts import LARGEST, Facts, Kind, common_step, hull
+from deniable.plan.nodes import (
+    Filter,
+    Join,
+    JoinKind,
+    Project,
+    Relation,
+    Scan,
+    Summary,
+    Union,
+    UnitAgg,
+    UnitValue,
+)
+from deniable.plan.relation import schema, shape, summary_facts
+from deniable.plan.semantics import clamp_ends
+
+UNIT = "__deniable_unit_"
+"""The hidden columns that carry the identity of the unit: this and a number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where an engine finds a table: its relation in FROM, and for every variable the raw cell and its physical kind."""
+
+    relation: Tree
+    cells: Mapping[str, tuple[Tree, Physical]]
+
+
+class Relations:
+    """Writes relations over the engine's sources."""
+
+    def __init__(self, sources: Mapping[str, Source], profile: Profile) -> None:
+        self._sources, self._profile = sources, profile
+
+    def select(self, relation: Relation, wanted: Iterable[str]) -> exp.Select:
+        """The rows of a relation with the wanted columns and the unit's hidden ones."""
+        names = [name for name in schema(relation) if name in set(wanted)]
+        match relation:
+            case Scan(codebook, table):
+                return self._scan(codebook, codebook[table], names)
+            case Filter(source, condition):
+                inner = self.select(source, {*names, *columns(condition)})
+                kept = _visible(names, unit_names(relation))
+                return over(kept, inner).where(self._over(source).tree(condition), copy=False)
+            case Project(source, entries):
+                chosen = [(name, expression) for name, expression in entries if name in names]
+                inner = self.select(source, _reads(expression for _, expression in chosen))
+                written = [self._aliased(name, source, expression) for name, expression in chosen]
+                return over(written + _visible([], unit_names(relation)), inner)
+            case Join():
+                return self._join(relation, names)
+            case Union(sources):
+                return self._union(relation, sources, names)
+            case UnitAgg():
+                return self._unit_agg(relation, names)
+            case _:
+                assert_never(relation)
+
+    def _over(self, source: Relation, table: str | None = None) -> Expressions:
+        return Expressions(schema(source), self._profile, table=table)
+
+    def _aliased(self, name: str, source: Relation, expression: Expression) -> Tree:
+        return named(self._over(source).tree(expression), name)
+
+    def _read(self, table: Table, names: Iterable[str], alias: str) -> exp.Select:
+        """The raw table with the named variables read as declared."""
+        source = self._sources[table.name]
+        written = []
+        for name in names:
+            cell, physical = source.cells[name]
+            written.append(named(read(cell.copy(), table[name], physical, self._profile), name))
+        selected = exp.select(*(written or [named(number(1), "__deniable_one")]), copy=False)
+        return selected.from_(exp.alias_(source.relation.copy(), alias, quoted=True), copy=False)
+
+    def _scan(self, codebook: Codebook, table: Table, names: list[str]) -> exp.Select:
+        if table.public or codebook.unit is None or codebook.unit.is_row:
+            return self._read(table, names, "raw")
+        path = codebook.path(table.name)
+        owner = codebook.owner(table.name)
+        assert owner.unit is not None
+        asked = {*names, *([path[0].column] if path else _carried(owner, codebook))}
+        joined = over(
+            [named(column(name, "row_0"), name) for name in names]
+            + self._identity(codebook, owner, f"row_{len(path)}"),
+            self._read(table, [v.name for v in table.variables if v.name in asked], "raw"),
+            "row_0",
+        )
+        for index, link in enumerate(path):
+            parent = codebook[link.table]
+            last = index + 1 == len(path)
+            needs = {link.key, *(_carried(owner, codebook) if last else [path[index + 1].column])}
+            read_parent = self._read(parent, [v.name for v in parent.variables if v.name in needs], "raw")
+            matched = exp.EQ(this=column(link.column, f"row_{index}"), expression=column(link.key, f"row_{index + 1}"))
+            joined = joined.join(exp.alias_(read_parent.subquery(), f"row_{index + 1}"), on=matched, copy=False)
+        for name in _carried(owner, codebook):
+            joined = joined.where(present(column(name, f"row_{len(path)}")), copy=False)
+        return joined
+
+    def _identity(self, codebook: Codebook, owner: Table, alias: str) -> list[Tree]:
+        assert owner.unit is not None
+        assert codebook.unit is not None
+        carried = [named(column(owner.unit, alias), f"{UNIT}0")]
+        if codebook.unit.period is not None and owner.period is not None:
+            cut = Truncate(Column(owner.period), codebook.unit.period.length)
+            period = Expressions(owner.schema, self._profile, table=alias).tree(cut)
+            carried.append(named(period, f"{UNIT}1"))
+        return carried
+
+    def _join(self, join: Join, names: list[str]) -> exp.Select:
+        left, right = schema(join.left), schema(join.right)
+        filtering = join.kind in (JoinKind.SEMI, JoinKind.ANTI)
+        left_side = self._identified(join.left, {*(n for n in names if n in left), *(a for a, _ in join.on)}, join)
+        right_side = self._identified(
+            join.right, {*(n for n in names if n in right and n not in left), *(b for _, b in join.on)}, join
+        )
+        matched = [self._matched(left[a], a, right[b], b) for a, b in join.on]
+        left_units, right_units = (_units_of(side, join) for side in (join.left, join.right))
+        if left_units and right_units:
+            matched += [exp.EQ(this=column(n, "l"), expression=column(n, "r")) for n in left_units]
+        owner = "l" if left_units else "r"
+        kept = [named(column(name, "l" if name in left else "r"), name) for name in names]
+        kept += [named(column(name, owner), name) for name in (left_units or right_units)]
+        joined = over(kept, left_side, "l")
+        if filtering:
+            inner = (
+                exp.select("1").from_(exp.alias_(right_side.subquery(), "r"), copy=False).where(*matched, copy=False)
+            )
+            exists: Tree = exp.Exists(this=inner)
+            return joined.where(exp.Not(this=exists) if join.kind is JoinKind.ANTI else exists, copy=False)
+        other = exp.alias_(right_side.subquery(), "r")
+        if not matched:
+            return joined.join(other, join_type="cross", copy=False)
+        return joined.join(other, on=both(*matched), join_type=join.kind.value, copy=False)
+
+    def _matched(self, left: Facts, a: str, right: Facts, b: str) -> Tree:
+        sides = column(a, "l"), column(b, "r")
+        if left.kind is Kind.NUMBER:
+            step = common_step((left.step, right.step))
+            sides = scaled(sides[0], int(left.step / step)), scaled(sides[1], int(right.step / step))
+        return exp.EQ(this=sides[0], expression=sides[1])
+
+    def _identified(self, side: Relation, wanted: Iterable[str], whole: Relation) -> exp.Select:
+        """A side of a join or union; single rows get a number where they may be multiplied from here on."""
+        selected = self.select(side, wanted)
+        if unit_names(side) or not _needs_numbers(side, whole):
+            return selected
+        return selected.select(named(bigint(self._profile.row_number()), f"{UNIT}0"), copy=False)
+
+    def _union(self, union: Relation, sources: tuple[Relation, ...], names: list[str]) -> exp.Select:
+        parts = []
+        units = unit_names(union)
+        for index, source in enumerate(sources):
+            inner = self._identified(source, names, union)
+            known = schema(source)
+            together = {name: hull([schema(s)[name] for s in sources]) for name in names}
+            written = [named(_rescaled(name, known[name], together[name]), name) for name in names]
+            numbered = shape(union).unit is not None and shape(union).unit.is_row  # type: ignore[union-attr]
+            for name in units:
+                identity: Tree = column(name)
+                if numbered:
+                    identity = add(multiply(identity, number(len(sources))), number(index))
+                written.append(named(identity, name))
+            parts.append(over(written or [named(number(1), "__deniable_one")], inner))
+        united = exp.union(*parts, distinct=False, copy=False)
+        return over(_visible(names, units) or [named(number(1), "__deniable_one")], united)
+
+    def _unit_agg(self, node: UnitAgg, names: list[str]) -> exp.Select:
+        writer = self._over(node.source)
+        keys = list(node.keys)
+        values = [value for value in node.values if value.name in names]
+        reads = _reads([expression for _, expression in keys] + [v.of for v in values if v.of is not None])
+        units = unit_names(node)
+        inner_columns = [named(writer.tree(expression), f"key_{i}") for i, (_, expression) in enumerate(keys)]
+        inner_columns += [
+            named(writer.tree(value.of), f"value_{i}") for i, value in enumerate(values) if value.of is not None
+        ]
+        inner = over(inner_columns + _visible([], units), self.select(node.source, reads))
+        known = schema(node.source)
+        written = [named(column(f"key_{i}"), name) for i, (name, _) in enumerate(keys) if name in names]
+        written += [named(self._summary(value, f"value_{i}", known), value.name) for i, value in enumerate(values)]
+        grouped = [column(name) for name in units] + [column(f"key_{i}") for i in range(len(keys))]
+        return over(written + _visible([], units), inner).group_by(*grouped, copy=False)
+
+    def _summary(self, value: UnitValue, name: str, known: Mapping[str, Facts]) -> Tree:
+        step = summary_facts(value, dict(known)).step
+        ends = (
+            (None, None) if value.lower is None or value.upper is None else clamp_ends(step, value.lower, value.upper)
+        )
+        match value.summary:
+            case Summary.ROWS:
+                return clamped(exp.Count(this=exp.Star()), *ends)
+            case Summary.COUNT:
+                return clamped(exp.Count(this=column(name)), *ends)
+            case Summary.DISTINCT:
+                return clamped(exp.Count(this=exp.Distinct(expressions=[column(name)])), *ends)
+            case Summary.SUM:
+                low, high = (1 - LARGEST, LARGEST - 1) if ends[0] is None or ends[1] is None else (ends[0], ends[1])
+                total = self._profile.wide_sum(column(name))
+                return bigint(clamped(total, low, high))
+            case Summary.LEAST:
+                return clamped(exp.Min(this=column(name)), *ends)
+            case Summary.GREATEST:
+                return clamped(exp.Max(this=column(name)), *ends)
+
+
+def unit_names(relation: Relation) -> list[str]:
+    """The hidden columns of a relation; single rows that nothing has multiplied yet need none."""
+    known = shape(relation)
+    if known.public:
+        return []
+    assert known.unit is not None
+    if known.unit.is_row:
+        return [] if known.most_rows == 1 else [f"{UNIT}0"]
+    return [f"{UNIT}{index}" for index in range(len(known.identity))]
+
+
+def _needs_numbers(side: Relation, whole: Relation) -> bool:
+    return not shape(side).public and bool(unit_names(whole))
+
+
+def _units_of(side: Relation, whole: Relation) -> list[str]:
+    if shape(side).public:
+        return []
+    return unit_names(side) or unit_names(whole)
+
+
+def _carried(owner: Table, codebook: Codebook) -> list[str]:
+    dated = codebook.unit is not None and codebook.unit.period is not None
+    return [name for name in (owner.unit, owner.period if dated else None) if name is not None]
+
+
+def _rescaled(name: str, known: Facts, together: Facts) -> Tree:
+    if known.kind is not Kind.NUMBER:
+        return column(name)
+    return scaled(column(name), int(known.step / together.step))
+
+
+def _reads(expressions: Iterable[Expression]) -> set[str]:
+    return set().union(*(columns(expression) for expression in expressions))
+
+
+def named(tree: Tree, name: str) -> Tree:
+    return exp.Alias(this=tree, alias=exp.to_identifier(name, quoted=True))
+
+
+def _visible(names: Iterable[str], units: Iterable[str]) -> list[Tree]:
+    return [column(name) for name in (*names, *units)]
+
+
+def over(written: list[Tree], inner: exp.Query, alias: str = "rows") -> exp.Select:
+    """SELECT written FROM (inner) AS alias."""
+    chosen = written or [named(number(1), "__deniable_one")]
+    selected = exp.select(*chosen, copy=False)
+    return selected.from_(exp.alias_(inner.subquery(copy=False), alias, quoted=True, copy=False), copy=False)
