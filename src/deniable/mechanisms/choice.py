@@ -20,9 +20,9 @@ from deniable.noise.series import LARGEST, exp_minus
 
 Ints: TypeAlias = NDArray[np.int64]
 
-_DRAWN = 62
-"""Whole-numbered weights of one choice add up to at least 2**(_DRAWN - 2) and less than 2**_DRAWN."""
-_MARGIN = 2.0**-30
+DRAWN = 62
+"""Whole-numbered weights of one choice add up to at least 2**(DRAWN - 2) and less than 2**DRAWN."""
+MARGIN = 2.0**-30
 """Far above what `exp_minus`, two products and the conversions can lose together (about 2**-39)."""
 _LARGE = 2**30
 _SURE = 2**63 - 2**39
@@ -52,13 +52,28 @@ def proposal(scores: NDArray[Any], *, scale: Fraction, counts: Ints | None = Non
     """Whole-numbered weights that dominate count · exp((score - best)/scale), best taken over counts above zero."""
     table = scores if scores.dtype == object else scores.astype(np.int64, copy=False)
     gaps = _gaps(table, counts)
+    floats = _upper_floats(gaps, counts, scale)
+    unit = DRAWN - 1 - np.frexp(floats.sum(axis=1))[1].astype(np.int64)
+    weights = _whole(floats, counts, unit)
+    return Proposal(gaps, counts, weights, unit, scale)
+
+
+def upper_weights(gaps: NDArray[Any], counts: Ints | None, unit: Ints, scale: Fraction) -> Ints:
+    """Whole numbers of units that are at least count · exp(-gap/scale) · 2**unit."""
+    return _whole(_upper_floats(gaps, counts, scale), counts, unit)
+
+
+def _upper_floats(gaps: NDArray[Any], counts: Ints | None, scale: Fraction) -> NDArray[np.float64]:
     rate = 1.0 / float(min(max(scale, Fraction(1, 10**300)), Fraction(10**300)))
     floats = exp_minus(np.minimum(gaps.astype(np.float64) * rate, LARGEST))
-    floats *= 1.0 + _MARGIN if counts is None else counts * (1.0 + _MARGIN)
-    unit = _DRAWN - 1 - np.frexp(floats.sum(axis=1))[1].astype(np.int64)
-    weights = np.ldexp(floats, unit[:, None]).astype(np.int64)  # cuts towards zero
+    floats *= 1.0 + MARGIN if counts is None else counts * (1.0 + MARGIN)
+    return floats
+
+
+def _whole(floats: NDArray[np.float64], counts: Ints | None, unit: Ints) -> Ints:
+    weights: Ints = np.ldexp(floats, unit[:, None]).astype(np.int64)  # cuts towards zero
     weights += 1 if counts is None else counts > 0
-    return Proposal(gaps, counts, weights, unit, scale)
+    return weights
 
 
 def _gaps(table: NDArray[Any], counts: Ints | None) -> NDArray[Any]:
@@ -91,13 +106,13 @@ def choices(
     answer = np.zeros(len(edges), dtype=np.int64)
     rows = everyone
     while rows.size:
-        points = _bits(entropy, rows.size, _DRAWN)
+        points = uniform_bits(entropy, rows.size, DRAWN)
         rows_in = rows[points < totals[rows]]
         turned = points[points < totals[rows]] + start[rows_in]
         picked = _located(edges, rows_in, np.where(turned < totals[rows_in], turned, turned - totals[rows_in]))
-        accepted = _accepted(offer, rows_in, picked, entropy)
-        answer[rows_in[accepted]] = picked[accepted]
-        rows = np.setdiff1d(rows, rows_in[accepted], assume_unique=True)
+        kept = accepted(offer, rows_in, picked, entropy)
+        answer[rows_in[kept]] = picked[kept]
+        rows = np.setdiff1d(rows, rows_in[kept], assume_unique=True)
     return answer
 
 
@@ -109,7 +124,7 @@ def choice(scores: NDArray[Any], *, scale: Fraction, entropy: Entropy, counts: N
     )
 
 
-def _bits(entropy: Entropy, count: int, bits: int) -> Ints:
+def uniform_bits(entropy: Entropy, count: int, bits: int) -> Ints:
     """`count` uniform whole numbers below 2**bits."""
     if entropy.word_bits >= bits:
         return (entropy.words(count) >> np.uint64(entropy.word_bits - bits)).astype(np.int64)
@@ -124,9 +139,9 @@ def _located(edges: Ints, rows: Ints, points: Ints) -> Ints:
     return below
 
 
-def _accepted(offer: Proposal, rows: Ints, picked: Ints, entropy: Entropy) -> NDArray[np.bool_]:
+def accepted(offer: Proposal, rows: Ints, picked: Ints, entropy: Entropy) -> NDArray[np.bool_]:
     """Keep each pick with probability true weight / proposed weight."""
-    words = _bits(entropy, rows.size, 63)
+    words = uniform_bits(entropy, rows.size, 63)
     kept = (offer.weights[rows, picked] >= _LARGE) & (words < _SURE)
     for place in np.flatnonzero(~kept):
         kept[place] = _below(offer, int(rows[place]), int(picked[place]), int(words[place]), entropy)

@@ -40,14 +40,14 @@ class Grid:
         return np.clip(np.floor(position), 0, self.count - 1).astype(np.int64)
 
 
-def grid(lower: Real, upper: Real, step: Real) -> Grid:
-    """The grid from `lower` in steps of `step`, as far as `upper`."""
-    low, high, width = rational(lower=lower), rational(upper=upper), positive(step=step)
+def public_grid(lower: Real, upper: Real, grid: Real) -> Grid:
+    """The grid from `lower` in steps of `grid`, as far as `upper`."""
+    low, high, width = rational(lower=lower), rational(upper=upper), positive(grid=grid)
     if not low < high:
         raise InvalidArgument(f"lower must be below upper, got {lower!r} and {upper!r}")
     count = math.floor((high - low) / width) + 1
     if not count <= _MOST_POINTS:
-        raise InvalidArgument(f"the grid would have {count} points, more than 2**60; use a larger step than {step!r}")
+        raise InvalidArgument(f"the grid would have {count} points, more than 2**60; use a wider grid than {grid!r}")
     return Grid(low, width, count)
 
 

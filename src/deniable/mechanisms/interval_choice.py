@@ -21,7 +21,7 @@ from deniable.core.step import step
 from deniable.cost import Exponential
 from deniable.exact.guards import Real, nonnegative, positive
 from deniable.mechanisms.choice import choice
-from deniable.mechanisms.grid import Grid, grid
+from deniable.mechanisms.grid import Grid, public_grid
 from deniable.mechanisms.scores import exponential_score_error
 from deniable.noise import Entropy
 
@@ -47,7 +47,7 @@ def exponential_interval(
     spread: Callable[[Distance], Real],
     lower: Real,
     upper: Real,
-    grid_step: Real,
+    grid: Real,
     scale: Real,
     author: str,
 ) -> Mechanism:
@@ -58,7 +58,7 @@ def exponential_interval(
 
     Guarantee: given that claim, bounded range with eta = spread / scale.
     """
-    points, width = grid(lower, upper, grid_step), positive(scale=scale)
+    points, width = public_grid(lower, upper, grid), positive(scale=scale)
 
     def answer(data: Any, entropy: Entropy) -> int | float:
         edges, scores = pieces(data, points)

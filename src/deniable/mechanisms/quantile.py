@@ -1,8 +1,8 @@
 """Quantiles over a public grid of candidates, by the exponential mechanism on rank distance: plain functions on counts.
 
-A candidate's score is minus the rank distance |(1 - q)·below - q·above|, where `below` and `above` count the values on
-either side; values equal to the candidate count for neither, so a heavy value is found. One added or removed value moves a
-score by at most max(q, 1 - q). Scores are whole multiples of 1/denominator(q): no rounding anywhere.
+A candidate's score is -max(below - q·n, above - (1 - q)·n, 0), where `below` and `above` count the values on either side of
+it and n all values: how many values too many lie on one side. A true quantile scores zero, also when many values are equal.
+One added or removed value moves a score by at most max(q, 1 - q). Scores are whole multiples of 1/denominator(q): no rounding.
 """
 
 from __future__ import annotations
@@ -31,11 +31,14 @@ def share(q: Real) -> Fraction:
     return fraction
 
 
-def rank_scores(below: NDArray[Any], above: NDArray[Any], q: Fraction) -> Counts:
+def rank_scores(below: NDArray[Any], above: NDArray[Any], total: NDArray[Any] | int, q: Fraction) -> Counts:
     """Minus the rank distance of each candidate, in units of 1/denominator(q)."""
-    left = np.asarray(below, dtype=np.int64) * (q.denominator - q.numerator)
-    distance: Counts = np.abs(left - np.asarray(above, dtype=np.int64) * q.numerator)
-    return -distance
+    top, bottom = q.numerator, q.denominator
+    everything = np.asarray(total, dtype=np.int64)
+    low = np.asarray(below, dtype=np.int64) * bottom - everything * top
+    high = np.asarray(above, dtype=np.int64) * bottom - everything * (bottom - top)
+    wrong: Counts = np.maximum(np.maximum(low, high), 0)
+    return -wrong
 
 
 def rank_spread(q: Fraction) -> Fraction:
@@ -57,6 +60,6 @@ def quantile_index(
     at_most = np.atleast_2d(np.asarray(cumulative, dtype=np.int64))
     everything = at_most[:, -1:] if total is None else np.asarray(total, dtype=np.int64).reshape(-1, 1)
     below = np.concatenate([np.zeros_like(everything), at_most[:, :-1]], axis=1)
-    scores = rank_scores(below, everything - at_most, fraction)
+    scores = rank_scores(below, everything - at_most, everything, fraction)
     picked = choices(scores, scale=width * fraction.denominator, entropy=entropy)
     return picked.reshape(np.shape(cumulative)[:-1])

@@ -82,17 +82,17 @@ def query_stream(
     hits: int = 1,
     query_scale: Real | None = None,
     d_in: Distance | Real = 1,
-    grid_step: Real = 1,
+    grid: Real = 1,
     queries: int | None = None,
 ) -> Mechanism:
     """A `QueryStream` over the data: any number of adaptively chosen queries, at most `hits` of them answered True.
 
-    A query is a transformation to one number in steps of `grid_step` that moves by at most `sensitivity` between neighbours
+    A query is a transformation to one number in steps of `grid` that moves by at most `sensitivity` between neighbours
     `d_in` apart; others are refused and cost nothing. `queries` only says for how many the accuracy is stated.
 
     Guarantee: pure; sensitivity/scale + hits·2·sensitivity/query_scale for neighbours up to `d_in` apart; others are refused.
     """
-    width = positive(grid_step=grid_step)
+    width = positive(grid=grid)
     terms = Terms(space, distance(d_in), positive(sensitivity=sensitivity), width)
     sparse = sparse_terms(
         threshold=threshold, scale=scale, query_scale=query_scale, hits=hits, step=width, monotonic=False

@@ -1,0 +1,45 @@
+"""How rows are counted: what one row more, less or changed does to counts of disjoint groups of rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from deniable.core.distance import Distance, plain
+from deniable.core.domain import Rows
+from deniable.core.metric import ChangeOne, Hamming, InsertDelete, Metric, SymmetricDistance
+from deniable.core.space import Space
+from deniable.errors import SpaceMismatch
+from deniable.mechanisms.norms import Norms
+
+
+def rows_of(space: Space, who: str) -> Rows:
+    """The row domain of a space; anything else is refused."""
+    if not isinstance(space.domain, Rows):
+        raise SpaceMismatch(f"{who} works on rows, got {space.domain!r}")
+    added_or_removed(space.metric, 0)
+    return space.domain
+
+
+def added_or_removed(metric: Metric, d_in: Distance | int) -> int:
+    """How many rows are added or removed in all: a changed row is one of each."""
+    rows = d_in if isinstance(d_in, int) else int(plain(d_in))
+    match metric:
+        case SymmetricDistance() | InsertDelete():
+            return rows
+        case ChangeOne() | Hamming():
+            return 2 * rows
+        case _:
+            raise SpaceMismatch(f"rows are compared by a data-set metric, got {metric!r}")
+
+
+def counts_apart(metric: Metric, d_in: Distance) -> Norms:
+    """How far the counts of disjoint groups move: a changed row leaves one group and enters another."""
+    rows = int(plain(d_in))
+    if isinstance(metric, ChangeOne | Hamming):
+        return Norms(2 * rows, 2 * rows, 2 * rows * rows, rows)
+    return Norms(rows, rows, rows * rows, rows)
+
+
+def cells(data: Any) -> list[Any]:
+    """A column as a list of Python values."""
+    return list(data.tolist()) if hasattr(data, "tolist") else list(data)

@@ -1,0 +1,139 @@
+"""A b-ary tree of noisy counts over ordered bins: range counts, the distribution function and every quantile from one release."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, assert_never
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.core.distance import Distance
+from deniable.core.domain import Vectors
+from deniable.core.mechanism import Mechanism, Utility
+from deniable.core.metric import L1
+from deniable.core.space import Space
+from deniable.core.step import step
+from deniable.cost import Cost
+from deniable.errors import InvalidArgument, SpaceMismatch
+from deniable.exact.guards import Real, integer, positive
+from deniable.mechanisms.additive import noisy_values
+from deniable.mechanisms.carried import carried
+from deniable.mechanisms.gaussian_noise import discrete_gaussian_cost, gaussian_cost
+from deniable.mechanisms.hierarchy import Consistent, consistent
+from deniable.mechanisms.laplace_noise import laplace_cost
+from deniable.mechanisms.laws import Law, error_bound
+from deniable.mechanisms.norms import Norms, norms
+from deniable.mechanisms.quantile import share
+from deniable.noise import Entropy
+
+
+@dataclass(frozen=True)
+class NoisyTree:
+    """Noisy counts level by level from the root, over `size` ordered bins; read it as often as you like."""
+
+    levels: tuple[NDArray[np.int64], ...]
+    branching: int
+    size: int
+    unit: float
+
+    @cached_property
+    def estimates(self) -> Consistent:
+        """The best estimates of all counts, parents equal to the sum of their children (in the numbers people read)."""
+        parents = [np.arange(level.size) // self.branching for level in self.levels[1:]]
+        return consistent(
+            [level * self.unit for level in self.levels], variances=[1.0] * len(self.levels), parents=parents
+        )
+
+    @property
+    def counts(self) -> NDArray[np.float64]:
+        """The estimated count of every bin."""
+        return self.estimates.levels[-1][: self.size]
+
+    def between(self, first: int, last: int) -> float:
+        """The estimated count of bins first, ..., last - 1."""
+        if not 0 <= first <= last <= self.size:
+            raise InvalidArgument(f"bins run from 0 to {self.size}, got {first!r} to {last!r}")
+        return float(self.counts[first:last].sum())
+
+    def cdf(self) -> NDArray[np.float64]:
+        """The estimated share of values in each bin or a lower one: between 0 and 1, never decreasing."""
+        sums = np.maximum.accumulate(np.cumsum(self.counts))
+        top = max(float(sums[-1]), 1e-300)
+        return np.clip(sums / top, 0.0, 1.0)
+
+    def quantiles(self, qs: Sequence[Real]) -> list[int]:
+        """For each share the first bin at which the estimated distribution function reaches it."""
+        steps = self.cdf()
+        return [min(int(np.searchsorted(steps, float(share(q)), side="left")), self.size - 1) for q in qs]
+
+
+@step
+def noisy_tree(space: Space, *, scale: Real, branching: int = 16, law: Law = Law.LAPLACE) -> Mechanism:
+    """Noise on every node of a tree of sums over a vector of counts: a `NoisyTree`.
+
+    Guarantee: that of the noise on all levels together; a change of d in L1 changes every level by at most d, so the L1
+    sensitivity is levels·d and the squared L2 sensitivity levels·d². Making it consistent costs nothing.
+    """
+    if not (isinstance(space.domain, Vectors) and space.metric == L1()):
+        raise SpaceMismatch(f"noisy_tree needs a vector of counts compared by L1, got {space!r}")
+    values, width, base = carried(space, "noisy_tree"), positive(scale=scale), integer(branching=branching, least=2)
+    size = space.domain.length
+    if not size:
+        raise InvalidArgument("noisy_tree needs at least one bin, got none")
+    steps, depth = width / values.step, tree_depth(size, base)
+
+    def release(data: Any, entropy: Entropy) -> NoisyTree:
+        exact = tree_sums(values.steps(data), base)
+        flat = noisy_values(np.concatenate(exact), law=law, scale=steps, entropy=entropy)
+        levels = np.split(flat, np.cumsum([level.size for level in exact])[:-1])
+        return NoisyTree(tuple(levels), base, size, float(values.step))
+
+    def cost(d_in: Distance) -> Cost:
+        leaf = norms(space.metric, d_in, step=values.step, size=size)
+        apart = Norms(depth * leaf.l0, depth * leaf.l1, depth * leaf.l1 * leaf.l1, leaf.l1)
+        return noise_cost(law)(steps, apart)
+
+    return Mechanism(
+        space,
+        release,
+        cost,
+        Utility("value of each measured node", lambda beta: error_bound(law, scale=steps, beta=beta) * values.step),
+    )
+
+
+def noise_cost(law: Law) -> Callable[[Fraction, Norms], Cost]:
+    """The cost function that belongs to a law."""
+    match law:
+        case Law.LAPLACE:
+            return laplace_cost
+        case Law.GAUSSIAN:
+            return gaussian_cost
+        case Law.DISCRETE_GAUSSIAN:
+            return discrete_gaussian_cost
+        case _:
+            assert_never(law)
+
+
+def tree_depth(size: int, branching: int) -> int:
+    """How many levels a tree over `size` leaves has, root and leaves included."""
+    depth, reach = 1, 1
+    while reach < size:
+        depth, reach = depth + 1, reach * branching
+    return depth
+
+
+def tree_sums(leaves: NDArray[np.int64], branching: int) -> list[NDArray[np.int64]]:
+    """The sums of every level from the root down; levels are padded with empty nodes to whole families."""
+    levels = [leaves]
+    for _ in range(tree_depth(leaves.size, branching) - 1):
+        families = math.ceil(levels[0].size / branching)
+        padded = np.zeros(families * branching, dtype=np.int64)
+        padded[: levels[0].size] = levels[0]
+        levels[0] = padded
+        levels.insert(0, padded.reshape(families, branching).sum(axis=1))
+    return levels
