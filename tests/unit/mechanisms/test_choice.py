@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from deniable.exact import exp
-from deniable.mechanisms.choice import _DRAWN, _below, choice, choices, proposal
+from deniable.mechanisms.choice import DRAWN, _below, choice, choices, proposal
 from deniable.testing.entropy import Scripted, Seeded, Silent
 
 CASES = [
@@ -31,7 +31,7 @@ def test_proposed_weights_dominate_the_true_ones(scores, counts, scale):
     table = None if counts is None else np.array([counts], dtype=np.int64)
     offer = proposal(np.array([scores], dtype=np.int64), scale=scale, counts=table)
     unit = Fraction(2) ** int(offer.unit[0])
-    assert 2 ** (_DRAWN - 2) <= offer.weights.sum() < 2**_DRAWN
+    assert 2 ** (DRAWN - 2) <= offer.weights.sum() < 2**DRAWN
     for index in range(len(scores)):
         proposed, true = int(offer.weights[0, index]), _true(scores, counts, scale, index) * unit
         assert proposed >= true.upper

@@ -14,7 +14,7 @@ from deniable.testing.entropy import Seeded, Silent
 def _scores(values, grid, q):
     below = np.array([sum(v < c for v in values) for c in grid])
     above = np.array([sum(v > c for v in values) for c in grid])
-    return rank_scores(below, above, q)
+    return rank_scores(below, above, len(values), q)
 
 
 @pytest.mark.parametrize("q", [Fraction(1, 2), Fraction(1, 10), Fraction(9, 10), Fraction(0), Fraction(1)])
