@@ -1,7 +1,7 @@
 """Spaces, stable transformations, private mechanisms, and the compositor that charges before it runs."""
 
 from deniable.core.compositor import Compositor, compositor, odometer
-from deniable.core.distance import Distance, Root, Triple, distance, plain, squared, triple
+from deniable.core.distance import Distance, Linear, Root, Triple, distance, plain, squared, triple
 from deniable.core.domain import (
     Anything,
     Ball,
@@ -65,6 +65,7 @@ __all__ = [
     "Keyed",
     "LInfinity",
     "Lattice",
+    "Linear",
     "Lp",
     "Mechanism",
     "Metric",

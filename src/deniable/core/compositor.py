@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 from deniable.accounting import Budget, Spend
 from deniable.accounting import budget as make_budget
 from deniable.core.distance import Distance, distance
+from deniable.core.domain import Frame, Rows
 from deniable.core.gate import Both, Filter, Gate, Odometer, Planned
 from deniable.core.mechanism import Mechanism
 from deniable.core.space import Space
@@ -101,6 +102,18 @@ def _rule_of(gate: Gate) -> Any:
     return _counting(gate).rule
 
 
+def _sized_as_said(data: Any, space: Space) -> None:
+    """Where the number of rows is declared public it must be true: losses for replaced rows rest on it."""
+    domain = space.domain
+    if not isinstance(domain, Rows | Frame) or domain.size is None:
+        return
+    rows = data if isinstance(domain, Rows) else data[next(iter(domain.columns))]
+    if len(rows) != domain.size:
+        raise InvalidArgument(
+            f"the space declares {domain.size} rows as public and the data has another number; correct size, or resize"
+        )
+
+
 def compositor(
     data: Any,
     space: Space,
@@ -116,6 +129,7 @@ def compositor(
     """
     if (budget is None) == (costs is None):
         raise InvalidArgument("give a budget (a filter) or a list of costs (a plan), not both and not neither")
+    _sized_as_said(data, space)
     gate: Gate = Filter(budget.rule()) if budget is not None else Planned(costs or ())
     return Compositor(data, space, gate, distance(d_in), entropy)
 
@@ -132,5 +146,6 @@ def odometer(
 
     The count is kept in the measure of `budget` when one is given (its limit is not enforced), else as (epsilon, delta) sums.
     """
+    _sized_as_said(data, space)
     rule = (budget or make_budget(epsilon=0)).rule()
     return Compositor(data, space, Odometer(rule), distance(d_in), entropy)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import total_ordering
@@ -97,6 +98,29 @@ def squared(d_in: Distance) -> Fraction:
     if isinstance(d_in, Root):
         return d_in.square
     return plain(d_in) ** 2
+
+
+@dataclass(frozen=True, slots=True)
+class Linear:
+    """The stability map d -> factor·d. A map that is one says so by its type, so that what follows may rely on it."""
+
+    factor: Fraction
+
+    def __post_init__(self) -> None:
+        nonnegative(factor=self.factor)
+
+    def __call__(self, d_in: Distance) -> Distance:
+        return self.factor * plain(d_in)
+
+
+StabilityMap: TypeAlias = Callable[[Distance], Distance]
+
+
+def then(first: StabilityMap, second: StabilityMap) -> StabilityMap:
+    """One map after another; two linear ones make a linear one."""
+    if isinstance(first, Linear) and isinstance(second, Linear):
+        return Linear(first.factor * second.factor)
+    return lambda d_in: second(first(d_in))
 
 
 def triple(d_in: Distance) -> Triple:

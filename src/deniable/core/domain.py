@@ -17,8 +17,13 @@ from deniable.exact.guards import Real, integer, positive, rational
 
 
 def missing(value: Any) -> bool:
-    """None, or a value that is not equal to itself (NaN in any spelling)."""
-    return value is None or bool(value != value)
+    """None, or a value that is not equal to itself (NaN in any spelling) or cannot say (pandas' NA). Never raises."""
+    if value is None:
+        return True
+    try:
+        return bool(value != value)
+    except Exception:  # NA has no truth value; an array has many, and is a row of its own
+        return not hasattr(value, "__len__")
 
 
 def _whole(value: Any) -> bool:

@@ -6,6 +6,7 @@ Every `distance` is exact. Lattice values are compared in the numbers people rea
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Hashable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, TypeAlias
@@ -28,23 +29,27 @@ from deniable.core.domain import (
 from deniable.errors import InvalidArgument, SpaceMismatch
 
 
-def _key(row: Any) -> Any:
-    """A row in a form that can be counted: missing values are all alike, and -0.0 is 0.0."""
+def countable(row: Any) -> Any:
+    """A row in a form that can be counted: missing values are all alike, -0.0 is 0.0, and True is not 1."""
     if isinstance(row, str):
         return row
+    if isinstance(row, bool) or type(row).__name__ in ("bool", "bool_"):
+        return (bool, bool(row))
     if isinstance(row, dict):
-        return tuple((name, _key(cell)) for name, cell in sorted(row.items()))
+        return tuple((name, countable(cell)) for name, cell in sorted(row.items()))
     if isinstance(row, list | tuple) or (hasattr(row, "tolist") and getattr(row, "ndim", 0) != 0):
-        return tuple(_key(cell) for cell in row)
-    return None if missing(row) else row
+        return tuple(countable(cell) for cell in row)
+    if missing(row):
+        return None
+    return row if isinstance(row, Hashable) else (type(row).__name__, repr(row))
 
 
 def records(data: Any) -> list[Any]:
     """The rows of a list, an array or a frame (mapping of columns), each in countable form."""
     if isinstance(data, dict) or hasattr(data, "columns"):
-        names = list(data.keys())
-        return [tuple(_key(cell) for cell in row) for row in zip(*(data[name] for name in names), strict=True)]
-    return [_key(row) for row in data]
+        names = sorted(data.keys(), key=str)
+        return [tuple(countable(cell) for cell in row) for row in zip(*(data[name] for name in names), strict=True)]
+    return [countable(row) for row in data]
 
 
 def _difference(left: Any, right: Any, domain: Domain) -> Fraction:
@@ -132,7 +137,7 @@ class Hamming:
 
 @dataclass(frozen=True, slots=True)
 class IdentifierDistance:
-    """Identifiers whose rows differ: a person may have any number of rows in a frame."""
+    """People to add plus people to remove, each with all their rows; whose rows changed was removed and added: 2."""
 
     identifier: str
 
@@ -141,11 +146,11 @@ class IdentifierDistance:
 
     def distance(self, left: Any, right: Any, domain: Domain) -> Distance:
         a, b = self._by_identifier(left), self._by_identifier(right)
-        return Fraction(sum(a.get(who) != b.get(who) for who in {*a, *b}))
+        return Fraction(sum((who in a) + (who in b) for who in {*a, *b} if a.get(who) != b.get(who)))
 
     def _by_identifier(self, data: Any) -> dict[Any, Counter[Any]]:
         people: dict[Any, Counter[Any]] = {}
-        for who, row in zip((_key(cell) for cell in data[self.identifier]), records(data), strict=True):
+        for who, row in zip((countable(cell) for cell in data[self.identifier]), records(data), strict=True):
             people.setdefault(who, Counter())[row] += 1
         return people
 
@@ -239,24 +244,27 @@ class DiscreteDistance:
         return isinstance(domain, Numbers | Lattice | Booleans | Texts | Categories | Anything)
 
     def distance(self, left: Any, right: Any, domain: Domain) -> Distance:
-        return Fraction(int(_key(left) != _key(right)))
+        return Fraction(int(countable(left) != countable(right)))
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionDistance:
-    """Groups that differ, the sum of their distances, and the largest, under `inner` in every group."""
+    """Groups (or entries of a vector) that differ, the sum of their distances, and the largest, under `inner` in each."""
 
     inner: GroupMetric
 
     def fits(self, domain: Domain) -> bool:
-        return isinstance(domain, Anything) or (isinstance(domain, Keyed) and self.inner.fits(domain.element))
+        return isinstance(domain, Anything) or (isinstance(domain, Keyed | Vectors) and self.inner.fits(domain.element))
 
     def distance(self, left: Any, right: Any, domain: Domain) -> Distance:
-        if not isinstance(domain, Keyed):
-            raise SpaceMismatch(f"a partition distance needs a keyed domain, got {domain!r}")
+        if not isinstance(domain, Keyed | Vectors):
+            raise SpaceMismatch(f"a partition distance needs a keyed domain or a vector, got {domain!r}")
+        if isinstance(domain, Vectors):
+            left, right = dict(enumerate(left)), dict(enumerate(right))
+        nothing: Any = 0 if isinstance(self.inner, AbsoluteDistance) else []
         apart: list[Fraction] = []
         for key in {*left, *right}:
-            gap = self.inner.distance(left.get(key, []), right.get(key, []), domain.element)
+            gap = self.inner.distance(left.get(key, nothing), right.get(key, nothing), domain.element)
             if not isinstance(gap, Fraction):
                 raise SpaceMismatch(f"a group's distance must be a plain number, got {gap!r}")
             if gap:

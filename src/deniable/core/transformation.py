@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
-from deniable.core.distance import Distance, distance
+from deniable.core.distance import Distance, distance, then
 from deniable.core.space import Space
 from deniable.errors import SpaceMismatch
 from deniable.exact.guards import Real
@@ -63,7 +63,7 @@ class Transformation:
             before.source,
             self.target,
             lambda data, entropy: second(first(data, entropy), entropy),
-            lambda d_in: self.stability_map(before.stability_map(d_in)),
+            then(before.stability_map, self.stability_map),
             (*before.claims, *self.claims),
         )
 

@@ -10,7 +10,17 @@ import pytest
 
 from deniable import cost as costs
 from deniable.accounting import budget
-from deniable.core import AbsoluteDistance, Lattice, Space, compositor, numbers, odometer, own_mechanism, rows
+from deniable.core import (
+    AbsoluteDistance,
+    Lattice,
+    Space,
+    compositor,
+    integers,
+    numbers,
+    odometer,
+    own_mechanism,
+    rows,
+)
 from deniable.errors import BudgetExceeded, InvalidArgument, Retired, SpaceMismatch
 
 SPACE = Space(Lattice(), AbsoluteDistance())
@@ -179,6 +189,14 @@ def test_the_wrong_space_is_refused_before_the_charge():
     with pytest.raises(SpaceMismatch):
         session.release(elsewhere)
     assert session.spent.loss == 0
+
+
+def test_a_public_size_must_be_true():
+    sized = rows(integers(lower=0, upper=1), size=3)
+    compositor([0, 1, 1], sized, budget=budget(epsilon=1))
+    for opened in (lambda: compositor([0], sized, budget=budget(epsilon=1)), lambda: odometer([0, 1], sized)):
+        with pytest.raises(InvalidArgument, match="declares 3 rows as public"):
+            opened()
 
 
 def test_bad_terms_are_refused():

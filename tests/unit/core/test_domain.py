@@ -19,6 +19,7 @@ from deniable.core import (
     Rows,
     Texts,
     Vectors,
+    missing,
     numbers,
 )
 from deniable.errors import InvalidArgument
@@ -103,3 +104,14 @@ def test_frames_need_every_column_at_one_length():
 def test_domains_refuse_nonsense(build):
     with pytest.raises(InvalidArgument):
         build()
+
+
+def test_missing_never_raises():
+    import decimal
+
+    import pandas as pd
+
+    absent = [None, float("nan"), np.float64("nan"), pd.NA, pd.NaT, decimal.Decimal("nan"), decimal.Decimal("sNaN")]
+    assert [missing(value) for value in absent] == [True] * len(absent)
+    present = [0, 0.0, "", [], np.array([1.0, 2.0]), {}, float("inf")]
+    assert [missing(value) for value in present] == [False] * len(present)

@@ -11,6 +11,7 @@ from deniable.core import (
     L1,
     L2,
     AbsoluteDistance,
+    Anything,
     ChangeOne,
     DiscreteDistance,
     Frame,
@@ -104,9 +105,31 @@ def test_identifier_distance_counts_people_not_rows():
     space = frame({"who": Texts(), "x": Lattice()}, identifier="who")
     left = {"who": ["a", "a", "b"], "x": [1, 2, 3]}
     right = {"who": ["b", "a", "c"], "x": [3, 9, 9]}
-    assert space.distance(left, right) == 2
-    assert adjacent(left, right, space, d_in=2)
-    assert not adjacent(left, right, space, d_in=1)
+    assert space.distance(left, right) == 3  # a's rows changed: one person removed, one added; c was added
+    assert adjacent(left, right, space, d_in=3)
+    assert not adjacent(left, right, space, d_in=2)
+    assert adjacent(left, {"who": ["b"], "x": [3]}, space, d_in=1)
+
+
+def test_rows_without_an_identifier_are_one_person():
+    space = frame({"who": Numbers(), "x": Lattice()}, identifier="who")
+    nan = float("nan")
+    assert space.distance({"who": [nan, None], "x": [1, 2]}, {"who": [], "x": []}) == 1
+
+
+def test_true_is_not_one_and_unhashable_rows_count():
+    space = Space(Rows(Anything()), SymmetricDistance())
+    assert space.distance([True], [1]) == 2
+    assert space.distance([{1, 2}], [{2, 1}]) == 0
+    assert space.distance([{1}], [{2}]) == 2
+
+
+def test_partition_distance_of_vectors():
+    metric = PartitionDistance(AbsoluteDistance())
+    domain = Vectors(Lattice(Fraction(1, 2)), 3)
+    assert metric.distance([0, 1, 2], [0, 3, 1], domain) == Triple(Fraction(2), Fraction(3, 2), Fraction(1))
+    keyed = Keyed(Lattice(), ("a", "b"))
+    assert metric.distance({"a": 2}, {"a": 1, "b": 4}, keyed) == Triple(Fraction(2), Fraction(5), Fraction(4))
 
 
 def test_partition_distance_is_the_triple():
