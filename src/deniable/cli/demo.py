@@ -70,7 +70,7 @@ def _visits(place: Path) -> tuple[list[tuple[str, Release]], str]:
     print("(2 of 3) How long do visits take?\n")
     second = _ask(
         "length of visits by specialty",
-        by_specialty.bound(groups=2, rows=3).agg(avg=ask.mean("duration"), p90=ask.quantile("duration", 0.9)),
+        by_specialty.bound(groups=3, rows=3).agg(avg=ask.mean("duration"), p90=ask.quantile("duration", 0.9)),
         1.0,
         session,
     )

@@ -25,7 +25,7 @@ VISITS_CODEBOOK = """\
 format: 1
 name: visits
 description: made-up hospital visits
-unit: {id: patient_id, groups: 3, rows_per_group: 5}
+unit: {id: patient_id, groups: 4, rows_per_group: 5}
 tables:
   visits:
     variables:
@@ -42,13 +42,13 @@ LOGS_CODEBOOK = """\
 format: 1
 name: logs
 description: made-up browser logs
-unit: {id: user, groups: 8, rows_per_group: 10}
+unit: {id: user, groups: 6, rows_per_group: 4}
 tables:
   logs:
     variables:
       user: {type: string}
       domain: {type: string}
-      seconds: {type: integer, bounds: [0, 3600], provenance: sessions are cut after an hour}
+      seconds: {type: integer, bounds: [0, 600], provenance: pages left open are cut after ten minutes}
 """
 
 
@@ -79,8 +79,8 @@ def logs(users: int = 5_000, seed: int = 2) -> dict[str, Any]:
     random = np.random.default_rng(seed)  # noqa: TID251 - public made-up data
     times = 3 + random.geometric(0.08, users)
     user = np.repeat(np.arange(users), times)
-    rank = np.minimum(random.zipf(1.5, len(user)), 20_000)
-    seconds = np.minimum(random.exponential(150, len(user)).astype(int), 3600)
+    rank = 1 + random.zipf(1.5, len(user)) % 20_000
+    seconds = np.minimum(random.exponential(150, len(user)).astype(int), 600)
     return {
         "user": np.array([f"u{number:06}" for number in user], dtype=object),
         "domain": np.array([f"site{number}.example" for number in rank], dtype=object),

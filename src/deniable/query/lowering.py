@@ -54,6 +54,7 @@ from deniable.query.aggregates import (
 from deniable.query.builder import Query
 from deniable.query.keys import KeySet, key_set
 from deniable.query.outputs import HistogramOf, MeanOf, MomentOf, Output, Plain, QuantileOf, TopKOf
+from deniable.query.presence import present_columns, strict_columns
 from deniable.query.pricing import Additive, Needs, Selection
 
 _CANDIDATES = 1024
@@ -228,8 +229,12 @@ class _Lowering:
         return name
 
     def _count(self, of: Expression | None) -> str:
-        present = None if of is None or not self._facts(of).nullable else of
-        return self._measure(plan.Rows(self.rows, present), Fraction(1))
+        """Rows where `of` is present; one shared count of all rows where it cannot be missing."""
+        if of is not None and (
+            not self._facts(of).nullable or strict_columns(of) <= present_columns(self.query.source)
+        ):
+            of = None
+        return self._measure(plan.Rows(self.rows, of), Fraction(1))
 
     def _total(self, of: Expression) -> str:
         known = self._bounded(of, "a sum")
