@@ -17,9 +17,10 @@ import pytest
 
 from deniable import noise
 from deniable.noise import Entropy
-from deniable.noise.laws import Steps
+from deniable.noise.laws import Blocks, Steps, signed
 from deniable.noise.race import Race, ranked
 from deniable.noise.steps import StepSampler
+from deniable.noise.table import Table
 from deniable.testing import Enumeration, enumerated
 
 mp.mp.dps = 50
@@ -257,3 +258,22 @@ def kept_share(law: Steps) -> mp.mpf:
     if law.inset:
         return mp.fsum(normal_mass(k, law.scale) for k in bottom) * scale * mp.sqrt(2 * mp.pi) / steps
     return mp.fsum(mp.exp(-(mp.mpf(k) ** 2) / (2 * scale**2)) for k in bottom) / steps
+
+
+def test_a_sampler_that_does_not_refine_is_caught() -> None:
+    """Give what the first word leaves open to outcome zero, as a sampler "exact up to 2**-64" would."""
+    table = Table(Blocks(SEVEN_FIFTHS), word_bits=8, label=signed)
+
+    def careless(entropy: Entropy) -> int:
+        word = entropy.word()
+        return table.decoded(word, entropy) if word < table.limit else 0
+
+    with pytest.raises(AssertionError, match="0: more than its probability"):
+        assert_law(enumerated(careless, word_bits=8, depth=1), laplace(SEVEN_FIFTHS), 0)
+
+
+def test_two_draws_are_independent() -> None:
+    """Both values of a vector draw together have the product law."""
+    found = enumerated(lambda e: tuple(noise.discrete_laplaces(HALF, 2, e).tolist()), word_bits=6, depth=3)
+    single = laplace(HALF)
+    assert_law(found, lambda pair: single(pair[0]) * single(pair[1]), 0.01)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from deniable.errors import InvalidArgument
 from deniable.exact import exp
-from deniable.exact.guards import integer, nonnegative, positive, rational
+from deniable.exact.guards import integer, nonnegative, positive, rational, shown
 from deniable.noise.coin import below_exp
 from deniable.noise.laws import Rational
 from deniable.noise.redraw import drawn
@@ -55,7 +55,7 @@ def _whole_weights(weights: Sequence[int | Fraction]) -> list[int]:
     exact = [nonnegative(weight=weight) for weight in weights]
     scale = lcm(*(weight.denominator for weight in exact))
     if not sum(exact) > 0:
-        raise InvalidArgument(f"weights must have a positive sum, got {list(weights)!r}")
+        raise InvalidArgument(f"weights must have a positive sum, got {shown(weights)}")
     return [weight.numerator * (scale // weight.denominator) for weight in exact]
 
 

@@ -101,7 +101,7 @@ class Entropy:
 
     def words(self, count: int) -> NDArray[np.uint64]:
         """`count` uniform words, under keys that no other draw shares."""
-        out = np.empty(count + _PADDING, dtype=np.uint64)
+        out = np.empty(integer(count=count, least=0) + _PADDING, dtype=np.uint64)
         view = memoryview(out.view(np.uint8))  # type: ignore[arg-type]  # an array is a buffer; numpy's stubs omit it
         size = count * 8
         for start in range(0, size, self.REKEY_BYTES):

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from deniable.errors import InvalidArgument
-from deniable.exact.guards import integer
+from deniable.exact.guards import integer, shown
 from deniable.noise.laplace import Digits, layout, lower_tables
 from deniable.noise.laws import Blocks, Geometric, signed
 from deniable.noise.scale import CACHED, VECTOR_LIMIT, hashable, table_scale
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from deniable.noise.entropy import Entropy
 
 _FINENESS = 40
-"""The lattice has at least 2**40 points to one scale, so two candidates almost never share one."""
+"""The lattice has at least 2**39 points to one scale, so two candidates almost never share one."""
 _FEW = 64
 
 
@@ -65,7 +65,7 @@ class Race:
     __slots__ = ("_deeper", "_digit_bits", "_noise", "_scale", "_word_bits", "largest_digit", "lattice")
 
     def __init__(self, scale: Fraction, *, two_sided: bool, word_bits: int, fineness: int = _FINENESS) -> None:
-        self.lattice = max(fineness - int(scale).bit_length() + 1, 0)
+        self.lattice = max(fineness - scale.numerator.bit_length() + scale.denominator.bit_length(), 0)
         self._scale, self._word_bits = scale * (1 << self.lattice), word_bits
         digits, bits = layout(self._scale)
         width = 1 << (digits * bits)
@@ -118,7 +118,7 @@ class _Runner:
         return self._digits[depth]
 
 
-class _Field:
+class Field:
     """The candidates of one race; compares the parts of their noisy scores that lie below the lattice."""
 
     __slots__ = ("_entropy", "_race", "runners")
@@ -144,16 +144,16 @@ class _Field:
 
     def gap(self, a: _Runner, b: _Runner) -> int:
         """How far a leads b, to the nearest whole score: only a lead of exactly one half needs the fractions."""
-        half = (1 << self._race.lattice) / 2
-        whole, part = divmod(a.place - b.place, 1 << self._race.lattice)
-        return whole + (part > half or (part == half and self.fractions(a, b) > 0))
+        unit = 1 << self._race.lattice
+        whole, part = divmod(a.place - b.place, unit)
+        return whole + (2 * part > unit or (2 * part == unit and self.fractions(a, b) > 0))
 
 
 def ranked(scores: Sequence[int] | NDArray[np.int64], race: Race, count: int, entropy: Entropy) -> Ranking:
     whole = [integer(score=score) for score in (scores.tolist() if isinstance(scores, np.ndarray) else scores)]
     if not 1 <= integer(count=count) <= len(whole):
-        raise InvalidArgument(f"count must be between 1 and the number of scores, {len(whole)}, got {count!r}")
-    field = _Field(whole, race, entropy)
+        raise InvalidArgument(f"count must be between 1 and the number of scores, {len(whole)}, got {shown(count)}")
+    field = Field(whole, race, entropy)
     best = sorted(field.runners, key=cmp_to_key(field.behind))[: count + 1]
     return Ranking(
         indices=tuple(runner.index for runner in best[:count]),

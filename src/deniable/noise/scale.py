@@ -8,7 +8,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from deniable.errors import InvalidArgument
-from deniable.exact.guards import positive, rational
+from deniable.exact.guards import positive, rational, shown
 
 CACHED = 32
 """Tables kept per sampler, the least used go first; one scale takes from a few kilobytes up to about one megabyte."""
@@ -27,7 +27,7 @@ def table_scale(scale: int | Fraction) -> Fraction:
     """A scale that tables can be built for: positive, and not absurd."""
     exact = positive(scale=scale)
     if not 1 <= exact * LIMIT <= LIMIT * LIMIT:
-        raise InvalidArgument(f"scale must lie between 2**-1100 and 2**1100, got {float_like(exact)}")
+        raise InvalidArgument(f"scale must lie between 2**-1100 and 2**1100, got {shown(exact)}")
     return exact
 
 
@@ -35,10 +35,5 @@ def vector_scale(scale: int | Fraction) -> int | Fraction:
     """A scale whose noise fits int64, or a refusal that says what to do."""
     exact = hashable(scale)
     if not exact <= VECTOR_LIMIT:
-        raise InvalidArgument(f"scale must be at most 2**50 for vector draws, got {scale!r}; draw one at a time")
+        raise InvalidArgument(f"scale must be at most 2**50 for vector draws, got {shown(scale)}; draw one at a time")
     return exact
-
-
-def float_like(exact: Fraction) -> str:
-    """A rough size, for a message: an exact number this long helps nobody."""
-    return f"about 2**{exact.numerator.bit_length() - exact.denominator.bit_length()}"

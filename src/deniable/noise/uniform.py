@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from deniable.errors import InvalidArgument
-from deniable.exact.guards import integer
+from deniable.exact.guards import integer, shown
 from deniable.noise.redraw import redrawn
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def uniforms_below(n: int, count: int, entropy: Entropy) -> NDArray[np.int64]:
     """`count` independent draws of `uniform_below`."""
     bits = (integer(n=n, least=1) - 1).bit_length()
     if not bits < 64 or not bits <= entropy.word_bits:
-        raise InvalidArgument(f"n must be at most 2**63 for vector draws, got {n!r}; draw one at a time")
+        raise InvalidArgument(f"n must be at most 2**63 for vector draws, got {shown(n)}; draw one at a time")
     if not bits:
         return np.zeros(count, dtype=np.int64)
 
@@ -65,7 +65,7 @@ def sample_without_replacement(n: int, k: int, entropy: Entropy) -> NDArray[np.i
     """
     integer(n=n, least=0)
     if not integer(k=k, least=0) <= n:
-        raise InvalidArgument(f"k must be at most n = {n}, got {k!r}")
+        raise InvalidArgument(f"k must be at most n = {n}, got {shown(k)}")
     return _exchanged(n, k, entropy)
 
 
