@@ -20,9 +20,9 @@ def column(name: str, table: str | None = None) -> Tree:
 def number(value: int) -> Tree:
     """A whole constant."""
     if value == SMALLEST:
-        return exp.paren(exp.Sub(this=number(SMALLEST + 1), expression=number(1)))
+        return paren(exp.Sub(this=number(SMALLEST + 1), expression=number(1)))
     literal: Tree = exp.Literal.number(str(abs(value)))
-    return exp.paren(exp.Neg(this=literal)) if value < 0 else literal
+    return paren(exp.Neg(this=literal)) if value < 0 else literal
 
 
 def text(value: str) -> Tree:
@@ -50,6 +50,11 @@ def null(kind: str) -> Tree:
     return cast(exp.null(), kind)
 
 
+def paren(value: Any) -> Tree:
+    """A value in parentheses."""
+    return exp.Paren(this=value)
+
+
 def case(branches: Iterable[tuple[Tree, Tree]], otherwise: Tree | None = None) -> Tree:
     """The first branch that holds."""
     ifs = [exp.If(this=condition, true=result) for condition, result in branches]
@@ -58,12 +63,11 @@ def case(branches: Iterable[tuple[Tree, Tree]], otherwise: Tree | None = None) -
 
 def binary(kind: type[Any], left: Tree, right: Tree) -> Tree:
     """A binary operator, operands and result in parentheses as needed."""
-    tree: Tree = exp.paren(kind(this=_wrapped(left), expression=_wrapped(right)))
-    return tree
+    return paren(kind(this=_wrapped(left), expression=_wrapped(right)))
 
 
 def _wrapped(part: Tree) -> Tree:
-    return exp.paren(part) if isinstance(part, exp.Binary | exp.Neg | exp.Not | exp.In | exp.Between) else part
+    return paren(part) if isinstance(part, exp.Binary | exp.Neg | exp.Not | exp.In | exp.Between) else part
 
 
 def add(left: Tree, right: Tree) -> Tree:
@@ -88,17 +92,17 @@ def scaled(value: Tree, factor: int) -> Tree:
 
 def within(value: Tree, low: Tree, high: Tree) -> Tree:
     """value BETWEEN low AND high"""
-    return exp.paren(exp.Between(this=_wrapped(value), low=low, high=high))
+    return paren(exp.Between(this=_wrapped(value), low=low, high=high))
 
 
 def both(*conditions: Tree) -> Tree:
     """All conditions together."""
-    return exp.paren(exp.and_(*conditions)) if len(conditions) > 1 else conditions[0]
+    return paren(exp.and_(*conditions, copy=False)) if len(conditions) > 1 else conditions[0]
 
 
 def missing(value: Tree) -> Tree:
     """value IS NULL"""
-    return exp.paren(exp.Is(this=_wrapped(value), expression=exp.null()))
+    return paren(exp.Is(this=_wrapped(value), expression=exp.null()))
 
 
 def present(value: Tree) -> Tree:

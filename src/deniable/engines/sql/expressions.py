@@ -30,6 +30,7 @@ from deniable.engines.sql.build import (
     missing,
     multiply,
     number,
+    paren,
     scaled,
     subtract,
     text,
@@ -128,17 +129,17 @@ class Expressions:
             case Compare(comparison, left, right):
                 return self._compare(comparison, *promoted(left, right, self._schema))
             case And(parts):
-                return exp.paren(exp.and_(*(self.tree(part) for part in parts)))
+                return paren(exp.and_(*(self.tree(part) for part in parts), copy=False))
             case Or(parts):
-                return exp.paren(exp.or_(*(self.tree(part) for part in parts)))
+                return paren(exp.or_(*(self.tree(part) for part in parts), copy=False))
             case Not(value):
-                return exp.paren(exp.Not(this=exp.paren(self.tree(value))))
+                return paren(exp.Not(this=paren(self.tree(value))))
             case IsNull(value):
                 return missing(self.tree(value))
             case In(value, among):
                 return self._in(value, among)
             case Like(value, pattern):
-                return exp.paren(exp.Like(this=self.tree(value), expression=text(pattern)))
+                return paren(exp.Like(this=self.tree(value), expression=text(pattern)))
             case Case(branches, otherwise):
                 return self._case(expression, branches, otherwise)
             case Coalesce(parts) | Least(parts) | Greatest(parts):
@@ -192,12 +193,12 @@ class Expressions:
         known, tree = self.known(value), self.tree(value)
         constants = [literal.value for literal in among]
         if known.kind is not Kind.NUMBER:
-            return exp.paren(exp.In(this=tree, expressions=[constant(entry) for entry in constants]))
+            return paren(exp.In(this=tree, expressions=[constant(entry) for entry in constants]))
         counts = [Fraction(entry) / known.step for entry in constants]  # type: ignore[arg-type]
         whole = [int(count) for count in counts if count.denominator == 1 and SMALLEST <= count <= BIGGEST]
         if not whole:
             return binary(exp.NEQ, tree, tree.copy())
-        return exp.paren(exp.In(this=tree, expressions=[number(count) for count in whole]))
+        return paren(exp.In(this=tree, expressions=[number(count) for count in whole]))
 
     def _case(
         self, whole: Expression, branches: tuple[tuple[Expression, Expression], ...], otherwise: Expression | None

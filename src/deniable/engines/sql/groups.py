@@ -24,6 +24,7 @@ from deniable.engines.sql.build import (
     missing,
     multiply,
     number,
+    paren,
     present,
     subtract,
     within,
@@ -51,7 +52,7 @@ class Statement:
 
     def text(self, profile: Profile) -> str:
         """The query in the engine's dialect."""
-        return self.tree.sql(dialect=profile.dialect, comments=False)
+        return self.tree.sql(dialect=profile.dialect, comments=False, copy=False)
 
 
 class Groups:
@@ -126,9 +127,7 @@ class Groups:
         known = facts(key.expression, self._below.columns)
         accepted = self._declared(key, known, name)
         if key.keep_missing:
-            return (
-                None if accepted is None or not known.nullable else exp.paren(exp.or_(missing(column(name)), accepted))
-            )
+            return None if accepted is None or not known.nullable else paren(exp.or_(missing(column(name)), accepted))
         if known.nullable and accepted is None:
             return present(column(name))
         return accepted

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 
 from sqlglot import exp
 
-from deniable.engines.sql.build import bigint, call, cast, number, text
+from deniable.engines.sql.build import bigint, call, cast, number, paren, text
 from deniable.plan.unit import Length
 
 Tree = exp.Expression
@@ -88,7 +88,7 @@ class DuckDBProfile(Profile):
         return exp.Sum(this=value)  # HUGEINT by itself
 
     def quotient(self, numerator: Tree, denominator: Tree) -> Tree:
-        return exp.IntDiv(this=exp.paren(numerator), expression=exp.paren(denominator))
+        return exp.IntDiv(this=paren(numerator), expression=paren(denominator))
 
     def xor(self, left: Tree, right: Tree) -> Tree:
         return call("xor", left, right)
@@ -97,7 +97,7 @@ class DuckDBProfile(Profile):
         return call("regexp_full_match", value, text(pattern.removeprefix("^").removesuffix("$")))
 
     def days(self, value: Tree) -> Tree:
-        return exp.Sub(this=exp.paren(value), expression=cast(text("1970-01-01"), "DATE"))
+        return exp.Sub(this=paren(value), expression=cast(text("1970-01-01"), "DATE"))
 
     def microseconds(self, value: Tree) -> Tree:
         return call("epoch_us", value)
