@@ -24,6 +24,7 @@ from deniable.plan.nodes import scan
 from deniable.plan.unit import Unit
 from deniable.query import Law, Lowered, Price, Query, Request, answered, drawn, lowered, priced, solved
 from deniable.query.price import Terms as PriceTerms
+from deniable.query.sql import Explanation
 from deniable.release.answer import Release, column_record, written
 from deniable.release.ledger import Ledger
 from deniable.release.statement import facts, guarantee, notes
@@ -68,6 +69,30 @@ class Session:
     def query(self, table: str | None = None) -> Query:
         """A question about a table (the only one unless named): add where, group_by, agg; then price or release."""
         return Query(source=scan(self.codebook, table), asker=self)
+
+    def sql(
+        self,
+        text: str,
+        *,
+        epsilon: Real | None = None,
+        rho: Real | None = None,
+        accuracy: Mapping[str, Real] | None = None,
+        delta: Real | None = None,
+        law: Law | str | None = None,
+        group_size: int = 1000,
+        confidence: Real = Fraction(19, 20),
+        request: str | None = None,
+        dialect: str = "duckdb",
+    ) -> Release | Explanation:
+        """The answer to one SELECT; after `EXPLAIN DP` what it would do and cost, for free.
+
+        Guarantee: the aggregates are charged, drawn and stored like a builder's query; what is above them sees noise only.
+        """
+        from deniable.release.sql import asked
+
+        terms = {"epsilon": epsilon, "rho": rho, "accuracy": accuracy, "delta": delta, "law": law}
+        terms |= {"group_size": group_size, "confidence": confidence}
+        return asked(self, self._engine, text, dialect=dialect, request=request, terms=terms)
 
     @property
     def rule(self) -> Rule:

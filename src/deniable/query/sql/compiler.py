@@ -1,0 +1,240 @@
+"""A statement as a query and its post-processing: the private boundary is the innermost aggregate over the rows of many units.
+
+Below it everything becomes one `Query`, the same a builder makes; above it only stages over released values.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from sqlglot import exp
+
+from deniable.errors import QueryRefused
+from deniable.plan.codebook import Codebook
+from deniable.plan.expression import Column, Expression
+from deniable.plan.relation import shape
+from deniable.query.aggregates import CountUnits
+from deniable.query.builder import Asker, Key, Query
+from deniable.query.keys import key_set
+from deniable.query.sql.env import Env, aggregates, checked_clauses, output_name, part
+from deniable.query.sql.measures import Measures
+from deniable.query.sql.per_unit import group_terms
+from deniable.query.sql.post import Field, Value
+from deniable.query.sql.reading import Statement
+from deniable.query.sql.rows import rows
+from deniable.query.sql.source import Source, refused
+from deniable.query.sql.stage import Ordering, Stage, identity
+from deniable.query.sql.values import Values
+
+
+@dataclass(frozen=True, slots=True)
+class Private:
+    """A private query, the stages over its release (none when the release is the answer), and what must be said."""
+
+    query: Query
+    stages: tuple[Stage, ...]
+    notices: tuple[str, ...]
+
+
+def compiled(statement: Statement, codebook: Codebook, asker: Asker) -> Private:
+    """The query a statement asks, or its refusal; nothing is read or spent."""
+    try:
+        built = _select(statement.tree, Env(codebook, statement.text), asker)
+        _checked_unit(statement, codebook)
+        query = replace(built.query, groups=statement.options.groups)
+        key_set(query)
+        return replace(built, query=query)
+    except RecursionError:
+        raise QueryRefused("too-deep", "the query is nested too deeply", rewrite="name parts of it in a WITH") from None
+
+
+def _checked_unit(statement: Statement, codebook: Codebook) -> None:
+    wanted, unit = statement.options.unit, codebook.unit
+    if wanted is not None and (unit is None or unit.id is None or unit.id.lower() != wanted.lower()):
+        raise QueryRefused(
+            "other-unit", f"the codebook protects {unit}, the query says {wanted!r}", rewrite="leave it out"
+        )
+
+
+def _select(query: exp.Expression, env: Env, asker: Asker) -> Private:
+    while isinstance(query, exp.Subquery):
+        query = query.this
+    inner = env.within(query)
+    if not isinstance(query, exp.Select):
+        raise refused(query, env.text, "set-operation", "one query gives one release", "ask the parts singly")
+    checked_clauses(query, env.text)
+    if aggregates(query) or query.args.get("distinct"):
+        return _Boundary(query, inner, asker).done()
+    below = _derived(query, inner)
+    if below is None or (query.args.get("where") is not None and query.args["where"].find(exp.Select) is not None):
+        raise refused(
+            query, env.text, "rows", "single rows are private: a query computes aggregates of them",
+            "write COUNT(*), SUM(x), AVG(x) ... GROUP BY",
+        )  # fmt: skip
+    return _above(query, inner, _select(*below, asker))
+
+
+def _derived(query: exp.Select, env: Env) -> tuple[exp.Expression, Env] | None:
+    """The sub-query this SELECT reads alone, if that one aggregates."""
+    origin = part(query, "from")
+    if origin is None or query.args.get("joins"):
+        return None
+    node = origin.this
+    if isinstance(node, exp.Subquery):
+        inner, seen = node.this, env
+    elif isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier) and node.name.lower() in env.ctes:
+        inner, seen, columns = env.ctes[node.name.lower()]
+        if columns:
+            return None
+    else:
+        return None
+    alias = node.args.get("alias")
+    return None if alias is not None and alias.args.get("columns") else (inner, seen)
+
+
+def _above(query: exp.Select, env: Env, below: Private) -> Private:
+    """One more SELECT over what is already released."""
+    last = below.stages[-1] if below.stages else None
+    keys = [new for new, _ in last.keys] if last else [key.name for key in below.query.keys]
+    columns = [name for name, _ in last.columns] if last else [name for name, _ in below.query.aggregates]
+    alias = part(query, "from").this.alias_or_name
+    values = Values(env.text, visible={name.lower(): name for name in (*keys, *columns)}, table=alias)
+    items: list[tuple[str, Value]] = []
+    for expression in query.expressions:
+        if isinstance(expression, exp.Star):
+            items += [(name, Field(name)) for name in (*keys, *columns)]
+        else:
+            items.append((output_name(expression), values.value(expression.unalias())))
+    where = query.args.get("where")
+    condition = None if where is None else values.condition(where.this)
+    stage = _stage(query, items, keys, values, condition)
+    return replace(below, stages=(*below.stages, stage))
+
+
+def _stage(
+    query: exp.Select, items: list[tuple[str, Value]], keys: list[str], values: Values, where: Value | None
+) -> Stage:
+    """Columns, order and cut of one SELECT; a key that is only shown stays a key."""
+    names = [name.lower() for name, _ in items]
+    if len(set(names)) != len(names):
+        raise refused(query, values.text, "ambiguous-column", f"columns with one name: {', '.join(names)}", "use AS")
+    shown: dict[str, str] = {}
+    for name, value in items:
+        if isinstance(value, Field) and value.name in keys and value.name not in shown.values():
+            shown[name] = value.name
+    columns = tuple((name, value) for name, value in items if name not in shown)
+    order = _order(query, items, values)
+    limit, offset = (_whole(query, name, values.text) for name in ("limit", "offset"))
+    return Stage(tuple(shown.items()), columns, where, order, limit, offset or 0)
+
+
+def _order(query: exp.Select, items: list[tuple[str, Value]], values: Values) -> tuple[Ordering, ...]:
+    clause = query.args.get("order")
+    aliases = {name.lower(): value for name, value in items}
+    found = []
+    for term in clause.expressions if clause is not None else ():
+        node = term.this
+        if isinstance(node, exp.Literal) and not node.is_string and node.this.isdigit():
+            place = int(node.this)
+            if not 1 <= place <= len(items):
+                raise refused(node, values.text, "bad-position", f"ORDER BY {place}: there is no such column in SELECT")
+            value = items[place - 1][1]
+        elif isinstance(node, exp.Column) and not node.table and node.name.lower() in aliases:
+            value = aliases[node.name.lower()]
+        else:
+            value = values.value(node)
+        if term.args.get("with_fill"):
+            raise refused(term, values.text, "unsupported-clause", "WITH FILL is not answered", "leave it out")
+        found.append(Ordering(value, bool(term.args.get("desc")), bool(term.args.get("nulls_first"))))
+    return tuple(found)
+
+
+def _whole(query: exp.Select, name: str, text: str) -> int | None:
+    clause = query.args.get(name)
+    if clause is None:
+        return None
+    node = clause.expression if isinstance(clause, exp.Limit | exp.Offset) else clause.args.get("count")
+    if isinstance(clause, exp.Fetch) and (
+        clause.args.get("limit_options") or clause.args.get("direction") not in (None, "FIRST", "NEXT")
+    ):
+        node = None
+    if not (isinstance(node, exp.Literal) and not node.is_string and node.this.isdigit() and len(node.this) < 19):
+        raise refused(clause, text, "bad-constant", f"{name.upper()} takes a whole number", f"{name.upper()} 10")
+    return int(node.this)
+
+
+@dataclass(slots=True)
+class _Boundary:
+    """The SELECT at the private boundary."""
+
+    select: exp.Select
+    env: Env
+    asker: Asker
+
+    def done(self) -> Private:
+        select, source = self.select, rows(self.select, self.env)
+        if shape(source.relation).public:
+            raise QueryRefused("public-query", "this part reads public tables only", rewrite="ask it by itself")
+        keys = self._keys(source)
+        measures = Measures(source)
+        values = Values(self.env.text, keys={key.of: key.name for key in keys}, measures=measures)
+        if any(isinstance(each, exp.Star) for each in select.expressions):
+            raise refused(select, self.env.text, "rows", "single rows are private", "list keys and aggregates")
+        items = [
+            (output_name(each), values.value(each.unalias(), output_name(each) if each.alias else ""))
+            for each in select.expressions
+        ]
+        having = select.args.get("having")
+        aliased = replace(values, aliases={name.lower(): value for name, value in items})
+        condition = None if having is None else aliased.condition(having.this)
+        stage = _stage(select, items, [key.name for key in keys], aliased, condition)
+        query = Query(source=source.relation, asker=self.asker, keys=keys)
+        if not measures.found:
+            self._checked_keys_only(query)
+            measures.found[CountUnits()] = "units"
+        query = replace(query, aggregates=tuple((name, aggregate) for aggregate, name in measures.found.items()))
+        plain = identity(stage, [key.name for key in keys], [name for name, _ in query.aggregates])
+        notices = [*self._missing_keys(keys, source), *measures.notices]
+        return Private(query, () if plain else (stage,), tuple(notices))
+
+    def _keys(self, source: Source) -> tuple[Key, ...]:
+        terms = group_terms(self.select, source)
+        if self.select.args.get("distinct"):
+            if terms or aggregates(self.select) or self.select.args["distinct"].args.get("on"):
+                raise refused(self.select, self.env.text, "distinct", "SELECT DISTINCT of groups", "leave DISTINCT out")
+            terms = [each.unalias() for each in self.select.expressions]
+        names = {each.unalias().sql(): each.alias for each in self.select.expressions if each.alias}
+        found: dict[Expression, str] = {}
+        for term in terms:
+            if isinstance(term, exp.Star) or term.find(exp.Select) is not None:
+                raise refused(term, self.env.text, "group-key", "a key is a column or an expression of one row")
+            of = source.translator.expression(term)
+            self._checked_key(of, term, source)
+            name = of.name if isinstance(of, Column) else names.get(term.sql()) or term.sql().lower()
+            found.setdefault(of, name)
+        if len(set(found.values())) != len(found):
+            raise refused(self.select, self.env.text, "ambiguous-column", "two keys have one name", "use AS")
+        return tuple(Key(name, of) for of, name in found.items())
+
+    def _checked_key(self, of: Expression, term: exp.Expression, source: Source) -> None:
+        below = shape(source.relation)
+        if isinstance(of, Column) and (of.name in below.anchors or (below.unit and of.name == below.unit.id)):
+            raise refused(
+                term, self.env.text, "group-by-unit", "every group would hold one unit, so none could be shown",
+                "group by something many units share, or use a sub-query per unit",
+            )  # fmt: skip
+
+    def _checked_keys_only(self, query: Query) -> None:
+        if not query.keys:
+            raise refused(self.select, self.env.text, "rows", "this query computes nothing", "write COUNT(*)")
+        if not key_set(query).observed:
+            raise refused(
+                self.select, self.env.text, "keys-only", "these keys are declared in the codebook and hence known already",
+                "add COUNT(*)",
+            )  # fmt: skip
+
+    def _missing_keys(self, keys: tuple[Key, ...], source: Source) -> list[str]:
+        from deniable.plan.analysis import facts
+
+        absent = [key.name for key in keys if facts(key.of, source.schema).nullable]
+        return [f"Rows whose {' or '.join(absent)} is missing are in no group."] if absent else []

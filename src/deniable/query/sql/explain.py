@@ -1,0 +1,169 @@
+"""`EXPLAIN DP`: who is protected, how, what is measured, what it costs and how wrong it is, from public facts alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, is_dataclass
+from datetime import date
+from enum import Enum
+from fractions import Fraction
+from typing import Any
+
+from deniable.plan.codebook import Codebook
+from deniable.plan.expression import Arithmetic, Column, Compare, Literal
+from deniable.plan.nodes import Filter, GroupAgg, Join, Project, Relation, Scan, Union, UnitAgg
+from deniable.query.lowering import Lowered
+from deniable.query.price import Price
+from deniable.query.sql.compiler import Private
+from deniable.query.sql.stage import Stage
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """What a query would do and cost. Nothing was read and nothing was spent.
+
+    `price` is None for a query on public tables, which is free.
+    """
+
+    unit: str
+    bounds: str
+    keys: str
+    mechanisms: tuple[str, ...]
+    split: tuple[str, ...]
+    price: Price | None
+    plan: str
+    after: tuple[str, ...]
+    notices: tuple[str, ...]
+    public: bool = False
+
+    def __str__(self) -> str:
+        if self.public:
+            return "\n".join(["public: reads public tables only; answered exactly and free", *self.notices])
+        lines = [f"protects  {self.unit}", f"bounds    {self.bounds}", f"keys      {self.keys}"]
+        lines += [f"measures  {each}" for each in self.split]
+        lines += [f"by        {each}" for each in self.mechanisms]
+        lines += [
+            f"          {line}" if index else f"price     {line}"
+            for index, line in enumerate(str(self.price).splitlines())
+        ]
+        lines += [f"then      {each}" for each in self.after]
+        lines += [f"note      {each}" for each in self.notices]
+        return "\n".join([*lines, "plan", *(f"  {line}" for line in self.plan.splitlines())])
+
+    __repr__ = __str__
+
+
+def explained(private: Private, ready: Lowered, price: Price, *, unit: str, bounds: str) -> Explanation:
+    """The explanation of a priced query."""
+    bill = price.bill
+    measured = dict(ready.plan.aggregates)
+    split = [
+        f"{_shown(measured[part.name])}: one unit moves it by at most {part.moved.linf * part.moved.step} in each of "
+        f"{part.moved.l0} cells; {bill.noises[part.name].law.value} noise of scale "
+        f"{float(bill.noises[part.name].scale * part.moved.step):.6g}"
+        for part in ready.needs.additive
+    ]
+    split += [
+        f"a private choice among {part.candidates} public values, {part.times} per group"
+        for part in ready.needs.selections
+    ]
+    mechanisms = [f"{price.law} noise on integers"] if ready.needs.additive else []
+    mechanisms += ["the exponential mechanism"] if ready.needs.selections else []
+    mechanisms += [f"a threshold of {price.threshold} noisy units"] if price.threshold is not None else []
+    steps = [line for stage in private.stages for line in _steps(stage)]
+    return Explanation(
+        unit,
+        bounds,
+        price.keys,
+        tuple(mechanisms),
+        tuple(split),
+        price,
+        plan_text(ready.plan),
+        tuple(steps),
+        private.notices,
+    )
+
+
+def _steps(stage: Stage) -> Iterator[str]:
+    """What happens to the noisy values, in order."""
+    if stage.where is not None:
+        yield f"keep rows where {_shown(stage.where)}, on noisy values"
+    if stage.order:
+        yield "order by " + ", ".join(_shown(term.value) + (" desc" if term.descending else "") for term in stage.order)
+    if stage.limit is not None or stage.offset:
+        yield f"show {stage.limit if stage.limit is not None else 'all'} rows after the first {stage.offset}"
+    yield "show " + ", ".join(
+        [*(new for new, _ in stage.keys), *(f"{name} = {_shown(of)}" for name, of in stage.columns)]
+    )
+
+
+def plan_text(plan: GroupAgg) -> str:
+    """The inner plan, as an indented tree; the same facts the engine compiles to its own language."""
+    bounding = plan.bounding
+    rows = "" if bounding.rows_per_group is None else f", {bounding.rows_per_group} rows in each"
+    keys = ", ".join(
+        key.name if key.expression == Column(key.name) else f"{key.name} = {_shown(key.expression)}"
+        for key in plan.keys
+    )
+    head = [f"group by {keys or 'nothing'}, each unit in at most {bounding.groups} groups{rows}"]
+    head += [f"  {name} = {_shown(aggregate)}" for name, aggregate in plan.aggregates]
+    return "\n".join([*head, *(f"  {line}" for line in _lines(plan.source))])
+
+
+def _lines(relation: Relation) -> Iterator[str]:
+    match relation:
+        case Scan(_, table):
+            yield f"scan {table}"
+            return
+        case Filter(source, condition):
+            yield f"filter {_shown(condition)}"
+            below: tuple[Relation, ...] = (source,)
+        case Project(source, columns):
+            yield "columns " + ", ".join(
+                name if of == Column(name) else f"{name} = {_shown(of)}" for name, of in columns
+            )
+            below = (source,)
+        case Join(left, right, on, kind):
+            yield (
+                f"{kind.value} join on "
+                + (", ".join(f"{a} = {b}" for a, b in on) or "nothing")
+                + " (and the same unit)"
+            )
+            below = (left, right)
+        case Union(sources):
+            yield "union all"
+            below = sources
+        case UnitAgg(source, keys, values):
+            named = [name for name, _ in keys]
+            yield f"per unit by {', '.join(named)}: " + ", ".join(
+                f"{v.name} = {v.summary.value}({_shown(v.of) if v.of else ''})" for v in values
+            )
+            below = (source,)
+    for each in below:
+        yield from (f"  {line}" for line in _lines(each))
+
+
+def _shown(node: Any) -> str:
+    """A node in a short form for people."""
+    match node:
+        case Column(name):
+            return name
+        case Literal(value):
+            return repr(str(value)) if isinstance(value, str | date) else str(value)
+        case Arithmetic(operator, left, right) | Compare(operator, left, right):
+            return f"({_shown(left)} {operator.value} {_shown(right)})"
+        case Codebook():
+            return ""
+        case Enum():
+            return str(node.value)
+        case tuple():
+            return ", ".join(_shown(each) for each in node)
+        case Fraction() | int() | str() | float() | None:
+            return str(node)
+        case _ if is_dataclass(node):
+            inside = [_shown(getattr(node, each.name)) for each in fields(node) if getattr(node, each.name) is not None]
+            return (
+                inside[0] if type(node).__name__ == "Field" else f"{type(node).__name__.lower()}({', '.join(inside)})"
+            )
+        case _:
+            return str(node)

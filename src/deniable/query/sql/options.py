@@ -1,0 +1,121 @@
+"""`SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(...)`, and bounds written inside an aggregate, as some warehouses write them.
+
+The clause is read with the dialect's tokenizer, so texts and comments that look like it are left alone, and then blanked
+out of the query; places in the rest of the text do not move.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, TypeAlias
+
+import sqlglot
+
+from deniable.errors import QueryRefused, Span
+
+Token: TypeAlias = Any
+"""A token of SQLGlot, whose module of tokens differs between its versions: text, start, end."""
+
+BOUNDED = {"avg": "dp_avg", "sum": "dp_sum", "count": "dp_count"}
+"""Aggregates with written bounds are parsed under these names."""
+
+_KNOWN = {"epsilon", "delta", "privacy_unit_column", "max_groups_contributed"}
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What a query says about its own price and bounds; None where it says nothing."""
+
+    epsilon: Fraction | None = None
+    delta: Fraction | None = None
+    unit: str | None = None
+    groups: int | None = None
+
+
+def taken(text: str, dialect: str) -> tuple[str, Options]:
+    """The text without the clause, and what the clause said."""
+    if "differential_privacy" not in text.lower() and "contribution_bounds" not in text.lower():
+        return text, Options()
+    tokens = sqlglot.Dialect.get_or_raise(dialect).tokenize(text)
+    text, options = _without_clause(text, tokens)
+    return _renamed(text, sqlglot.Dialect.get_or_raise(dialect).tokenize(text)), options
+
+
+def _without_clause(text: str, tokens: Sequence[Token]) -> tuple[str, Options]:
+    for index in range(len(tokens)):
+        words = [each.text.upper() for each in tokens[index : index + 3]]
+        if words == ["SELECT", "WITH", "DIFFERENTIAL_PRIVACY"]:
+            start, end, options = tokens[index + 1].start, tokens[index + 2].end, Options()
+            if index + 3 < len(tokens) and tokens[index + 3].text.upper() == "OPTIONS":
+                options, last = _options(text, tokens, index + 4)
+                end = tokens[last].end
+            blank = "".join("\n" if letter == "\n" else " " for letter in text[start : end + 1])
+            return text[:start] + blank + text[end + 1 :], options
+    return text, Options()
+
+
+def _options(text: str, tokens: Sequence[Token], at: int) -> tuple[Options, int]:
+    if at >= len(tokens) or tokens[at].text != "(":
+        raise _refused(text, tokens[at - 1], "OPTIONS is followed by (name = value, ...)")
+    found: dict[str, Token] = {}
+    at += 1
+    while at < len(tokens) and tokens[at].text != ")":
+        if tokens[at].text == ",":
+            at += 1
+            continue
+        if at + 2 >= len(tokens) or tokens[at + 1].text != "=":
+            raise _refused(text, tokens[at], "an option is written name = value")
+        name = tokens[at].text.lower()
+        if name not in _KNOWN or name in found:
+            known = ", ".join(sorted(_KNOWN))
+            raise _refused(text, tokens[at], f"{name!r} is not an option here, or stands twice; known: {known}")
+        found[name] = tokens[at + 2]
+        at += 3
+    if at >= len(tokens):
+        raise _refused(text, tokens[-1], "OPTIONS( is never closed")
+    return _read(text, found), at
+
+
+def _read(text: str, found: dict[str, Token]) -> Options:
+    numbers = {name: _number(text, found[name]) for name in ("epsilon", "delta") if name in found}
+    groups = _number(text, found["max_groups_contributed"]) if "max_groups_contributed" in found else None
+    if groups is not None and (groups.denominator != 1 or groups < 1):
+        raise _refused(text, found["max_groups_contributed"], "max_groups_contributed is a whole number of at least 1")
+    unit = found["privacy_unit_column"].text if "privacy_unit_column" in found else None
+    return Options(numbers.get("epsilon"), numbers.get("delta"), unit, None if groups is None else int(groups))
+
+
+def _number(text: str, token: Token) -> Fraction:
+    try:
+        if len(token.text) > 40:
+            raise ValueError
+        return Fraction(token.text)
+    except (ValueError, ZeroDivisionError):
+        raise _refused(text, token, f"{token.text[:40]!r} is not a number") from None
+
+
+def _renamed(text: str, tokens: Sequence[Token]) -> str:
+    """Aggregates whose own argument list has a `contribution_bounds_...`, renamed so that they parse as plain calls."""
+    opened: list[int] = []
+    heads: set[int] = set()
+    for index, token in enumerate(tokens):
+        if token.text == "(":
+            opened.append(index)
+        elif token.text == ")" and opened:
+            opened.pop()
+        elif token.text.lower().startswith("contribution_bounds_") and opened and opened[-1] > 0:
+            heads.add(opened[-1] - 1)
+    for index in sorted(heads, reverse=True):
+        head = tokens[index]
+        if head.text.lower() not in BOUNDED:
+            raise _refused(text, head, f"contribution bounds go with {', '.join(BOUNDED)}, not with {head.text}")
+        text = text[: head.start] + BOUNDED[head.text.lower()] + text[head.end + 1 :]
+    return text
+
+
+def _refused(text: str, token: Token, reason: str) -> QueryRefused:
+    start = token.start
+    span = Span(text.count("\n", 0, start) + 1, start - text.rfind("\n", 0, start), token.text[:60])
+    return QueryRefused("bad-option", reason, span=span)

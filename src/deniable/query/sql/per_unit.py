@@ -1,0 +1,186 @@
+"""Sub-queries per unit: `SELECT patient_id, COUNT(*) AS n FROM visits GROUP BY patient_id` as rows that each belong to one unit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlglot import exp
+
+from deniable.plan.expression import Column, Expression
+from deniable.plan.nodes import Filter, Project, Relation, Summary, UnitAgg, UnitValue
+from deniable.plan.relation import OWN_UNIT, schema, shape
+from deniable.query.sql.conjuncts import conjuncts
+from deniable.query.sql.env import Env, is_aggregate, output_name, own_aggregates
+from deniable.query.sql.rows import rows
+from deniable.query.sql.source import Name, Source, refused
+
+_SUMMARIES: dict[type[exp.Expression], Summary] = {
+    exp.Sum: Summary.SUM,
+    exp.Min: Summary.LEAST,
+    exp.Max: Summary.GREATEST,
+}
+
+
+def per_unit(select: exp.Select, env: Env, alias: str) -> Source:
+    """A grouped (or DISTINCT) SELECT whose groups lie within units, as a relation."""
+    source = rows(select, env)
+    keys = group_terms(select, source)
+    if select.args.get("distinct") and not select.args.get("group"):
+        if any(own_aggregates(each) for each in select.expressions) or select.args["distinct"].args.get("on"):
+            raise refused(
+                select, env.text, "distinct", "DISTINCT of aggregates per unit is not answered", "leave it out"
+            )
+        keys = [each.unalias() for each in select.expressions]
+    _checked_unit(select, source, keys)
+    return _PerUnit(source, keys).done(select, alias)
+
+
+def _checked_unit(select: exp.Select, source: Source, keys: Sequence[exp.Expression]) -> None:
+    below = shape(source.relation)
+    if below.public:
+        raise refused(
+            select, source.text, "public-aggregate", "an aggregate of public rows beside private ones", "write it out"
+        )
+    named = [source.found(key) for key in keys if isinstance(key, exp.Column)]
+    if any(len(found) == 1 and below.anchors.get(found[0].column) == OWN_UNIT for found in named):
+        return
+    raise refused(
+        select, source.text, "aggregate-below-noise",
+        "an aggregate over the rows of many units cannot be read again as private rows",
+        f"GROUP BY {below.unit.id if below.unit else 'the unit'} in the sub-query, or aggregate once, outermost",
+    )  # fmt: skip
+
+
+def group_terms(select: exp.Expression, source: Source) -> list[exp.Expression]:
+    """The expressions of GROUP BY: positions and aliases looked up in the SELECT list."""
+    group = select.args.get("group")
+    if group is None:
+        return []
+    if group.args.get("all"):
+        return [each.unalias() for each in select.expressions if not own_aggregates(each)]
+    odd = [name for name, value in group.args.items() if value and name not in ("expressions", "all")]
+    found = []
+    for term in group.expressions:
+        if odd or isinstance(term, exp.Rollup | exp.Cube | exp.GroupingSets):
+            break
+        found.append(_term(term, select, source))
+    else:
+        if not odd:
+            return found
+    raise refused(
+        group, source.text, "grouping-sets", "ROLLUP, CUBE and GROUPING SETS are several queries", "ask them singly"
+    )
+
+
+def _term(term: exp.Expression, select: exp.Expression, source: Source) -> exp.Expression:
+    if isinstance(term, exp.Literal) and not term.is_string:
+        place = int(term.this) if term.this.isdigit() else 0
+        if not 1 <= place <= len(select.expressions):
+            raise refused(term, source.text, "bad-position", f"GROUP BY {term.this}: there is no such column in SELECT")
+        term = select.expressions[place - 1].unalias()
+    elif isinstance(term, exp.Column) and not term.table and not source.found(term):
+        for expression in select.expressions:
+            if expression.alias.lower() == term.name.lower():
+                term = expression.unalias()
+                break
+    if own_aggregates(term):
+        raise refused(term, source.text, "group-by-aggregate", "an aggregate cannot be grouped by", "group by columns")
+    return term
+
+
+@dataclass(slots=True)
+class _PerUnit:
+    source: Source
+    terms: Sequence[exp.Expression]
+    keys: dict[Expression, str] = field(default_factory=dict)
+    values: dict[tuple[Summary, Expression | None], str] = field(default_factory=dict)
+
+    def done(self, select: exp.Select, alias: str) -> Source:
+        read = self.source.translator
+        for term in self.terms:
+            of = read.expression(term)
+            self.keys.setdefault(of, of.name if isinstance(of, Column) else f"key_{len(self.keys)}")
+        listed = [(output_name(each), self._replaced(each.unalias())) for each in select.expressions]
+        having = select.args.get("having")
+        kept = [self._replaced(each) for each in conjuncts(having.this if having is not None else None)]
+        relation = self._relation()
+        names = tuple(Name("", name, name) for name in schema(relation))
+        inner = Source(relation, names, self.source.text)
+        aliases = {name.lower(): tree for name, tree in listed}
+        for condition in kept:
+            relation = Filter(relation, inner.translator.expression(_unaliased(condition, aliases, inner)))
+        columns = tuple((name, inner.translator.expression(tree)) for name, tree in listed)
+        if columns != tuple((name, Column(name)) for name in schema(relation)):
+            relation = Project(relation, columns)
+        schema(relation)
+        return Source(relation, tuple(Name(alias, name, name) for name, _ in columns), self.source.text)
+
+    def _relation(self) -> Relation:
+        values = tuple(UnitValue(name, summary, of) for (summary, of), name in self.values.items())
+        return UnitAgg(self.source.relation, tuple((name, of) for of, name in self.keys.items()), values)
+
+    def _replaced(self, tree: exp.Expression) -> exp.Expression:
+        """The tree with its aggregates and keys replaced by columns of the per-unit relation."""
+        if isinstance(tree, exp.Filter | exp.WithinGroup) or is_aggregate(tree):
+            return _column(self._value(tree), tree)
+        if not own_aggregates(tree) and not isinstance(tree, exp.Literal | exp.Null | exp.Boolean):
+            known = self._key(tree)
+            if known is not None:
+                return _column(known, tree)
+        copy = tree.copy()
+        for name, value in tree.args.items():
+            if isinstance(value, exp.Expression):
+                copy.set(name, self._replaced(value))
+            elif isinstance(value, list):
+                copy.set(name, [self._replaced(each) if isinstance(each, exp.Expression) else each for each in value])
+        return copy
+
+    def _key(self, tree: Any) -> str | None:
+        if isinstance(tree, exp.Column) and not self.source.found(tree):
+            return None
+        if not list(tree.find_all(exp.Column)) or not isinstance(tree, exp.Condition):
+            return None
+        known = self.keys.get(self.source.translator.expression(tree))
+        if known is None and isinstance(tree, exp.Column):
+            raise refused(tree, self.source.text, "not-grouped", f"{tree.sql()!r} is not in GROUP BY", "add it there")
+        return known
+
+    def _value(self, node: exp.Expression) -> str:
+        read, text = self.source.translator, self.source.text
+        inner = node.this
+        if isinstance(node, exp.Count) and not node.expressions:
+            if inner is None or isinstance(inner, exp.Star | exp.Literal):
+                wanted: tuple[Summary, Expression | None] = (Summary.ROWS, None)
+            elif isinstance(inner, exp.Distinct) and len(inner.expressions) == 1:
+                wanted = (Summary.DISTINCT, read.expression(inner.expressions[0]))
+            elif isinstance(inner, exp.Distinct):
+                raise refused(node, text, "aggregate", "COUNT(DISTINCT ...) takes one column")
+            else:
+                wanted = (Summary.COUNT, read.expression(inner))
+        elif type(node) in _SUMMARIES and not node.expressions and not isinstance(inner, exp.Distinct):
+            wanted = (_SUMMARIES[type(node)], read.expression(inner))
+        else:
+            raise refused(
+                node, text, "aggregate", "per unit there are COUNT, SUM, MIN and MAX", "clamp(SUM(x), lower, upper)"
+            )
+        return self.values.setdefault(wanted, f"value_{len(self.values)}")
+
+
+def _column(name: str, origin: exp.Expression) -> exp.Column:
+    column = exp.column(exp.to_identifier(name, quoted=True))
+    for inner in origin.walk():
+        if "start" in inner.meta:
+            column.this.meta.update(inner.meta)
+            break
+    return column
+
+
+def _unaliased(tree: exp.Expression, aliases: dict[str, exp.Expression], inner: Source) -> exp.Expression:
+    def change(node: exp.Expression) -> exp.Expression:
+        if isinstance(node, exp.Column) and not inner.found(node) and not node.table:
+            return aliases.get(node.name.lower(), node)
+        return node
+
+    return tree.transform(change)

@@ -1,0 +1,131 @@
+"""Queries on public tables only: answered exactly by DuckDB over the codebook's reading of those tables, free of charge.
+
+The tables are copied into an empty database that can reach no file and no network, so the statement sees them and nothing
+else. The engine's own words are never shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from sqlglot import exp
+
+from deniable.engines.engine import Engine
+from deniable.errors import QueryRefused
+from deniable.plan.codebook import Codebook
+from deniable.plan.facts import Facts, Kind
+from deniable.plan.nodes import Scan
+from deniable.plan.relation import schema
+from deniable.query.sql.reading import Statement
+from deniable.query.sql.source import refused
+
+_DENIED = (exp.Anonymous, exp.Rand, exp.Unnest, exp.Command, exp.Lateral, exp.GenerateSeries, exp.Into)
+
+
+@dataclass(frozen=True, slots=True)
+class PublicRows:
+    """The exact answer to a public query."""
+
+    columns: dict[str, tuple[Any, ...]]
+
+    @property
+    def count(self) -> int:
+        """How many rows."""
+        return len(next(iter(self.columns.values()), ()))
+
+
+def public_tables(statement: Statement, codebook: Codebook) -> tuple[str, ...] | None:
+    """The public tables a statement reads; None when it reads a private one, or none at all."""
+    known = {table.name.lower(): table for table in codebook.tables}
+    named = {cte.alias.lower() for cte in statement.tree.find_all(exp.CTE)}
+    found = []
+    for node in statement.tree.find_all(exp.Table):
+        plain = isinstance(node.this, exp.Identifier) and not node.args.get("db")
+        if plain and node.name.lower() in named and node.name.lower() not in known:
+            continue
+        table = known.get(node.name.lower()) if plain else None
+        if table is None or not table.public:
+            return None
+        found.append(table.name)
+    return tuple(dict.fromkeys(found)) or None
+
+
+def public_answer(statement: Statement, codebook: Codebook, tables: tuple[str, ...], engine: Engine) -> PublicRows:
+    """The rows of a statement over public tables."""
+    odd = statement.tree.find(*_DENIED)
+    if odd is not None:
+        raise refused(odd, statement.text, "unsupported", f"{type(odd).__name__} is not answered", "use plain SQL")
+    import duckdb
+
+    with duckdb.connect(":memory:", config={"enable_external_access": "false", "threads": "1"}) as database:
+        for name in tables:
+            scan = Scan(codebook, name)
+            _load(database, name, schema(scan), engine.public(scan))
+        database.execute("SET lock_configuration = true")
+        try:
+            cursor = database.execute(statement.tree.sql(dialect="duckdb"))
+            names = [entry[0] for entry in cursor.description]
+            rows = cursor.fetchall()
+        except duckdb.Error:
+            raise QueryRefused("public-query", "the engine cannot answer this query on the public tables") from None
+    if len({name.lower() for name in names}) != len(names):
+        raise QueryRefused("ambiguous-column", f"columns with one name: {', '.join(names)}", rewrite="rename with AS")
+    return PublicRows({name: tuple(_native(row[index]) for row in rows) for index, name in enumerate(names)})
+
+
+def _load(database: Any, name: str, columns: Mapping[str, Facts], cells: Mapping[str, tuple[Any, ...]]) -> None:
+    quoted = ", ".join(f"{_quoted(column)} {_type(known)}" for column, known in columns.items())
+    database.execute(f"CREATE TABLE {_quoted(name)} ({quoted})")
+    rows = list(zip(*(_numbers(cells[column], known) for column, known in columns.items()), strict=True))
+    marks = ", ".join("?" for _ in columns)
+    if rows:
+        database.executemany(f"INSERT INTO {_quoted(name)} VALUES ({marks})", rows)
+
+
+def _quoted(name: str) -> str:
+    doubled = name.replace('"', '""')
+    return f'"{doubled}"'
+
+
+def _type(known: Facts) -> str:
+    kinds = {Kind.BOOLEAN: "BOOLEAN", Kind.STRING: "VARCHAR", Kind.DATE: "DATE", Kind.TIMESTAMP: "TIMESTAMP"}
+    if known.kind is not Kind.NUMBER:
+        return kinds[known.kind]
+    digits = _digits(known.step)
+    if digits is None:
+        return "DOUBLE"
+    return "BIGINT" if digits == 0 else f"DECIMAL({max(18, digits)}, {digits})"
+
+
+def _digits(step: Fraction) -> int | None:
+    """How many decimal digits a grid needs; None when no few do."""
+    return next((count for count in range(10) if (step * 10**count).denominator == 1), None)
+
+
+def _numbers(values: tuple[Any, ...], known: Facts) -> list[Any]:
+    if known.kind is not Kind.NUMBER:
+        return list(values)
+    from decimal import Decimal
+
+    digits = _digits(known.step)
+    if digits is None:
+        return [None if value is None else float(value * known.step) for value in values]
+    if digits == 0:
+        return [None if value is None else int(value * known.step) for value in values]
+    scaled = known.step * 10**digits
+    return [None if value is None else Decimal(int(value * scaled)).scaleb(-digits) for value in values]
+
+
+def _native(value: Any) -> Any:
+    from decimal import Decimal
+
+    if isinstance(value, Decimal):
+        return int(value) if value == value.to_integral_value() else float(value)
+    if isinstance(value, float) and value != value:
+        return None
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    return value if hasattr(value, "isoformat") else str(value)

@@ -1,0 +1,120 @@
+"""A relation together with what its columns are called in the query: table aliases, names, and which stand for which."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sqlglot import exp
+
+from deniable.errors import QueryRefused
+from deniable.plan.expression import Column
+from deniable.plan.facts import Facts
+from deniable.plan.nodes import Join, JoinKind, Project, Relation
+from deniable.plan.relation import schema
+from deniable.plan.translate import Translator, span
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """`table.visible` stands for `column` of the relation; without its table only when `bare`."""
+
+    table: str
+    visible: str
+    column: str
+    bare: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The rows a SELECT reads."""
+
+    relation: Relation
+    names: tuple[Name, ...]
+    text: str
+
+    @property
+    def schema(self) -> dict[str, Facts]:
+        """The relation's columns."""
+        return schema(self.relation)
+
+    @property
+    def translator(self) -> Translator:
+        """Reads scalar expressions over these rows."""
+        return Translator(text=self.text, schema=self.schema, column=self.resolve)
+
+    def found(self, node: exp.Column) -> list[Name]:
+        """The columns a name may mean."""
+        table, name = node.table.lower(), node.name.lower()
+        if node.args.get("db") or node.args.get("catalog"):
+            raise refused(
+                node, self.text, "qualified-column", f"{node.sql()!r} names more than a table", "use an alias"
+            )
+        return [
+            each
+            for each in self.names
+            if each.visible.lower() == name and (each.table.lower() == table if table else each.bare)
+        ]
+
+    def resolve(self, node: exp.Column) -> str:
+        """The one column a name means."""
+        found = self.found(node)
+        if len(found) == 1:
+            return found[0].column
+        if found:
+            tables = " or ".join(f"{each.table}.{each.visible}" for each in found)
+            raise refused(node, self.text, "ambiguous-column", f"{node.name!r} could be {tables}", "name the table")
+        known = ", ".join(each.visible for each in self.names)
+        raise refused(node, self.text, "unknown-column", f"there is no column {node.sql()!r}", f"columns here: {known}")
+
+    def on(self, relation: Relation) -> Source:
+        """The same names over another relation with the same columns."""
+        return replace(self, relation=relation)
+
+
+def refused(node: Any, text: str, code: str, reason: str, rewrite: str = "") -> QueryRefused:
+    """The refusal of a node, with its place."""
+    return QueryRefused(code, reason, span=span(node, text), rewrite=rewrite)
+
+
+def apart(left: Source, right: Source) -> Source:
+    """`right` with new column names where `left` has the same."""
+    taken = {name.lower() for name in left.schema}
+    renamed: dict[str, str] = {}
+    for column in right.schema:
+        fresh, table = column, next((each.table for each in right.names if each.column == column), "right")
+        while fresh.lower() in taken:
+            fresh = f"{table}__{fresh}"
+        taken.add(fresh.lower())
+        renamed[column] = fresh
+    if all(old == new for old, new in renamed.items()):
+        return right
+    relation = Project(right.relation, tuple((new, Column(old)) for old, new in renamed.items()))
+    return replace(right, relation=relation, names=_mapped(right.names, renamed))
+
+
+def _mapped(names: Sequence[Name], renamed: dict[str, str]) -> tuple[Name, ...]:
+    return tuple(replace(name, column=renamed[name.column]) for name in names)
+
+
+def joined(
+    left: Source, right: Source, pairs: Sequence[tuple[Name, Name]], kind: JoinKind, *, hidden: Sequence[str] = ()
+) -> Source:
+    """Both sides as one; columns in `hidden` (of USING) are known by their bare name on the left only."""
+    if kind in (JoinKind.SEMI, JoinKind.ANTI):
+        on = tuple((a.column, b.column) for a, b in pairs)
+        return left.on(checked(Join(left.relation, right.relation, on, kind)))
+    renamed = dict(zip([name.column for name in right.names], apart(left, right).names, strict=True))
+    other = apart(left, right)
+    on = tuple((a.column, renamed[b.column].column) for a, b in pairs)
+    folded = {name.lower() for name in hidden}
+    names = tuple(replace(name, bare=name.bare and name.visible.lower() not in folded) for name in other.names)
+    relation = checked(Join(left.relation, other.relation, on, kind))
+    return replace(left, relation=relation, names=(*left.names, *names))
+
+
+def checked(relation: Join) -> Join:
+    """The join, or its refusal now rather than when it is run."""
+    schema(relation)
+    return relation

@@ -1,0 +1,108 @@
+"""A session asked in SQL: the same query, price, charge and stored answer as from the builder; the rest is post-processing.
+
+What is charged and stored is the release under the SELECT's aggregates. HAVING, ORDER BY, LIMIT, renaming and arithmetic are
+applied after it was fetched, so asking for another view of the same aggregates costs nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from deniable.engines.engine import Engine
+from deniable.query import Answered, lowered
+from deniable.query.sql import (
+    Explanation,
+    Private,
+    PublicRows,
+    Released,
+    applied,
+    compiled,
+    explained,
+    public_answer,
+    public_tables,
+    read,
+)
+from deniable.release.answer import Release, column_record, written
+from deniable.release.facts import ReleaseFacts
+from deniable.release.statement import contribution
+
+if TYPE_CHECKING:
+    from deniable.release.session import Session
+
+_NOISY = "HAVING, ORDER BY and LIMIT look at noisy values."
+
+
+def asked(
+    session: Session, engine: Engine, text: str, *, dialect: str, request: str | None, terms: Mapping[str, Any]
+) -> Release | Explanation:
+    """The answer to one statement, or its explanation when it begins with EXPLAIN DP."""
+    statement = read(text, dialect=dialect)
+    tables = public_tables(statement, session.codebook)
+    if tables is not None:
+        if statement.explain:
+            return Explanation("nobody", "", "", (), (), None, "", (), (f"tables: {', '.join(tables)}",), public=True)
+        return _public(session, public_answer(statement, session.codebook, tables, engine))
+    private = compiled(statement, session.codebook, session)
+    options = statement.options
+    paid = dict(terms)
+    if all(paid[name] is None for name in ("epsilon", "rho", "accuracy")):
+        paid["epsilon"] = options.epsilon
+    if paid["delta"] is None:
+        paid["delta"] = options.delta
+    if statement.explain:
+        return _explanation(session, private, paid)
+    return _finished(session.release_of(private.query, request=request, **paid), private)
+
+
+def _explanation(session: Session, private: Private, terms: dict[str, Any]) -> Explanation:
+    if all(terms[name] is None for name in ("epsilon", "rho", "accuracy")):
+        terms[session.rule.unit] = 1
+    ready = lowered(private.query, session.unit)
+    price = session.price_of(private.query, **terms)
+    return explained(private, ready, price, unit=str(session.unit), bounds=contribution(ready))
+
+
+def _finished(release: Release, private: Private) -> Release:
+    if not private.stages and not private.notices:
+        return release
+    confidence = Fraction(release.confidence).limit_denominator(10**9)
+    shown = Released(release.keys, release.groups, tuple(release.columns.values()))
+    for stage in private.stages:
+        shown = applied(stage, shown, confidence)
+    cut = any(stage.where is not None or stage.order or stage.limit is not None for stage in private.stages)
+    computed = [column for column in shown.columns if column.kind == "computed"]
+    notes = [*release.notes, *private.notices, *([_NOISY] if cut else [])]
+    notes += [f"{column.name}: {column.error}." for column in computed]
+    record = _record(shown, release.confidence, release.guarantee, notes)
+    done = tuple(["HAVING, ORDER BY, LIMIT on noisy values"] if cut else []) + tuple(c.name for c in computed)
+    facts = replace(release.facts, postprocessing=(*release.facts.postprocessing, *done))
+    return Release(record, facts, release.receipt)
+
+
+def _record(shown: Released, confidence: float, guarantee: str, notes: list[str]) -> dict[str, Any]:
+    return {
+        "keys": list(shown.keys),
+        "groups": [[written(part) for part in group] for group in shown.groups],
+        "columns": [column_record(column) for column in shown.columns],
+        "confidence": confidence,
+        "guarantee": guarantee,
+        "notes": notes,
+    }
+
+
+def _public(session: Session, rows: PublicRows) -> Release:
+    columns = tuple(Answered(name, "public", values, None, None, "exact") for name, values in rows.columns.items())
+    shown = Released((), ((),) * rows.count, columns)
+    record = _record(shown, 1.0, "Public: computed from public tables only, exact; nothing was charged.", [])
+    facts = ReleaseFacts(
+        scope=f"{', '.join(rows.columns)} from public tables of {session.name}",
+        epsilon=Fraction(0),
+        delta=Fraction(0),
+        unit=str(session.unit),
+        mechanisms=("none: public tables only",),
+        dataset=session.name,
+    )
+    return Release(record, facts, None)
