@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from deniable import transformations as t
 from deniable.core import (
+    Ball,
     Categories,
     ChangeOne,
     Hamming,
@@ -38,6 +39,7 @@ SIZED = [ChangeOne(), Hamming()]
 whole = integers(lower=-1, upper=2)
 bounded = Numbers(Fraction(-4), Fraction(4))
 pairs = Vectors(Lattice(Fraction(1), -1, 1), 2)
+ball = Vectors(Lattice(Fraction(1), -2, 2), 2, Ball(Fraction(2)))
 
 # name, space, rows to combine, step, is the map attained exactly at d = 1 and 2?
 CASES = [
@@ -61,16 +63,32 @@ CASES = [
     ("total", Rows(whole), INTS, t.total(), True),
     ("sum_of_squares", Rows(whole), INTS, t.sum_of_squares(), True),
     ("quantile_scores", Rows(whole), INTS, t.quantile_scores(q=0.25, candidates=[-1, 0, 1]), False),
+    ("category_counts", Rows(Categories(("a", "b", "c"))), ["a", "b", "c"], t.category_counts(), True),
+    ("tree_counts by three", Rows(integers(lower=0, upper=3)), [0, 1, 3], t.tree_counts(branching=3), True),
+    ("moments", Rows(integers(lower=0, upper=4)), [0, 1, 4], t.moments(), False),
+    ("cumulative_counts", Rows(whole), INTS, t.cumulative_counts(edges=[-1, 0, 2]), True),
+    ("sum_of_squares one sign", Rows(integers(lower=1, upper=3)), [1, 2, 3], t.sum_of_squares(), True),
     ("vector_total", Rows(pairs), [(1, 1), (-1, 0), (0, 1)], t.vector_total(), True),
-    ("gram", Rows(pairs), [(1, 1), (-1, 1), (0, 1)], t.gram(), False),
+    ("gram", Rows(pairs), [(1, 1), (-1, 1), (0, 1)], t.gram(), True),
+    ("gram one sign", Rows(Vectors(Lattice(Fraction(1), 0, 2), 2)), [(2, 2), (0, 1), (0, 0)], t.gram(), True),
+    ("gram in a ball", Rows(ball), [(2, 0), (0, -2), (1, 1)], t.gram(), True),
+    ("vector_total in a ball", Rows(ball), [(2, 0), (-2, 0), (1, 1)], t.vector_total(), True),
+    (
+        "clamp_norm",
+        Rows(Vectors(Lattice(Fraction(1), -2, 2), 2)),
+        [(2, 2), (-2, 1), (0, 1)],
+        t.clamp_norm(radius=1),
+        True,
+    ),
 ]
 UNSIZED_ONLY = [
-    ("cumulative_counts", Rows(whole), INTS, t.cumulative_counts(edges=[-1, 0, 2]), True),
     ("mean_of_at_least", Rows(whole), INTS, t.mean_of_at_least(size=1, grid=Fraction(1, 1000)), True),
     ("partition_by", Rows(whole), INTS, t.partition_by(lambda x: x > 0, keys=[True, False], author="test"), True),
 ]
 SIZED_ONLY = [
     ("mean", Rows(whole, 3), INTS, t.mean(), True),
+    ("vector_mean", Rows(pairs, 3), [(1, 1), (-1, 0), (0, 1)], t.vector_mean(), True),
+    ("vector_mean in a ball", Rows(ball, 3), [(2, 0), (-2, 0), (1, 1)], t.vector_mean(), True),
     ("variance", Rows(whole, 3), INTS, t.variance(), False),
     ("population variance", Rows(whole, 3), INTS, t.variance(ddof=0), False),
     ("std", Rows(whole, 3), INTS, t.std(grid=Fraction(1, 1000)), False),

@@ -15,33 +15,33 @@ from deniable.transformations.clean import (
 )
 from deniable.transformations.counting import (
     bin_counts,
+    category_counts,
     count,
     count_distinct,
     cumulative_counts,
     histogram,
     tree_counts,
 )
-from deniable.transformations.partition import (
-    in_each,
-    join_public,
-    partition_by,
-    partition_randomly,
-    truncate_rows,
-    union,
-)
+from deniable.transformations.frames import column, group_by, join_public, truncate_rows
+from deniable.transformations.moments import Moments, moments, moments_of
+from deniable.transformations.pairing import pair_randomly
+from deniable.transformations.partition import in_each, partition_by, partition_randomly, union
 from deniable.transformations.ranks import quantile_scores
 from deniable.transformations.resize import resize
 from deniable.transformations.sums import mean, mean_of_at_least, std, sum_of_squares, total, variance
 from deniable.transformations.vectors import clamp_entries, clamp_norm, gram, vector_mean, vector_total
 
 __all__ = [
+    "Moments",
     "bin_counts",
     "bins",
     "cast",
     "categorize",
+    "category_counts",
     "clamp",
     "clamp_entries",
     "clamp_norm",
+    "column",
     "count",
     "count_distinct",
     "cumulative_counts",
@@ -49,6 +49,7 @@ __all__ = [
     "fill",
     "filter_rows",
     "gram",
+    "group_by",
     "histogram",
     "impute",
     "in_each",
@@ -57,7 +58,10 @@ __all__ = [
     "map_rows",
     "mean",
     "mean_of_at_least",
+    "moments",
+    "moments_of",
     "one_hot",
+    "pair_randomly",
     "partition_by",
     "partition_randomly",
     "quantile_scores",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from fractions import Fraction
 from itertools import pairwise
+from math import ceil, floor
 from typing import Any
 
 import numpy as np
@@ -12,52 +13,124 @@ import numpy as np
 from deniable.core import Categories, Lattice, Numbers, Space, Transformation, Vectors, step
 from deniable.errors import InvalidArgument, SpaceMismatch
 from deniable.exact.guards import Real, integer, rational
-from deniable.transformations.reading import cells, floats, steps
+from deniable.transformations.reading import Steps, cells, floats, steps
 from deniable.transformations.rows import rows_of, rowwise
+
+_MOST_KEYS = 2**24
 
 
 def categories_of(space: Space, who: str) -> tuple[Hashable, ...]:
-    """The public values a column may take: categories, or the whole numbers within bounds."""
+    """The public values a column may take, as people read them: categories, or the points of a bounded lattice."""
     element = rows_of(space, who).element
     if isinstance(element, Categories):
         return element.values
     if isinstance(element, Lattice) and element.lower is not None and element.upper is not None and not element.missing:
-        return tuple(range(element.lower, element.upper + 1))
+        if not element.upper - element.lower < _MOST_KEYS:
+            raise SpaceMismatch(f"{who} would have more than 2**24 keys, got {element!r}; bin first")
+        points = range(element.lower, element.upper + 1)
+        return tuple(points) if element.step == 1 else tuple(element.read(point) for point in points)
     raise SpaceMismatch(
         f"{who} needs public categories, never keys from the data, got {element!r}; categorize or bin first"
     )
+
+
+def places(data: Any, space: Space) -> Steps:
+    """The place of each row's value among the public categories; -1 for a value that is none of them."""
+    element = rows_of(space, "counting").element
+    if isinstance(element, Lattice):
+        assert element.lower is not None
+        return steps(data, element) - element.lower
+    assert isinstance(element, Categories)
+    place = {key: index for index, key in enumerate(element.values)}
+    if isinstance(data, np.ndarray) and data.ndim == 1 and data.dtype.kind in "iufbU":
+        distinct, inverse = np.unique(data, return_inverse=True)
+        return np.array([place.get(key, -1) for key in distinct.tolist()], dtype=np.int64)[inverse]
+    return np.fromiter((_place(place, cell) for cell in cells(data)), dtype=np.int64)
+
+
+def _place(place: dict[Hashable, int], cell: Any) -> int:
+    try:
+        return place.get(cell, -1)
+    except TypeError:  # not hashable, so no category
+        return -1
 
 
 def rising_edges(edges: Sequence[Real]) -> tuple[Fraction, ...]:
     """At least two edges, strictly rising, exact."""
     rising = tuple(rational(edge=edge) for edge in edges)
     if len(rising) < 2 or any(not a < b for a, b in pairwise(rising)):
-        raise InvalidArgument(f"edges must be at least two rising numbers, got {list(edges)!r}")
+        raise InvalidArgument(f"edges must be at least two rising numbers, got {shown_edges(edges)}")
     return rising
 
 
-def bin_numbers(data: Any, inner: Any, space: Space) -> Any:
-    """Which bin each value falls in, given the inner edges; missing values fall in the first."""
-    element = rows_of(space, "binning").element
-    values = steps(data) * float(element.step) if isinstance(element, Lattice) else floats(data)
-    values = np.where(np.isnan(values), -np.inf, values)
-    return np.searchsorted(inner, values, side="right")
+def shown_edges(edges: Sequence[Real]) -> str:
+    """A few of the edges, for a message."""
+    first = ", ".join(repr(edge) for edge in list(edges)[:6])
+    return f"[{first}{', ...' if len(edges) > 6 else ''}]"
+
+
+def numeric(space: Space, who: str) -> Numbers | Lattice:
+    """The numbers of a column, on a grid or not; anything else is refused."""
+    element = rows_of(space, who).element
+    if not isinstance(element, Numbers | Lattice) or (isinstance(element, Lattice) and element.missing):
+        raise SpaceMismatch(f"{who} works on numbers, got {element!r}; cast, impute or drop missing values first")
+    return element
+
+
+def from_edges(edges: Sequence[Fraction], element: Numbers | Lattice) -> Any:
+    """Edges such that value >= edge exactly if it is >= the number returned: whole steps on a grid, else doubles."""
+    if isinstance(element, Lattice):
+        return _int64([ceil(edge / element.step) for edge in edges])
+    return np.array([_double(edge, toward=np.inf) for edge in edges], dtype=np.float64)
+
+
+def up_to_edges(edges: Sequence[Fraction], element: Numbers | Lattice) -> Any:
+    """Edges such that value <= edge exactly if it is <= the number returned."""
+    if isinstance(element, Lattice):
+        return _int64([floor(edge / element.step) for edge in edges])
+    return np.array([_double(edge, toward=-np.inf) for edge in edges], dtype=np.float64)
+
+
+def _int64(points: list[int]) -> Steps:
+    """Public points as int64; beyond its range there are no values."""
+    return np.array([min(max(point, -(2**63)), 2**63 - 1) for point in points], dtype=np.int64)
+
+
+def _double(edge: Fraction, *, toward: float) -> float:
+    """The double nearest to the edge on the side of `toward`, or the edge itself."""
+    try:
+        near = float(edge)
+    except OverflowError:
+        return np.inf if edge > 0 else -np.inf
+    beyond = Fraction(near) - edge
+    return near if beyond == 0 or (beyond > 0) == (toward > 0) else float(np.nextafter(near, toward))
+
+
+def values_of(data: Any, element: Numbers | Lattice) -> Any:
+    """A column's values in the form its edges have; missing values lie below everything."""
+    if isinstance(element, Lattice):
+        return steps(data, element)
+    values = floats(data)
+    return np.where(np.isnan(values), -np.inf, values)
+
+
+def bin_numbers(data: Any, inner: Any, element: Numbers | Lattice) -> Any:
+    """Which bin each value falls in, given the inner edges as `from_edges` makes them; missing values fall in the first."""
+    return np.searchsorted(inner, values_of(data, element), side="right")
 
 
 @step
 def bins(space: Space, *, edges: Sequence[Real]) -> Transformation:
-    """The number (from 0) of the bin each value falls in; the first and last bin take what lies beyond them, and missing values
-    go to the first.
+    """The number (from 0) of the bin each value falls in: bin i holds edges[i] <= value < edges[i+1], exactly. The first and last
+    bin take what lies beyond them, and missing values go to the first.
 
     Guarantee: distances do not grow; the result is never missing.
     """
     rising = rising_edges(edges)
-    element = rows_of(space, "bins").element
-    if not isinstance(element, Numbers | Lattice) or (isinstance(element, Lattice) and element.missing):
-        raise SpaceMismatch(f"bins works on numbers, got {element!r}")
-    inner = np.array([float(edge) for edge in rising[1:-1]])
+    element = numeric(space, "bins")
+    inner = from_edges(rising[1:-1], element)
     target = Lattice(Fraction(1), 0, len(rising) - 2)
-    return rowwise(space, target, lambda data: bin_numbers(data, inner, space).astype(np.int64))
+    return rowwise(space, target, lambda data: bin_numbers(data, inner, element).astype(np.int64))
 
 
 @step
@@ -90,18 +163,18 @@ def log_bands(space: Space, *, lowest: int, highest: int) -> Transformation:
 
 @step
 def one_hot(space: Space) -> Transformation:
-    """Each row as a vector with a single one, at the place of its public category.
+    """Each row as a vector with a single one, at the place of its public category; a value that is none is all zeros.
 
     Guarantee: distances do not grow.
     """
     keys = categories_of(space, "one_hot")
-    place = {key: index for index, key in enumerate(keys)}
     bit = Lattice(Fraction(1), 0, 1)
 
     def coded(data: Any) -> Any:
-        rows = cells(data)
-        table = np.zeros((len(rows), len(keys)), dtype=np.int64)
-        table[np.arange(len(rows)), [place[row] for row in rows]] = 1
+        place = places(data, space)
+        table = np.zeros((len(place), len(keys)), dtype=np.int64)
+        known = np.flatnonzero(place >= 0)
+        table[known, place[known]] = 1
         return table
 
     return rowwise(space, Vectors(bit, len(keys)), coded)

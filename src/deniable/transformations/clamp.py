@@ -56,7 +56,14 @@ def _lattice(low: Fraction, high: Fraction, size: Fraction) -> Lattice:
         raise InvalidArgument(f"no multiple of grid {size} lies in [{low}, {high}]; choose a finer grid")
     if max(abs(first), abs(last)) >= _WIDEST:
         raise InvalidArgument(f"[{low}, {high}] is more than 2**51 steps of {size}; choose a coarser grid")
+    if not _readable(1 / size) or not all(map(_readable, (low, high))):
+        raise InvalidArgument(f"bounds [{low}, {high}] or grid {size} are beyond what a double can hold; rescale them")
     return Lattice(size, first, last)
+
+
+def _readable(value: Fraction) -> bool:
+    """Is this number zero or an ordinary double, rounded?"""
+    return not value or -1000 < value.numerator.bit_length() - value.denominator.bit_length() < 1000
 
 
 def _rounded(values: np.ndarray[Any, Any], low: Fraction, high: Fraction, target: Lattice) -> Steps:
@@ -92,4 +99,4 @@ def _clamped_steps(space: Space, element: Lattice, low: Fraction, high: Fraction
     if element.missing:
         raise SpaceMismatch("clamp on a lattice needs a number everywhere; fill or drop missing values first")
     target = _lattice(low, high, element.step)
-    return rowwise(space, target, lambda data: np.clip(steps(data), target.lower, target.upper))
+    return rowwise(space, target, lambda data: np.clip(steps(data, element), target.lower, target.upper))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable
 from dataclasses import replace
 from fractions import Fraction
+from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -12,11 +14,15 @@ import numpy as np
 from deniable.core import (
     Booleans,
     Categories,
+    ChangeOne,
     Domain,
+    Hamming,
+    InsertDelete,
     Lattice,
     Numbers,
     Rows,
     Space,
+    SymmetricDistance,
     Texts,
     Transformation,
     missing,
@@ -24,7 +30,7 @@ from deniable.core import (
 )
 from deniable.errors import InvalidArgument, SpaceMismatch
 from deniable.exact.guards import Real, rational
-from deniable.transformations.reading import cells, floats, number
+from deniable.transformations.reading import canonical, cells, floats, number
 from deniable.transformations.rows import deterministic, rows_of, rowwise, same, times, unsized
 
 
@@ -39,8 +45,8 @@ def map_rows(space: Space, function: Callable[[Any], Any], *, to: Domain, defaul
     Guarantee: distances do not grow, because each output row depends on its own input row alone; `author` vouches that
     `function` keeps no state and looks at nothing else.
     """
-    _element(space, "map_rows")
-    if default not in to:
+    element = _element(space, "map_rows")
+    if default not in to:  # public, so it may raise
         raise InvalidArgument(f"default must be a member of {to!r}, got {default!r}")
 
     def one(row: Any) -> Any:
@@ -50,7 +56,7 @@ def map_rows(space: Space, function: Callable[[Any], Any], *, to: Domain, defaul
             return default
         return value if value in to else default
 
-    built = rowwise(space, to, lambda data: [one(row) for row in cells(data)])
+    built = rowwise(space, to, lambda data: [one(row) for row in canonical(data, element)])
     return replace(built, claims=(f"{author}: {getattr(function, '__name__', 'function')}",))
 
 
@@ -70,7 +76,7 @@ def filter_rows(space: Space, predicate: Callable[[Any], bool], *, author: str) 
         except Exception:
             return False
 
-    kept = deterministic(lambda data: [row for row in cells(data) if holds(row)])
+    kept = deterministic(lambda data: [row for row in canonical(data, domain.element) if holds(row)])
     name = f"{author}: {getattr(predicate, '__name__', 'predicate')}"
     return Transformation(space, target, kept, stability, (name,))
 
@@ -90,9 +96,7 @@ def cast(space: Space, *, to: Domain) -> Transformation:
         case Booleans():
             return rowwise(space, Booleans(missing=True), lambda data: [_truth(cell) for cell in cells(data)])
         case Texts():
-            return rowwise(
-                space, Texts(missing=True), lambda data: [None if missing(c) else str(c) for c in cells(data)]
-            )
+            return rowwise(space, Texts(missing=True), lambda data: [_text(cell) for cell in cells(data)])
         case _:
             raise SpaceMismatch(
                 f"cast reads numbers, lattices, booleans and texts, not {to!r}; use categorize for categories"
@@ -122,7 +126,7 @@ def _float(cell: Any) -> float:
 
 def _steps(cell: Any, to: Lattice) -> int | None:
     value = _float(cell) if not isinstance(cell, int) else cell
-    if missing(value) or value in (float("inf"), float("-inf")):
+    if missing(value) or value in (math.inf, -math.inf):
         return None
     count = Fraction(value) / to.step
     if count.denominator != 1 or count.numerator not in to:
@@ -130,11 +134,24 @@ def _steps(cell: Any, to: Lattice) -> int | None:
     return count.numerator
 
 
+def _text(cell: Any) -> str | None:
+    """Equal numbers have equal texts, whatever their type: 1, 1.0 and Decimal("1.00") are all "1"."""
+    if missing(cell) or isinstance(cell, str):
+        return None if missing(cell) else str(cell)
+    try:
+        if isinstance(cell, float | int | Number) and not isinstance(cell, bool):
+            value: Any = cell
+            return str(int(value)) if int(value) == value else str(float(value))
+        return str(cell)
+    except Exception:  # infinities have no whole part; a cell whose text cannot be made is missing
+        return str(float(cell)) if isinstance(cell, float) else None
+
+
 def _truth(cell: Any) -> bool | None:
     words = {"true": True, "false": False, "1": True, "0": False, "yes": True, "no": False}
     if missing(cell):
         return None
-    return words.get(str(cell).strip().lower())
+    return words.get((_text(cell) or "").strip().lower())
 
 
 @step
@@ -216,8 +233,6 @@ def unordered(space: Space) -> Transformation:
 
     Guarantee: distances do not grow (symmetric <= insert-delete, change-one <= Hamming).
     """
-    from deniable.core import ChangeOne, Hamming, InsertDelete, SymmetricDistance
-
     domain = rows_of(space, "unordered")
     match space.metric:
         case InsertDelete():
@@ -234,8 +249,6 @@ def unbounded(space: Space) -> Transformation:
 
     Guarantee: distance 2·d. The way back is sound only where the size is public or made so by `resize`.
     """
-    from deniable.core import ChangeOne, Hamming, InsertDelete, SymmetricDistance
-
     domain = rows_of(space, "unbounded")
     match space.metric:
         case ChangeOne():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Hashable, Sequence
 from fractions import Fraction
 from typing import Any
@@ -10,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from deniable.core import (
-    L1,
     AbsoluteDistance,
+    Distance,
     Keyed,
     Lattice,
     LInfinity,
@@ -20,14 +19,22 @@ from deniable.core import (
     Transformation,
     Triple,
     Vectors,
-    missing,
     plain,
     step,
 )
-from deniable.errors import SpaceMismatch
+from deniable.core.metric import countable
 from deniable.exact.guards import Real, integer
-from deniable.transformations.binning import bin_numbers, categories_of, rising_edges
-from deniable.transformations.reading import cells, floats, steps
+from deniable.transformations.binning import (
+    bin_numbers,
+    categories_of,
+    from_edges,
+    numeric,
+    places,
+    rising_edges,
+    up_to_edges,
+    values_of,
+)
+from deniable.transformations.reading import Steps
 from deniable.transformations.rows import SIZED, deterministic, rows_of, times
 
 _COUNT = Lattice(Fraction(1), 0)
@@ -51,25 +58,40 @@ def count_distinct(space: Space) -> Transformation:
     Guarantee: one added, removed or replaced row moves it by at most one.
     """
     rows_of(space, "count_distinct")
-    target = Space(_COUNT, AbsoluteDistance())
-    return Transformation(space, target, deterministic(lambda data: len(set(map(_value, cells(data))))), times(1))
+    return Transformation(space, Space(_COUNT, AbsoluteDistance()), deterministic(_distinct), times(1))
 
 
-def _value(cell: Any) -> Hashable:
-    if missing(cell):
-        return None
-    return cell if isinstance(cell, Hashable) else repr(cell)
+def _distinct(data: Any) -> int:
+    if isinstance(data, np.ndarray) and data.ndim == 1 and data.dtype.kind in "iufbU":
+        return len(np.unique(data))  # all NaN together are one
+    return len({countable(cell) for cell in data})
 
 
-def _moved(space: Space) -> Any:
-    """A row added or removed moves one count by one; a row replaced moves two, each by one."""
-    factor = 2 if isinstance(space.metric, SIZED) else 1
-    return lambda d_in: Triple(factor * plain(d_in), factor * plain(d_in), plain(d_in))
+def _moved(space: Space, *, levels: int = 1, replaced: int | None = None) -> Any:
+    """A row added or removed moves `levels` counts by one each; a row replaced moves twice as many, unless told."""
+    many = levels if not isinstance(space.metric, SIZED) else 2 * levels if replaced is None else replaced
+
+    def stability(d_in: Distance) -> Distance:
+        d = plain(d_in)
+        return Triple(many * d, many * d, d if many else Fraction(0))
+
+    return stability
+
+
+def _counts(length: int) -> Space:
+    return Space(Vectors(_COUNT, length), PartitionDistance(AbsoluteDistance()))
+
+
+def _tally(data: Any, space: Space, length: int) -> Steps:
+    place = places(data, space)
+    if isinstance(rows_of(space, "counting").element, Lattice):
+        return np.bincount(place, minlength=length).astype(np.int64)
+    return np.bincount(place + 1, minlength=length + 1)[1:].astype(np.int64)  # place -1 is no category
 
 
 @step
 def histogram(space: Space) -> Transformation:
-    """Rows in each public category (or each value of a bounded whole number); every category is present, empty or not.
+    """Rows in each public category (or each value of a bounded number on a grid), by key; every category is present, empty or not.
 
     Guarantee: a row added or removed changes one count by one, a row replaced two counts by one each; as a triple
     (groups, total, largest), so that Laplace, Gaussian and selection mechanisms all read their own norm from it.
@@ -78,10 +100,20 @@ def histogram(space: Space) -> Transformation:
     target = Space(Keyed(_COUNT, keys), PartitionDistance(AbsoluteDistance()))
 
     def counted(data: Any) -> dict[Hashable, int]:
-        counts = Counter(cells(data))
-        return {key: counts[key] for key in keys}
+        return dict(zip(keys, _tally(data, space, len(keys)).tolist(), strict=True))
 
     return Transformation(space, target, deterministic(counted), _moved(space))
+
+
+@step
+def category_counts(space: Space) -> Transformation:
+    """Rows in each public category as a vector in their public order: `histogram` for very many categories.
+
+    Guarantee: as `histogram`.
+    """
+    length = len(categories_of(space, "category_counts"))
+    number = deterministic(lambda data: _tally(data, space, length))
+    return Transformation(space, _counts(length), number, _moved(space))
 
 
 @step
@@ -91,36 +123,31 @@ def bin_counts(space: Space, *, edges: Sequence[Real]) -> Transformation:
     Guarantee: as `histogram`; a missing value counts in the first bin.
     """
     rising = rising_edges(edges)
-    rows_of(space, "bin_counts")
+    element = numeric(space, "bin_counts")
     length = len(rising) - 1
-    target = _vector(length)
-    inner = np.array([float(edge) for edge in rising[1:-1]])
-    number = deterministic(lambda data: np.bincount(bin_numbers(data, inner, space), minlength=length).astype(np.int64))
-    factor = 2 if isinstance(space.metric, SIZED) else 1
-    return Transformation(space, target, number, times(factor))
+    inner = from_edges(rising[1:-1], element)
 
+    def counted(data: Any) -> Any:
+        return np.bincount(bin_numbers(data, inner, element), minlength=length).astype(np.int64)
 
-def _vector(length: int) -> Space:
-    return Space(Vectors(_COUNT, length), L1())
+    return Transformation(space, _counts(length), deterministic(counted), _moved(space))
 
 
 @step
 def cumulative_counts(space: Space, *, edges: Sequence[Real]) -> Transformation:
-    """For every edge, the number of rows at or below it: the counts behind an empirical distribution function.
+    """For every edge, the number of rows at or below it: the counts behind an empirical distribution function. A missing
+    value lies below all.
 
-    Guarantee: one added or removed row moves every entry by at most one, all in the same direction.
+    Guarantee: one added or removed row moves every entry by at most one, all in the same direction; so does one replaced row, but
+    several replaced rows may move entries both ways.
     """
     rising = rising_edges(edges)
-    if isinstance(space.metric, SIZED):
-        raise SpaceMismatch("cumulative_counts is for rows that come and go; use unbounded() first")
-    points = [float(edge) for edge in rising]
-    target = Space(Vectors(_COUNT, len(points)), LInfinity(monotonic=True))
+    element = numeric(space, "cumulative_counts")
+    points = up_to_edges(rising, element)
+    target = Space(Vectors(_COUNT, len(rising)), LInfinity(monotonic=not isinstance(space.metric, SIZED)))
 
     def counted(data: Any) -> Any:
-        element = rows_of(space, "cumulative_counts").element
-        values = steps(data) * float(element.step) if isinstance(element, Lattice) else floats(data)
-        values = np.sort(np.where(np.isnan(values), -np.inf, values))
-        return np.searchsorted(values, points, side="right").astype(np.int64)
+        return np.searchsorted(np.sort(values_of(data, element)), points, side="right").astype(np.int64)
 
     return Transformation(space, target, deterministic(counted), times(1))
 
@@ -129,26 +156,24 @@ def cumulative_counts(space: Space, *, edges: Sequence[Real]) -> Transformation:
 def tree_counts(space: Space, *, branching: int = 2) -> Transformation:
     """The counts of public categories, summed up a tree: level by level from the root, `branching` children to a node.
 
-    Guarantee: a row added or removed moves one count on each level by one: the L1 distance is the number of levels. A row
-    replaced moves two on each level below the root, whose count is the public size.
+    Guarantee: a row added or removed moves one count on each level by one: a triple (levels, levels, 1). A row replaced moves
+    two on each level below the root, whose count is the public size.
     """
     fan = integer(branching=branching, least=2)
-    keys = categories_of(space, "tree_counts")
-    depth = tree_depth(len(keys), fan)
-    place = {key: index for index, key in enumerate(keys)}
+    leaves = len(categories_of(space, "tree_counts"))
+    depth = tree_depth(leaves, fan)
     length = sum(fan**level for level in range(depth))
-    moved = 2 * (depth - 1) if isinstance(space.metric, SIZED) else depth
 
     def counted(data: Any) -> Any:
-        leaves = np.zeros(fan ** (depth - 1), dtype=np.int64)
-        for key, times_seen in Counter(cells(data)).items():
-            leaves[place[key]] = times_seen
-        levels = [leaves]
+        levels = [_tally(data, space, fan ** (depth - 1))]
         while len(levels[0]) > 1:
             levels.insert(0, levels[0].reshape(-1, fan).sum(axis=1))
+        levels[0][0] = len(data)  # the public size, whatever the rows hold
         return np.concatenate(levels)
 
-    return Transformation(space, _vector(length), deterministic(counted), times(moved))
+    return Transformation(
+        space, _counts(length), deterministic(counted), _moved(space, levels=depth, replaced=2 * (depth - 1))
+    )
 
 
 def tree_depth(leaves: int, branching: int) -> int:

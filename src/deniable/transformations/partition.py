@@ -1,4 +1,4 @@
-"""Splitting rows into groups by public keys, putting data sets together, and joining them on a key.
+"""Splitting rows into groups by public keys, working in each group, and putting groups together again.
 
 Distances of a partition are triples (groups that differ, sum of their distances, largest), so that what follows can use
 whichever bound serves it best.
@@ -8,41 +8,47 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from fractions import Fraction
-from typing import Any
+from typing import Any, get_args
+
+import numpy as np
 
 from deniable.core import (
     ChangeOne,
     Distance,
+    Domain,
     Frame,
-    IdentifierDistance,
     Keyed,
+    Linear,
     PartitionDistance,
     Rows,
     Space,
+    Step,
     SymmetricDistance,
     Transformation,
     Triple,
     plain,
     step,
+    triple,
 )
+from deniable.core.metric import GroupMetric
 from deniable.errors import InvalidArgument, SpaceMismatch
 from deniable.exact.guards import integer
 from deniable.noise import Entropy, uniforms_below
-from deniable.transformations.reading import cells
+from deniable.transformations.reading import canonical, cells
 from deniable.transformations.rows import deterministic, rows_of
 
 
-def _public(keys: Sequence[Hashable]) -> tuple[Hashable, ...]:
+def public_keys(keys: Sequence[Hashable]) -> tuple[Hashable, ...]:
+    """Distinct keys, at least one."""
     listed = tuple(keys)
     if not listed or len(set(listed)) != len(listed):
         raise InvalidArgument(f"keys must be distinct and at least one, got {keys!r}; they are public, never data")
     return listed
 
 
-def _grouped(space: Space, keys: tuple[Hashable, ...]) -> tuple[Space, Callable[[Distance], Distance]]:
+def grouped(space: Space, group: Domain, keys: tuple[Hashable, ...]) -> tuple[Space, Callable[[Distance], Distance]]:
     """A row belongs to one group: added or removed it moves that one; replaced it moves two, or one by two."""
-    domain = rows_of(space, "a partition")
-    target = Space(Keyed(Rows(domain.element), keys), PartitionDistance(SymmetricDistance()))
+    target = Space(Keyed(group, keys), PartitionDistance(SymmetricDistance()))
     match space.metric:
         case SymmetricDistance():
             return target, lambda d_in: Triple(plain(d_in), plain(d_in), plain(d_in))
@@ -50,7 +56,8 @@ def _grouped(space: Space, keys: tuple[Hashable, ...]) -> tuple[Space, Callable[
             return target, lambda d_in: Triple(2 * plain(d_in), 2 * plain(d_in), 2 * plain(d_in))
         case _:
             raise SpaceMismatch(
-                f"a partition ignores the order of rows; forget it first with unordered(), got {space.metric!r}"
+                f"a partition compares rows without order or owner, got {space.metric!r}; forget the order with "
+                "unordered(), bound each owner's rows with truncate_rows()"
             )
 
 
@@ -63,12 +70,13 @@ def partition_by(
     Guarantee: (d, d, d) for d rows added or removed, (2d, 2d, 2d) for d rows replaced. `author` vouches that `key` looks at its
     row alone.
     """
-    listed = _public(keys)
-    target, stability = _grouped(space, listed)
+    listed = public_keys(keys)
+    element = rows_of(space, "partition_by").element
+    target, stability = grouped(space, Rows(element), listed)
 
     def split(data: Any) -> dict[Hashable, list[Any]]:
         groups: dict[Hashable, list[Any]] = {each: [] for each in listed}
-        for row in cells(data):
+        for row in canonical(data, element):
             group = groups.get(_key(key, row))
             if group is not None:
                 group.append(row)
@@ -97,29 +105,38 @@ def partition_randomly(space: Space, *, parts: int) -> Transformation:
     and cutting into equal parts would not do: one more row can move others across a cut.)
     """
     count = integer(parts=parts, least=1)
-    target, stability = _grouped(space, tuple(range(count)))
+    target, stability = grouped(space, Rows(rows_of(space, "partition_randomly").element), tuple(range(count)))
 
-    def split(data: Any, entropy: Entropy) -> dict[Hashable, list[Any]]:
-        rows = cells(data)
-        groups: dict[Hashable, list[Any]] = {part: [] for part in range(count)}
-        for row, part in zip(rows, uniforms_below(count, len(rows), entropy), strict=True):
-            groups[int(part)].append(row)
+    def split(data: Any, entropy: Entropy) -> dict[Hashable, Any]:
+        part = uniforms_below(count, len(data), entropy)
+        if isinstance(data, np.ndarray):
+            return {index: data[part == index] for index in range(count)}
+        groups: dict[Hashable, list[Any]] = {index: [] for index in range(count)}
+        for row, index in zip(cells(data), part.tolist(), strict=True):
+            groups[index].append(row)
         return groups
 
     return Transformation(space, target, split, stability)
 
 
 @step
-def in_each(space: Space, inner: Callable[[Space], Transformation]) -> Transformation:
-    """The same transformation in every group of a partition.
+def in_each(space: Space, inner: Step[Transformation]) -> Transformation:
+    """The same transformation in every group of a partition: `in_each(clamp(lower=0, upper=1) >> total())`.
 
-    Guarantee: the groups that differ stay the same; where the inner map is d -> c·d the sum and the largest distance grow by c.
-    A map that is not of that form (it is tried at 1, 2 and 3) bounds the sum by groups times the largest.
+    Guarantee: the groups that differ stay the same, and each moves by at most the inner map of the largest distance. The sum of
+    the distances grows by c where the inner map is known to be d -> c·d (`Linear`); else it is at most groups times largest.
     """
     if not isinstance(space.domain, Keyed) or not isinstance(space.metric, PartitionDistance):
         raise SpaceMismatch(f"in_each works on a partition, got {space!r}")
-    built = inner(Space(space.domain.element, space.metric.inner))
-    target = Space(Keyed(built.target.domain, space.domain.keys), PartitionDistance(built.target.metric))  # type: ignore[arg-type]
+    built = inner.build(Space(space.domain.element, space.metric.inner))
+    metric = built.target.metric
+    if not isinstance(metric, get_args(GroupMetric)):
+        raise SpaceMismatch(
+            f"each group's result must be a number or rows, compared by a plain distance, got {metric!r}"
+        )
+    if plain(built.stability_map(Fraction(0))):
+        raise SpaceMismatch("in_each needs a map that is zero at zero: groups that did not change must not move")
+    target = Space(Keyed(built.target.domain, space.domain.keys), PartitionDistance(metric))
 
     def each(data: Mapping[Hashable, Any], entropy: Entropy) -> dict[Hashable, Any]:
         return {key: built.function(rows, entropy) for key, rows in data.items()}
@@ -128,92 +145,40 @@ def in_each(space: Space, inner: Callable[[Space], Transformation]) -> Transform
 
 
 def _each_map(built: Transformation) -> Callable[[Distance], Distance]:
-    one, two, three = (plain(built.stability_map(Fraction(d))) for d in (1, 2, 3))
-    linear = two == 2 * one and three == 3 * one
+    inner = built.stability_map
 
     def stability(d_in: Distance) -> Distance:
-        if not isinstance(d_in, Triple):
-            raise InvalidArgument(f"a partition's distance is a triple (l0, l1, linf), got {d_in!r}")
-        largest = plain(built.stability_map(d_in.linf))
-        total = d_in.l1 * one if linear else d_in.l0 * largest
-        return Triple(d_in.l0, min(total, d_in.l0 * largest), largest)
+        apart = triple(d_in)
+        largest = plain(inner(apart.linf))
+        total = plain(inner(apart.l1)) if isinstance(inner, Linear) else apart.l0 * largest
+        return Triple(apart.l0, min(total, apart.l0 * largest), largest)
 
     return stability
 
 
 @step
 def union(space: Space) -> Transformation:
-    """All rows of all groups of a partition in one data set.
+    """All rows of all groups of a partition, or of several data sets under public names, in one data set.
 
     Guarantee: the distance of the whole is at most the sum of the groups' distances, l1.
     """
-    if not isinstance(space.domain, Keyed) or space.metric != PartitionDistance(SymmetricDistance()):
+    domain = space.domain
+    if (
+        not isinstance(domain, Keyed)
+        or not isinstance(domain.element, Rows)
+        or space.metric != PartitionDistance(SymmetricDistance())
+    ):
         raise SpaceMismatch(f"union works on a partition of rows, got {space!r}")
-    target = Space(space.domain.element, SymmetricDistance())
+    target = Space(Rows(domain.element.element), SymmetricDistance())
 
     def together(data: Mapping[Hashable, Any]) -> list[Any]:
         return [row for key in data for row in cells(data[key])]
 
-    def stability(d_in: Distance) -> Distance:
-        if not isinstance(d_in, Triple):
-            raise InvalidArgument(f"a partition's distance is a triple (l0, l1, linf), got {d_in!r}")
-        return d_in.total
-
-    return Transformation(space, target, deterministic(together), stability)
+    return Transformation(space, target, deterministic(together), lambda d_in: triple(d_in).total)
 
 
-@step
-def join_public(
-    space: Space, table: Mapping[Hashable, Mapping[str, Any]], *, on: str, columns: Frame
-) -> Transformation:
-    """Each row of a frame beside the public row its key names; rows without a partner are left out.
-
-    Guarantee: distances do not grow: every private row meets at most one public row. `columns` describes the result.
-    """
-    if not isinstance(space.domain, Frame) or on not in space.domain.columns:
-        raise SpaceMismatch(f"join_public needs a frame with column {on!r}, got {space.domain!r}")
-    if isinstance(space.metric, ChangeOne):
-        raise SpaceMismatch("rows without a partner are left out, so the size is no longer public; use add/remove")
-    target = Space(columns, space.metric)
-
-    def joined(data: Mapping[str, Any]) -> dict[str, list[Any]]:
-        result: dict[str, list[Any]] = {name: [] for name in columns.columns}
-        rows = zip(*(cells(data[name]) for name in data), strict=True)
-        for row in (dict(zip(data, cells_, strict=True)) for cells_ in rows):
-            partner = table.get(row[on])
-            if partner is not None:
-                for name in result:
-                    result[name].append(partner[name] if name in partner else row[name])
-        return result
-
-    return Transformation(space, target, deterministic(joined), lambda d_in: plain(d_in))
-
-
-@step
-def truncate_rows(space: Space, *, rows: int) -> Transformation:
-    """At most `rows` rows of each identifier, a uniformly random subset without replacement; identifiers with fewer keep all.
-
-    Guarantee: from identifier distance d to symmetric distance 2·rows·d for changed people, rows·d for people added or removed
-    (the larger is used): the subset of one identifier depends on its own rows alone.
-    """
-    most = integer(rows=rows, least=1)
-    if not isinstance(space.domain, Frame) or not isinstance(space.metric, IdentifierDistance):
-        raise SpaceMismatch(f"truncate_rows works on a frame under identifier distance, got {space!r}")
-    who = space.metric.identifier
-    target = Space(space.domain, SymmetricDistance())
-
-    def limited(data: Mapping[str, Any], entropy: Entropy) -> dict[str, list[Any]]:
-        from deniable.noise import sample_without_replacement
-
-        places: dict[Any, list[int]] = {}
-        for index, person in enumerate(cells(data[who])):
-            places.setdefault(person, []).append(index)
-        kept: list[int] = []
-        for indices in places.values():
-            chosen = (
-                sample_without_replacement(len(indices), most, entropy) if len(indices) > most else range(len(indices))
-            )
-            kept += [indices[int(place)] for place in chosen]
-        return {name: [cells(data[name])[index] for index in sorted(kept)] for name in data}
-
-    return Transformation(space, target, limited, lambda d_in: 2 * most * plain(d_in))
+def frame_columns(space: Space, who: str) -> Frame:
+    """The frame of a space of frames; anything else is refused."""
+    if not isinstance(space.domain, Frame):
+        raise SpaceMismatch(f"{who} works on a frame, got {space.domain!r}")
+    return space.domain

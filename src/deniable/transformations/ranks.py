@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import pairwise
-from math import ceil
 from typing import Any
 
 import numpy as np
 
-from deniable.core import Distance, Lattice, LInfinity, Space, Transformation, Vectors, plain, step
+from deniable.core import Lattice, LInfinity, Space, Transformation, Vectors, step
 from deniable.errors import InvalidArgument, SpaceMismatch
 from deniable.exact.guards import Real, rational
+from deniable.transformations.binning import from_edges, up_to_edges
 from deniable.transformations.reading import steps
-from deniable.transformations.rows import SIZED, deterministic, rows_of
+from deniable.transformations.rows import SIZED, deterministic, rows_of, times
+
+_FINEST_SHARE = 10**6
+"""Scores are counted in shares of a row; with at most this many to a row 9·10**12 rows fit 64 bits."""
 
 
 @step
@@ -28,6 +31,8 @@ def quantile_scores(space: Space, *, q: Real, candidates: Sequence[Real]) -> Tra
     share = rational(q=q)
     if not 0 <= share <= 1:
         raise InvalidArgument(f"q must be between 0 and 1, got {q!r}")
+    if not share.denominator <= _FINEST_SHARE:
+        raise InvalidArgument(f"q must be a fraction with a denominator up to {_FINEST_SHARE}, got {q!r}; round it")
     points = [rational(candidate=c) for c in candidates]
     if not points or any(not a < b for a, b in pairwise(points)):
         raise InvalidArgument("candidates must be rising numbers, at least one; they are public, never data")
@@ -35,11 +40,10 @@ def quantile_scores(space: Space, *, q: Real, candidates: Sequence[Real]) -> Tra
     if not isinstance(element, Lattice) or element.missing:
         raise SpaceMismatch(f"quantile_scores works on numbers on a grid, got {element!r}; clamp first")
     top, bottom = share.numerator, share.denominator
-    at = [point / element.step for point in points]
-    low, high = [ceil(p) for p in at], [p.numerator // p.denominator for p in at]
+    low, high = from_edges(points, element), up_to_edges(points, element)
 
     def scored(data: Any) -> Any:
-        values = np.sort(steps(data))
+        values = np.sort(steps(data, element))
         rows = len(values)
         below = np.searchsorted(values, low, side="left").astype(np.int64)
         above = rows - np.searchsorted(values, high, side="right").astype(np.int64)
@@ -50,7 +54,4 @@ def quantile_scores(space: Space, *, q: Real, candidates: Sequence[Real]) -> Tra
     reach = max(share, 1 - share)
     factor = Fraction(1) if isinstance(space.metric, SIZED) else reach
 
-    def stability(d_in: Distance) -> Distance:
-        return factor * plain(d_in)
-
-    return Transformation(space, target, deterministic(scored), stability)
+    return Transformation(space, target, deterministic(scored), times(factor))

@@ -1,4 +1,8 @@
-"""Columns as arrays, whatever they came as: a cell that cannot be read is a missing value, never an error."""
+"""Columns as arrays, whatever they came as: a cell that cannot be read is a missing value, never an error.
+
+What a cell becomes depends on that cell alone, never on its neighbours or on how the column is stored; and cells that a metric
+calls equal (1 and 1.0, None and NaN, 0.0 and -0.0) become the same.
+"""
 
 from __future__ import annotations
 
@@ -7,20 +11,30 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.core import missing
+from deniable.core import Domain, Lattice, Numbers, missing
 
 Floats: TypeAlias = NDArray[np.float64]
 Steps: TypeAlias = NDArray[np.int64]
 
 _LEAST, _MOST = -(2**63), 2**63 - 1
+_EXACT_FLOATS = 2**53
 
 BLOCK = 1 << 15
 """Long columns are worked through in blocks that stay in cache."""
 
 
+def _array(data: Any) -> NDArray[Any] | None:
+    """The array behind a column (NumPy, pandas, Polars, Arrow), or None for a list."""
+    if isinstance(data, np.ma.MaskedArray):
+        return np.asarray(np.ma.filled(data.astype(object), None))
+    if isinstance(data, np.ndarray):
+        return data
+    return np.asarray(data.to_numpy()) if hasattr(data, "to_numpy") else None
+
+
 def floats(data: Any) -> Floats:
     """A column of numbers as doubles; what cannot be read (None, text, NaN) is NaN."""
-    array = data if isinstance(data, np.ndarray) else None
+    array = _array(data)
     if array is None and isinstance(data, list | tuple):
         array = _plain(data)
     if array is not None and array.dtype.kind in "fiub" and array.ndim == 1:
@@ -40,7 +54,7 @@ def _plain(data: list[Any] | tuple[Any, ...]) -> NDArray[Any] | None:
 
 def number(cell: Any) -> float:
     """One cell as a double; NaN when it is none. Whole numbers too large for a double become infinite."""
-    if isinstance(cell, bool | str | bytes) or missing(cell):
+    if isinstance(cell, str | bytes) or missing(cell):
         return float("nan")
     try:
         return float(cell)
@@ -52,14 +66,43 @@ def number(cell: Any) -> float:
 
 def cells(data: Any) -> list[Any]:
     """A column as a list of Python values."""
-    return data.tolist() if isinstance(data, np.ndarray) else list(data)
+    return list(data.tolist()) if hasattr(data, "tolist") else list(data)
 
 
-def steps(data: Any) -> Steps:
-    """A column of whole lattice steps as int64; a number beyond its range becomes its nearer end."""
-    if isinstance(data, np.ndarray) and data.dtype.kind in "iub" and data.dtype != np.uint64:
-        return data.astype(np.int64, copy=False)
-    return np.array([min(max(int(cell), _LEAST), _MOST) for cell in data], dtype=np.int64)
+def canonical(data: Any, element: Domain) -> list[Any]:
+    """The cells as handed to a user's function: equal cells look alike, so that no function can tell them apart."""
+    match element:
+        case Numbers():
+            return list((floats(data) + 0.0).tolist())  # -0.0 + 0.0 is 0.0
+        case Lattice(missing=False):
+            return list(steps(data, element).tolist())
+        case _:
+            return [None if missing(cell) else cell for cell in cells(data)]
+
+
+def steps(data: Any, element: Lattice) -> Steps:
+    """A column of whole lattice steps, made members of its lattice: what lies beyond a bound becomes that bound, what is no
+    whole number becomes the lower bound (zero where there is none)."""
+    default = element.lower if element.lower is not None else min(0, element.upper or 0)
+    low = _LEAST if element.lower is None else max(element.lower, _LEAST)
+    high = _MOST if element.upper is None else min(element.upper, _MOST)
+    array = _array(data)
+    if array is not None and array.ndim == 1 and array.dtype.kind in "iub" and array.dtype != np.uint64:
+        whole = array.astype(np.int64, copy=False)
+        if len(whole) and (int(whole.min()) < low or int(whole.max()) > high):
+            return np.clip(whole, low, high)
+        return whole
+    return np.array([min(max(_step(cell, default), low), high) for cell in data], dtype=np.int64)
+
+
+def _step(cell: Any, default: int) -> int:
+    if isinstance(cell, str | bytes) or missing(cell):
+        return default
+    try:
+        whole = int(cell)
+        return whole if whole == cell else default
+    except (TypeError, ValueError, OverflowError):
+        return default
 
 
 def exact_sum(values: Steps, largest: int) -> int:

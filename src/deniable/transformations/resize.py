@@ -6,20 +6,20 @@ from typing import Any
 
 import numpy as np
 
-from deniable.core import ChangeOne, Hamming, InsertDelete, Rows, Space, SymmetricDistance, Transformation, step
+from deniable.core import ChangeOne, Hamming, InsertDelete, Numbers, Rows, Space, Transformation, step
 from deniable.errors import InvalidArgument, SpaceMismatch
 from deniable.exact.guards import integer
 from deniable.noise import Entropy, sample_without_replacement
-from deniable.transformations.reading import cells
-from deniable.transformations.rows import rows_of, same, times
+from deniable.transformations.reading import cells, floats
+from deniable.transformations.rows import rows_of, same
 
 
 @step
 def resize(space: Space, *, size: int, constant: Any) -> Transformation:
     """Exactly `size` rows: a uniformly random subset of more, or all of fewer followed by copies of the public `constant`.
 
-    Guarantee: an added or removed row becomes at most one replaced row, in the coupling that draws the same subset of the
-    rows the two data sets share: change-one distance d, which is symmetric distance 2·d. The order of the rows is lost, so
+    Guarantee: an added, removed or replaced row becomes at most one replaced row, in the coupling that draws the same subset of
+    the rows the two data sets share: change-one distance d, which is symmetric distance 2·d. The order of the rows is lost, so
     an ordered metric is refused.
     """
     wanted = integer(size=size, least=1)
@@ -31,20 +31,22 @@ def resize(space: Space, *, size: int, constant: Any) -> Transformation:
     target = Space(Rows(domain.element, wanted), ChangeOne())
 
     def resized(data: Any, entropy: Entropy) -> Any:
-        rows = cells(data)
+        rows = floats(data) if isinstance(domain.element, Numbers) else data
         if len(rows) > wanted:
             kept = sample_without_replacement(len(rows), wanted, entropy)
-            return _like(data, [rows[int(index)] for index in kept])
-        return _like(data, rows + [constant] * (wanted - len(rows)))
+            return rows[kept] if isinstance(rows, np.ndarray) else _picked(cells(rows), kept)
+        return _padded(rows, constant, wanted - len(rows))
 
-    # One replaced row is one removed and one added; each moves the result by one replaced row at most, but a subset
-    # drawn once from rows of one size couples both changes into one.
-    stability = same if isinstance(space.metric, SymmetricDistance) else times(1)
-    return Transformation(space, target, resized, stability)
+    return Transformation(space, target, resized, same)
 
 
-def _like(data: Any, rows: list[Any]) -> Any:
-    """An array stays an array of its own type; constants are members, so they fit."""
-    if isinstance(data, np.ndarray) and data.dtype.kind in "fi":
-        return np.array(rows, dtype=data.dtype if data.dtype.kind == "f" else np.int64)
-    return rows
+def _picked(rows: list[Any], kept: Any) -> list[Any]:
+    return [rows[int(at)] for at in kept]
+
+
+def _padded(rows: Any, constant: Any, short: int) -> Any:
+    """The rows and `short` copies of the constant; a numeric array stays one, because the constant is a member."""
+    if isinstance(rows, np.ndarray) and rows.dtype.kind in "fiu":
+        filling = np.full((short, *rows.shape[1:]), np.nan if constant is None else constant)
+        return np.concatenate([rows, filling.astype(rows.dtype if rows.dtype.kind == "f" else np.int64)])
+    return cells(rows) + [constant] * short

@@ -12,12 +12,12 @@ from deniable.core import (
     Domain,
     Hamming,
     InsertDelete,
+    Linear,
     Metric,
     Rows,
     Space,
     SymmetricDistance,
     Transformation,
-    plain,
 )
 from deniable.errors import SpaceMismatch
 
@@ -32,14 +32,13 @@ def rows_of(space: Space, who: str) -> Rows:
     return space.domain
 
 
-def same(d_in: Distance) -> Distance:
-    """The identity map."""
-    return plain(d_in)
+same = Linear(Fraction(1))
+"""The identity map."""
 
 
-def times(factor: Fraction | int) -> Callable[[Distance], Distance]:
+def times(factor: Fraction | int) -> Linear:
     """The map d -> factor · d."""
-    return lambda d_in: factor * plain(d_in)
+    return Linear(Fraction(factor))
 
 
 def deterministic(function: Callable[[Any], Any]) -> Callable[[Any, Any], Any]:
@@ -70,6 +69,6 @@ def unsized(space: Space, element: Domain) -> tuple[Space, Callable[[Distance], 
     return Space(Rows(element), metric), times(factor)
 
 
-def row_change(metric: Metric, *, added: Fraction, replaced: Fraction) -> Callable[[Distance], Distance]:
+def row_change(metric: Metric, *, added: Fraction, replaced: Fraction) -> Linear:
     """How far a sum over rows moves: `added` for a row more or less, `replaced` for a row changed."""
     return times(replaced if isinstance(metric, SIZED) else added)

@@ -14,14 +14,19 @@ from deniable.core import AbsoluteDistance, Distance, Lattice, Space, Transforma
 from deniable.errors import InvalidArgument, SpaceMismatch
 from deniable.exact import sqrt
 from deniable.exact.guards import Real, integer, positive
-from deniable.transformations.reading import exact_sum, steps
+from deniable.transformations.reading import Steps, exact_sum, steps
 from deniable.transformations.rows import SIZED, deterministic, row_change, rows_of, times
 
+_WIDEST = 2**52
 
-def _bounded(space: Space, who: str) -> tuple[Lattice, int, int]:
+
+def bounded(space: Space, who: str) -> tuple[Lattice, int, int]:
+    """The lattice of bounded numbers and its ends, in steps; anything else is refused."""
     element = rows_of(space, who).element
     if not isinstance(element, Lattice) or element.missing or element.lower is None or element.upper is None:
         raise SpaceMismatch(f"{who} needs bounded numbers on a grid, got {element!r}; clamp first")
+    if max(abs(element.lower), abs(element.upper)) > _WIDEST:
+        raise SpaceMismatch(f"{who} needs bounds within 2**52 steps, got {element!r}; clamp to narrower bounds")
     return element, element.lower, element.upper
 
 
@@ -40,8 +45,8 @@ def _number(step_size: Fraction, lower: int | None = None, upper: int | None = N
     return Space(Lattice(step_size, lower, upper), AbsoluteDistance())
 
 
-def _sum(data: Any, low: int, high: int) -> int:
-    return exact_sum(steps(data), max(abs(low), abs(high)))
+def _sum(data: Any, element: Lattice, largest: int) -> int:
+    return exact_sum(steps(data, element), largest)
 
 
 @step
@@ -51,12 +56,14 @@ def total(space: Space) -> Transformation:
     Guarantee: one added or removed row moves it by at most max(|lower|, |upper|), one replaced row by upper - lower.
     Sums are exact integers; no order of addition and no size of data changes them.
     """
-    element, low, high = _bounded(space, "total")
+    element, low, high = bounded(space, "total")
     added, replaced = max(abs(low), abs(high)) * element.step, (high - low) * element.step
     size = rows_of(space, "total").size
     target = _number(element.step, None if size is None else low * size, None if size is None else high * size)
     stability = row_change(space.metric, added=added, replaced=replaced)
-    return Transformation(space, target, deterministic(lambda data: _sum(data, low, high)), stability)
+    return Transformation(
+        space, target, deterministic(lambda data: _sum(data, element, max(abs(low), abs(high)))), stability
+    )
 
 
 @step
@@ -66,10 +73,12 @@ def mean(space: Space) -> Transformation:
     Guarantee: one replaced row moves it by at most (upper - lower) / size.
     """
     size = _size(space, "mean")
-    element, low, high = _bounded(space, "mean")
+    element, low, high = bounded(space, "mean")
     target = _number(element.step / size, low * size, high * size)
     stability = times((high - low) * element.step / size)
-    return Transformation(space, target, deterministic(lambda data: _sum(data, low, high)), stability)
+    return Transformation(
+        space, target, deterministic(lambda data: _sum(data, element, max(abs(low), abs(high)))), stability
+    )
 
 
 @step
@@ -80,14 +89,14 @@ def mean_of_at_least(space: Space, *, size: int, grid: Real | None = None) -> Tr
     whole step) over size where that is more; rounded up to the grid.
     """
     least = integer(size=size, least=1)
-    element, low, high = _bounded(space, "mean_of_at_least")
+    element, low, high = bounded(space, "mean_of_at_least")
     if isinstance(space.metric, SIZED):
         raise SpaceMismatch("the number of rows is public here: use mean")
     unit = element.step if grid is None else positive(grid=grid)
     centre = (low + high) // 2
 
     def padded(data: Any) -> int:
-        values = steps(data)
+        values = steps(data, element)
         rows = max(len(values), least)
         moved = exact_sum(values, max(abs(low), abs(high))) - centre * len(values)
         return round((centre + Fraction(moved, rows)) * element.step / unit)
@@ -100,7 +109,7 @@ def mean_of_at_least(space: Space, *, size: int, grid: Real | None = None) -> Tr
 
 
 def _rounded_up(reach: Fraction, unit: Fraction, widest: Fraction) -> Any:
-    """Two values d·reach apart (never more than `widest`), each rounded to a multiple of `unit`, are at most so many units apart."""
+    """Two values d·reach apart (never more than `widest`), each rounded to a multiple of `unit`: at most so many units apart."""
     return lambda d_in: -(-min(plain(d_in) * reach, widest) // unit) * unit
 
 
@@ -110,27 +119,29 @@ def sum_of_squares(space: Space) -> Transformation:
 
     Guarantee: one added or removed row moves it by at most the largest square, one replaced row by the range of the squares.
     """
-    element, low, high = _bounded(space, "sum_of_squares")
+    element, low, high = bounded(space, "sum_of_squares")
     most = max(low * low, high * high)
     least = 0 if low <= 0 <= high else min(low * low, high * high)
     unit = element.step**2
     stability = row_change(space.metric, added=most * unit, replaced=(most - least) * unit)
-    return Transformation(space, _number(unit, 0), deterministic(lambda data: _squares(data, low, high)), stability)
+    return Transformation(
+        space, _number(unit, 0), deterministic(lambda data: _squares(steps(data, element), most)), stability
+    )
 
 
-def _squares(data: Any, low: int, high: int) -> int:
-    values = steps(data)
-    largest = max(abs(low), abs(high))
-    if largest < 2**31:
-        return exact_sum(values * values, largest * largest)
-    return sum(int(value) ** 2 for value in values.tolist())
+def _squares(values: Steps, largest_square: int) -> int:
+    """The exact sum of squares; numbers too large for a 64-bit square are cut into two halves, a·2**27 + b."""
+    if largest_square < 2**62:
+        return exact_sum(values * values, largest_square)
+    a, b = values >> 27, values & (2**27 - 1)
+    squares, products = exact_sum(a * a, 2**52) << 54, exact_sum(a * b, 2**53) << 28
+    return squares + products + exact_sum(b * b, 2**54)
 
 
-def _spread(data: Any, low: int, high: int) -> tuple[int, int]:
-    """n·Σx² - (Σx)², which is n times the sum of squared deviations, and n: exact integers."""
-    count = len(data)
-    moved = steps(data) - low  # variances do not move with the data; smaller numbers square into 64 bits
-    return count * _squares(moved, 0, high - low) - exact_sum(moved, high - low) ** 2, count
+def _spread(data: Any, element: Lattice, low: int, high: int) -> int:
+    """n·Σx² - (Σx)², which is n times the sum of squared deviations: an exact integer."""
+    moved = steps(data, element) - low  # variances do not move with the data; smaller numbers square into 64 bits
+    return len(moved) * _squares(moved, (high - low) ** 2) - exact_sum(moved, high - low) ** 2
 
 
 @step
@@ -142,7 +153,7 @@ def variance(space: Space, *, ddof: int = 1) -> Transformation:
     """
     size = _size(space, "variance", least=2)
     divisor = size - _ddof(ddof)
-    element, low, high = _bounded(space, "variance")
+    element, low, high = bounded(space, "variance")
     unit = element.step**2 / (size * divisor)
     reach = Fraction((high - low) ** 2 * (size - 1), size * divisor) * element.step**2
     widest = Fraction((high - low) ** 2 * size, 4 * divisor) * element.step**2
@@ -151,7 +162,7 @@ def variance(space: Space, *, ddof: int = 1) -> Transformation:
         return min(plain(d_in) * reach, widest)
 
     target = _number(unit, 0)
-    return Transformation(space, target, deterministic(lambda data: _spread(data, low, high)[0]), stability)
+    return Transformation(space, target, deterministic(lambda data: _spread(data, element, low, high)), stability)
 
 
 def _ddof(ddof: int) -> int:
@@ -169,13 +180,13 @@ def std(space: Space, *, ddof: int = 1, grid: Real | None = None) -> Transformat
     """
     size = _size(space, "std", least=2)
     divisor = size - _ddof(ddof)
-    element, low, high = _bounded(space, "std")
+    element, low, high = bounded(space, "std")
     unit = element.step if grid is None else positive(grid=grid)
     square = Fraction((high - low) ** 2 * (size - 1), size * divisor) * element.step**2
     reach = sqrt(square, bits=64).upper
 
     def rooted(data: Any) -> int:
-        spread = _spread(data, low, high)[0]
+        spread = _spread(data, element, low, high)
         inside = Fraction(spread, size * divisor) * element.step**2 / unit**2
         return isqrt(inside.numerator // inside.denominator)
 

@@ -27,10 +27,13 @@ from deniable.core import (
 from deniable.errors import InvalidArgument, SpaceMismatch
 from deniable.exact.guards import Real, positive, rational
 from deniable.transformations.clamp import grid_for
-from deniable.transformations.reading import floats
-from deniable.transformations.rows import SIZED, deterministic, rows_of, rowwise
+from deniable.transformations.reading import exact_sum, floats, steps
+from deniable.transformations.rows import SIZED, deterministic, rows_of, rowwise, times
 
-_EXACT = 2**53
+_WIDEST = 2**51
+_LIMB = 16
+_ROWS = 1 << 15
+"""Rows to a block: it stays in cache, and 2**15 products of two limbs stay far below 2**53."""
 
 
 def _vectors(space: Space, who: str) -> Vectors:
@@ -49,14 +52,16 @@ def clamp_entries(
     Guarantee: distances do not grow. NaN and unreadable entries become the lower bound.
     """
     element = _vectors(space, "clamp_entries")
-    if not isinstance(element.element, Numbers):
-        raise SpaceMismatch(f"clamp_entries works on vectors of numbers, got {element.element!r}")
+    if not isinstance(element.element, Numbers) or not element.length:
+        raise SpaceMismatch(f"clamp_entries works on vectors of at least one number, got {element!r}")
     lows, highs = (_each(bound, element.length) for bound in (lower, upper))
     if any(not low <= high for low, high in zip(lows, highs, strict=True)):
         raise InvalidArgument(f"every lower bound must not exceed its upper bound, got {lower!r} and {upper!r}")
     unit = positive(grid=grid) if grid is not None else grid_for(min(lows), max(highs))
-    first = np.array([ceil(low / unit) for low in lows], dtype=np.int64)
-    last = np.array([floor(high / unit) for high in highs], dtype=np.int64)
+    ends = [(ceil(low / unit), floor(high / unit)) for low, high in zip(lows, highs, strict=True)]
+    if any(max(abs(low), abs(high)) >= _WIDEST for low, high in ends):
+        raise InvalidArgument(f"bounds are more than 2**51 steps of {unit}; choose a coarser grid")
+    first, last = (np.array(side, dtype=np.int64) for side in zip(*ends, strict=True))
     if (first > last).any():
         raise InvalidArgument(f"no multiple of grid {unit} lies within some bounds; choose a finer grid")
     target = Vectors(Lattice(unit, int(first.min()), int(last.max())), element.length)
@@ -89,25 +94,55 @@ def matrix(data: Any, length: int) -> Any:
     return table
 
 
+def _on_grid(space: Space, who: str) -> tuple[Vectors, Lattice, int, int]:
+    """The vectors, their lattice and its ends; anything else is refused."""
+    element = _vectors(space, who)
+    lattice = element.element
+    if not isinstance(lattice, Lattice) or lattice.lower is None or lattice.upper is None or lattice.missing:
+        raise SpaceMismatch(
+            f"{who} works on vectors of bounded numbers on a grid, got {element!r}; clamp_entries first"
+        )
+    if max(abs(lattice.lower), abs(lattice.upper)) > _WIDEST:
+        raise SpaceMismatch(f"{who} needs bounds within 2**51 steps, got {lattice!r}; use a coarser grid")
+    return element, lattice, lattice.lower, lattice.upper
+
+
+def _table(data: Any, element: Vectors, lattice: Lattice) -> Any:
+    """Rows of whole steps as a table whose entries are members of the lattice; a short row is filled, a long one cut."""
+    if isinstance(data, np.ndarray) and data.ndim == 2 and data.dtype.kind in "iub" and data.shape[1] == element.length:
+        table = data.astype(np.int64, copy=False)
+        outside = table.size and (table.min() < lattice.lower or table.max() > lattice.upper)
+        return np.clip(table, lattice.lower, lattice.upper) if outside else table
+    table = np.full((len(data), element.length), lattice.lower, dtype=np.int64)
+    for index, row in enumerate(data):
+        entries: Any = row if hasattr(row, "__len__") and not isinstance(row, str) else []
+        whole = steps(list(entries)[: element.length], lattice)
+        table[index, : len(whole)] = whole
+    return table
+
+
 @step
 def clamp_norm(space: Space, *, radius: Real) -> Transformation:
     """Shrink every vector on a grid that lies outside the L2 ball of `radius` into it; exact after rounding.
 
-    Guarantee: distances do not grow, and every output's squared norm is at most radius² in integers: what rounding could add
-    is taken off first, and a vector still outside is shrunk again.
+    Guarantee: distances do not grow, and every output's squared norm is at most radius² in integers: entries are cut towards
+    zero, so rounding only takes away.
     """
     bound = positive(radius=radius)
-    element = _vectors(space, "clamp_norm")
-    lattice = element.element
-    if not isinstance(lattice, Lattice) or lattice.lower is None or lattice.upper is None:
-        raise SpaceMismatch("clamp_norm works on vectors of bounded numbers on a grid; clamp_entries first")
-    reach = bound / lattice.step
-    square = floor(reach * reach)
-    target = replace(element, ball=Ball(bound, 2))
+    element, lattice, low, high = _on_grid(space, "clamp_norm")
+    square = floor((bound / lattice.step) ** 2)
+    largest = max(abs(low), abs(high)) ** 2 * element.length
+    inside = Lattice(lattice.step, min(low, 0), max(high, 0))  # towards zero may mean below a positive lower bound
+    target = Vectors(inside, element.length, Ball(bound, 2))
 
     def shrunk(data: Any) -> Any:
-        table = np.asarray(data, dtype=np.int64).reshape(-1, element.length)
-        return np.array([_inside(row, square) for row in table.tolist()], dtype=np.int64).reshape(-1, element.length)
+        table = _table(data, element, lattice)
+        norms = (table * table).sum(axis=1) if largest < 2**62 else (table.astype(object) ** 2).sum(axis=1)
+        outside = np.flatnonzero(norms > square)
+        if len(outside):
+            table = table.copy()
+            table[outside] = [_inside(row, square) for row in table[outside].tolist()]
+        return table
 
     return rowwise(space, target, shrunk)
 
@@ -115,10 +150,14 @@ def clamp_norm(space: Space, *, radius: Real) -> Transformation:
 def _inside(row: list[int], square: int) -> list[int]:
     """The row scaled towards zero until its exact squared norm is at most `square`; entries are cut towards zero."""
     norm = sum(entry * entry for entry in row)
-    if norm <= square:
-        return row
     top, bottom = isqrt(square << 60), isqrt(norm << 60) + 1
     return [(abs(entry) * top // bottom) * (1 if entry >= 0 else -1) for entry in row]
+
+
+def _centred(element: Vectors) -> Fraction | None:
+    """The radius of an L2 ball around zero, where the vectors are known to lie in one."""
+    ball = element.ball
+    return ball.radius if ball is not None and ball.p == 2 and ball.origin == 0 else None
 
 
 @step
@@ -128,28 +167,25 @@ def vector_total(space: Space) -> Transformation:
     Guarantee: one added or removed row moves the sum by at most the norm bound (replaced: twice that) in L2, or each entry by
     at most its largest absolute value (replaced: its range).
     """
-    element = _vectors(space, "vector_total")
-    lattice = element.element
-    if not isinstance(lattice, Lattice) or lattice.lower is None or lattice.upper is None:
-        raise SpaceMismatch("vector_total works on vectors of bounded numbers on a grid; clamp_entries first")
-    low, high = lattice.lower, lattice.upper
+    element, lattice, low, high = _on_grid(space, "vector_total")
+    largest = max(abs(low), abs(high))
     replaced = isinstance(space.metric, SIZED)
     numbers = Vectors(Lattice(lattice.step), element.length)
-    summed = deterministic(lambda data: _columns_sum(data, element.length, max(abs(low), abs(high))))
-    if element.ball is not None and element.ball.p == 2:
-        radius = element.ball.radius * (2 if replaced else 1)
-        target = Space(numbers, L2())
-        return Transformation(space, target, summed, lambda d_in: Root((radius * plain(d_in)) ** 2))
-    each = (high - low if replaced else max(abs(low), abs(high))) * lattice.step
-    target = Space(numbers, LInfinity())
-    return Transformation(space, target, summed, lambda d_in: each * plain(d_in))
+    summed = deterministic(lambda data: _columns_sum(_table(data, element, lattice), largest))
+    radius = _centred(element)
+    if radius is not None:
+        reach = radius * (2 if replaced else 1)
+        return Transformation(space, Space(numbers, L2()), summed, lambda d_in: Root((reach * plain(d_in)) ** 2))
+    each = (high - low if replaced else largest) * lattice.step
+    return Transformation(space, Space(numbers, LInfinity()), summed, times(each))
 
 
-def _columns_sum(data: Any, length: int, largest: int) -> Any:
-    table = np.asarray(data, dtype=np.int64).reshape(-1, length)
+def _columns_sum(table: Any, largest: int) -> Any:
+    """Exact column sums; a sum beyond 64 bits stays at its end, which moves no two sums further apart."""
     if len(table) * max(largest, 1) < 2**62:
         return table.sum(axis=0)
-    return np.array([sum(column) for column in table.T.tolist()], dtype=object)
+    sums = [exact_sum(column, largest) for column in table.T]
+    return np.array([min(max(total, -(2**63)), 2**63 - 1) for total in sums], dtype=np.int64)
 
 
 @step
@@ -159,7 +195,7 @@ def vector_mean(space: Space) -> Transformation:
     Guarantee: that of `vector_total`, divided by the size.
     """
     size = rows_of(space, "vector_mean").size
-    if size is None or size < 1:
+    if size is None or size < 1 or not isinstance(space.metric, SIZED):
         raise SpaceMismatch("vector_mean needs a public number of rows; resize first")
     inner = vector_total().build(space)
     domain = inner.target.domain
@@ -178,38 +214,38 @@ def vector_mean(space: Space) -> Transformation:
 def gram(space: Space) -> Transformation:
     """X'X, the sums of products of every two entries, as a flat vector of the upper triangle, row by row; exact integers.
 
-    Guarantee: one added or removed row moves each of the p(p+1)/2 sums by at most the largest product of two entries; with an
-    L2 norm bound r, the L2 distance of the triangle is at most r² (replaced: twice).
+    Guarantee: one added or removed row moves each of the p(p+1)/2 sums by at most the largest product of two entries, one
+    replaced row by the range of the products; with an L2 norm bound r, the L2 distance of the triangle is at most r², and
+    √2·r² for a replaced row.
     """
-    element = _vectors(space, "gram")
-    lattice = element.element
-    if not isinstance(lattice, Lattice) or lattice.lower is None or lattice.upper is None:
-        raise SpaceMismatch("gram works on vectors of bounded numbers on a grid; clamp_entries first")
-    width = element.length
-    entries = width * (width + 1) // 2
-    numbers = Vectors(Lattice(lattice.step**2), entries)
-    factor = 2 if isinstance(space.metric, SIZED) else 1
-    largest = max(abs(lattice.lower), abs(lattice.upper))
-    products = deterministic(lambda data: _triangle(np.asarray(data, dtype=np.int64).reshape(-1, width), largest))
-    if element.ball is not None and element.ball.p == 2:
-        square = (factor * element.ball.radius**2) ** 2
+    element, lattice, low, high = _on_grid(space, "gram")
+    width, largest = element.length, max(abs(low), abs(high))
+    numbers = Vectors(Lattice(lattice.step**2), width * (width + 1) // 2)
+    replaced = isinstance(space.metric, SIZED)
+    products = deterministic(lambda data: _triangle(_table(data, element, lattice), largest))
+    radius = _centred(element)
+    if radius is not None:
+        # the triangle is no longer than the whole matrix, and ‖xx' - yy'‖² = |x|⁴ + |y|⁴ - 2(x·y)²
+        square = radius**4 * (2 if replaced else 1)
         return Transformation(space, Space(numbers, L2()), products, lambda d_in: Root(square * plain(d_in) ** 2))
-    each = factor * (largest * lattice.step) ** 2
-    return Transformation(space, Space(numbers, LInfinity()), products, lambda d_in: each * plain(d_in))
+    most, least = largest * largest, min(low * high, low * low, high * high)
+    each = (most - least if replaced else most) * lattice.step**2
+    return Transformation(space, Space(numbers, LInfinity()), products, times(each))
 
 
 def _triangle(table: Any, largest: int) -> Any:
-    """X'X through doubles where every partial sum is an exact integer below 2**53, block by block; else in Python integers."""
-    width = table.shape[1]
-    upper = np.triu_indices(width)
-    block = _EXACT // max(largest * largest, 1)
-    if block < 64:
-        columns = [[int(x) for x in column] for column in table.T]
-        sums = [sum(a * b for a, b in zip(columns[i], columns[j], strict=True)) for i, j in zip(*upper, strict=True)]
-        return np.array(sums, dtype=object)
-    total = np.zeros((width, width), dtype=object)
-    block = min(block, 1 << 16)
-    for start in range(0, len(table), block):
-        part = table[start : start + block].astype(np.float64)
-        total = total + (part.T @ part).astype(np.int64).astype(object)
-    return total[upper]
+    """The upper triangle of X'X: numbers are cut into limbs of 16 bits, whose products add up exactly in doubles.
+
+    Each block has 2**15 rows and each product is below 2**32, so every partial sum is a whole number below 2**53.
+    """
+    width, limbs = table.shape[1], max(1, -(-largest.bit_length() // _LIMB))
+    sums = np.zeros((limbs * width, limbs * width), dtype=object)
+    for start in range(0, len(table), _ROWS):
+        part = table[start : start + _ROWS]
+        low = [(part >> (_LIMB * limb)) & (2**_LIMB - 1) for limb in range(limbs - 1)]
+        cut = np.concatenate([*low, part >> (_LIMB * (limbs - 1))], axis=1).astype(np.float64)
+        sums = sums + (cut.T @ cut).astype(np.int64).astype(object)
+    whole = sums.reshape(limbs, width, limbs, width)
+    total = sum(whole[i, :, j, :] * (1 << _LIMB * (i + j)) for i in range(limbs) for j in range(limbs))
+    upper = np.asarray(total)[np.triu_indices(width)]
+    return np.array([min(max(int(entry), -(2**63)), 2**63 - 1) for entry in upper], dtype=np.int64)
