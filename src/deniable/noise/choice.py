@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InvalidArgument
-from deniable.exact import exp
 from deniable.exact.guards import integer, nonnegative, positive, rational, shown
 from deniable.noise.coin import below_exp
 from deniable.noise.laws import Rational
@@ -76,7 +75,7 @@ def exponential_choice(scores: Scores, scale: int | Fraction, entropy: Entropy) 
         place = uniform_below(int(ends[-1]), entropy)
         i = int(np.searchsorted(ends, place, side="right"))
         place -= int(ends[i]) - int(outer[i])
-        if place < inner[i] or _under_weight(place, lacks.exact(i), bits, entropy):
+        if place < inner[i] or below_exp(lacks.exact(i), place, bits, entropy):
             return lacks.original(i)
 
 
@@ -93,7 +92,7 @@ def permute_and_flip(scores: Scores, scale: int | Fraction, entropy: Entropy) ->
     lead = exp_minus(lacks.floats) - words.astype(np.float64) * unit
     success = lead > 0
     for i in np.flatnonzero(np.abs(lead) <= 2 * RELATIVE_ERROR + unit).tolist():
-        success[i] = below_exp(lacks.exact(i), int(words[i]), entropy)
+        success[i] = below_exp(lacks.exact(i), int(words[i]), entropy.word_bits, entropy)
     chosen = np.flatnonzero(success)
     return lacks.original(int(chosen[uniform_below(chosen.size, entropy)]))
 
@@ -143,14 +142,3 @@ def _differences(scores: NDArray[np.int64] | NDArray[np.object_], best: int) -> 
         wrapped: NDArray[np.int64] = np.subtract(scores[best], scores, dtype=np.int64)
         return wrapped.view(np.uint64).astype(np.float64)
     return np.array([float(min(scores[best] - score, _HUGE)) for score in scores])
-
-
-def _under_weight(place: int, lack: Fraction, bits: int, entropy: Entropy) -> bool:
-    """Whether a uniform real in [place, place + 1) lies below 2**bits * exp(-lack)."""
-    while True:
-        weight, unit = exp(-lack, bits + 8), 1 << bits
-        if place + 1 <= weight.lower * unit:
-            return True
-        if place >= weight.upper * unit:
-            return False
-        place, bits = place << entropy.word_bits | entropy.word(), bits + entropy.word_bits

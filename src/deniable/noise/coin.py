@@ -61,16 +61,14 @@ def bernoulli_exp(x: int | Fraction, entropy: Entropy) -> bool:
 
     Guarantee: the law is exact; the work does not depend on what is drawn.
     """
-    return below_exp(nonnegative(x=x), entropy.word(), entropy)
+    return below_exp(nonnegative(x=x), entropy.word(), entropy.word_bits, entropy)
 
 
-def below_exp(exponent: Fraction, word: int, entropy: Entropy) -> bool:
-    """Whether the uniform real that starts with `word` lies below exp(-exponent)."""
-    bits = entropy.word_bits
+def below_exp(exponent: Fraction, place: int, bits: int, entropy: Entropy) -> bool:
+    """Whether a uniform real in [place, place + 1) lies below 2**bits * exp(-exponent); it is read on until that is clear."""
     while True:
-        share = exp(-exponent, bits + 8)
-        if word + 1 <= share.lower * (1 << bits):
-            return True
-        if word >= share.upper * (1 << bits):
-            return False
-        word, bits = word << entropy.word_bits | entropy.word(), bits + entropy.word_bits
+        share, unit = exp(-exponent, bits + 8), 1 << bits
+        below, above = place + 1 <= share.lower * unit, place >= share.upper * unit
+        if below or above:
+            return below
+        place, bits = place << entropy.word_bits | entropy.word(), bits + entropy.word_bits

@@ -22,6 +22,7 @@ from deniable.noise.laplace import Digits, layout, lower_tables
 from deniable.noise.laws import Blocks, Geometric, signed
 from deniable.noise.scale import CACHED, VECTOR_LIMIT, hashable, table_scale
 from deniable.noise.table import Table
+from deniable.noise.uniform import permutation
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -49,14 +50,14 @@ def laplace_ranking(
     Guarantee: indices and gaps are an exact function of exact continuous noise. The last gap is to the next candidate
     that is not listed; where there is none it is left out.
     """
-    return ranked(scores, _race(hashable(scale), True, entropy.word_bits), count, entropy)
+    return _shuffled(scores, _race(hashable(scale), True, entropy.word_bits), count, entropy)
 
 
 def exponential_ranking(
     scores: Sequence[int] | NDArray[np.int64], scale: int | Fraction, count: int, entropy: Entropy
 ) -> Ranking:
     """The `count` largest scores after independent exponential noise of this scale; see `laplace_ranking`."""
-    return ranked(scores, _race(hashable(scale), False, entropy.word_bits), count, entropy)
+    return _shuffled(scores, _race(hashable(scale), False, entropy.word_bits), count, entropy)
 
 
 class Race:
@@ -149,11 +150,19 @@ class Field:
         return whole + (2 * part > unit or (2 * part == unit and self.fractions(a, b) > 0))
 
 
-def ranked(scores: Sequence[int] | NDArray[np.int64], race: Race, count: int, entropy: Entropy) -> Ranking:
+def _shuffled(scores: Sequence[int] | NDArray[np.int64], race: Race, count: int, entropy: Entropy) -> Ranking:
+    """The ranking, computed in a random order: how long sorting takes then says nothing about how the scores lay."""
     whole = [integer(score=score) for score in (scores.tolist() if isinstance(scores, np.ndarray) else scores)]
-    if not 1 <= integer(count=count) <= len(whole):
-        raise InvalidArgument(f"count must be between 1 and the number of scores, {len(whole)}, got {shown(count)}")
-    field = Field(whole, race, entropy)
+    order = permutation(len(whole), entropy).tolist()
+    found = ranked([whole[i] for i in order], race, count, entropy)
+    return Ranking(tuple(order[i] for i in found.indices), found.gaps)
+
+
+def ranked(scores: list[int], race: Race, count: int, entropy: Entropy) -> Ranking:
+    """The ranking, computed in the order given."""
+    if not 1 <= integer(count=count) <= len(scores):
+        raise InvalidArgument(f"count must be between 1 and the number of scores, {len(scores)}, got {shown(count)}")
+    field = Field(scores, race, entropy)
     best = sorted(field.runners, key=cmp_to_key(field.behind))[: count + 1]
     return Ranking(
         indices=tuple(runner.index for runner in best[:count]),

@@ -165,10 +165,10 @@ class StepSampler:
         position_bits, chance_bits = self._block_bits + self._fine_bits, self._chance_bits
         while True:
             least, most = self._exponents(block, position, position_bits)
-            if chance + 1 <= exp(-most, chance_bits + 8).lower * (1 << chance_bits):
-                return True
-            if chance >= exp(-least, chance_bits + 8).upper * (1 << chance_bits):
-                return False
+            below = chance + 1 <= exp(-most, chance_bits + 8).lower * (1 << chance_bits)
+            above = chance >= exp(-least, chance_bits + 8).upper * (1 << chance_bits)
+            if below or above:
+                return below
             chance, chance_bits = chance << self._word_bits | entropy.word(), chance_bits + self._word_bits
             if self._law.inset:
                 position, position_bits = position << self._word_bits | entropy.word(), position_bits + self._word_bits
