@@ -4,5 +4,9 @@ from __future__ import annotations
 
 from hypothesis import settings
 
+from tests.servers import postgres
+
+__all__ = ["postgres"]
+
 settings.register_profile("deniable", derandomize=True, deadline=None, database=None)
 settings.load_profile("deniable")

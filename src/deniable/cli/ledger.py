@@ -14,14 +14,14 @@ import typer
 from deniable.cli.app import application
 from deniable.errors import InvalidArgument
 from deniable.release.anchor import FolderAnchor
-from deniable.release.ledger import Ledger, SqliteJournal, Verification, verify
+from deniable.release.ledger import Ledger, Verification, journal_at, verify
 from deniable.release.receipt import Receipt
 
 app = application("Check a ledger, write out its events, copy it.")
 
 UNSOUND = 3
 
-File = Annotated[Path, typer.Argument(help="The ledger's file.", show_default=False)]
+File = Annotated[str, typer.Argument(help="The ledger's file, or its postgresql:// URL.", show_default=False)]
 AnchorFolder = Annotated[Path | None, typer.Option("--anchor", help="The folder of its anchor, if not the usual one.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
@@ -35,7 +35,7 @@ def verify_command(
 ) -> None:
     """Check the file, the chain, the anchor, every stored answer and these receipts; exit code 3 if anything is wrong."""
     receipts = [_receipt(path) for path in receipt or ()]
-    found = verify(SqliteJournal(ledger), anchor=FolderAnchor(anchor), receipts=receipts)
+    found = verify(journal_at(ledger), anchor=FolderAnchor(anchor), receipts=receipts)
     print(json.dumps(found.to_record(), indent=2) if as_json else _report(found))
     if not found.sound:
         raise typer.Exit(UNSOUND)

@@ -87,6 +87,7 @@ def failure(error: Exception) -> str:
     if code is None:
         return "it cannot be reached or refused the login; check the URL, the password and the network"
     kinds = {
+        "3F": "something is missing or not permitted; ask the curator for the rights this needs",
         "42": "something is missing or not permitted; ask the curator for the rights this needs",
         "25": "it only allows reading; use the primary server and a role that may write",
         "53": "it has run out of disk, memory or connections",

@@ -61,7 +61,7 @@ class Dataset:
         anchor: Anchor | None = None,
         entropy: Entropy | None = None,
     ) -> Session:
-        """Ask under `budget`, kept in the file `ledger`; without one the budget lives only as long as this process.
+        """Ask under `budget`, kept in the file or PostgreSQL URL `ledger`; without one it lives only as long as this process.
 
         Guarantee: opening an existing ledger with another budget, unit or codebook is refused.
         """

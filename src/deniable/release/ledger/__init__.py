@@ -5,6 +5,7 @@ from deniable.release.ledger.caps import Balance, Cap, Each, Period
 from deniable.release.ledger.event import FORMAT, Event, Kind
 from deniable.release.ledger.journal import Journal, Reading, Writing
 from deniable.release.ledger.ledger import Ledger
+from deniable.release.ledger.places import journal_at
 from deniable.release.ledger.request import Released, Reservation
 from deniable.release.ledger.sqlite import SqliteJournal
 from deniable.release.ledger.state import Charge
@@ -34,5 +35,6 @@ __all__ = [
     "Verification",
     "Writing",
     "fingerprint",
+    "journal_at",
     "verify",
 ]

@@ -23,6 +23,7 @@ from deniable.release.ledger.book import Book, Clock, Turn
 from deniable.release.ledger.caps import Balance
 from deniable.release.ledger.event import FORMAT, Kind, canonical
 from deniable.release.ledger.journal import Journal
+from deniable.release.ledger.places import journal_at
 from deniable.release.ledger.request import (
     Ask,
     Released,
@@ -33,7 +34,6 @@ from deniable.release.ledger.request import (
     earlier,
     pays_again,
 )
-from deniable.release.ledger.sqlite import SqliteJournal
 from deniable.release.ledger.state import Charge
 from deniable.release.ledger.terms import Terms, named
 from deniable.release.receipt import Receipt
@@ -60,15 +60,15 @@ class Ledger:
     def open(
         cls, path: str | os.PathLike[str], *, terms: Terms, anchor: Anchor | None = None, clock: Clock | None = None
     ) -> Ledger:
-        """The ledger in this file, made if there is none. Other terms than it was made under are refused."""
-        return cls(SqliteJournal(path), anchor=anchor, clock=clock).opened(terms)
+        """The ledger in this file or `postgresql://` database, made if there is none. Other terms than its own are refused."""
+        return cls(journal_at(path), anchor=anchor, clock=clock).opened(terms)
 
     @classmethod
     def existing(
         cls, path: str | os.PathLike[str], *, anchor: Anchor | None = None, clock: Clock | None = None
     ) -> Ledger:
-        """The ledger in this file, under the terms it has."""
-        return cls(SqliteJournal(path), anchor=anchor, clock=clock).opened(None)
+        """The ledger in this file or `postgresql://` database, under the terms it has."""
+        return cls(journal_at(path), anchor=anchor, clock=clock).opened(None)
 
     def opened(self, terms: Terms | None) -> Ledger:
         """This ledger, begun if it is new, checked against its storage, its anchor and the terms if some are stated."""

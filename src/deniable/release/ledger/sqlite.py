@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import os
 import sqlite3
-import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
 from deniable.errors import InvalidArgument, LedgerError
 from deniable.release.ledger.event import FORMAT, ROOT, Event, canonical, checked
+from deniable.release.ledger.turns import ONE_AT_A_TIME
 from deniable.release.store import Answer
 
 _APPLICATION = 0x44504C44
@@ -42,15 +42,6 @@ _SCHEMA = (
  WHEN EXISTS (SELECT 1 FROM answers WHERE reservation = NEW.reservation)
  BEGIN SELECT RAISE(ABORT, 'a ledger is append-only'); END""",
 )
-
-_ONE_AT_A_TIME = threading.Lock()
-
-if hasattr(os, "register_at_fork"):  # no connection is open at the moment of a fork, in either process
-    os.register_at_fork(
-        before=_ONE_AT_A_TIME.acquire,
-        after_in_parent=_ONE_AT_A_TIME.release,
-        after_in_child=_ONE_AT_A_TIME.release,
-    )
 
 
 class SqliteJournal:
@@ -138,7 +129,7 @@ class SqliteJournal:
 
     @contextmanager
     def _connected(self) -> Iterator[sqlite3.Connection]:
-        with _ONE_AT_A_TIME:
+        with ONE_AT_A_TIME:
             try:
                 mode = "rw" if os.access(self._path, os.W_OK) else "ro"
                 uri = f"{self._path.as_uri()}?mode={mode}"

@@ -1,0 +1,18 @@
+"""Where a ledger lives: a file for one machine, a PostgreSQL database for many."""
+
+from __future__ import annotations
+
+import os
+
+from deniable.engines.postgres_server import is_postgres
+from deniable.release.ledger.journal import Journal
+from deniable.release.ledger.sqlite import SqliteJournal
+
+
+def journal_at(place: str | os.PathLike[str]) -> Journal:
+    """The journal at a path, or in the database of a `postgresql://` URL (its schema: `?ledger=name`)."""
+    if isinstance(place, str) and is_postgres(place):
+        from deniable.release.ledger.postgres import PostgresJournal
+
+        return PostgresJournal(place)
+    return SqliteJournal(place)

@@ -1,0 +1,120 @@
+"""Real servers for the tests, started on loopback when first asked for and stopped at the end: PostgreSQL and Spark."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+import socket
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.needs import require, require_module
+
+POSTGRES = [pytest.mark.slow, pytest.mark.xdist_group("postgres")]
+"""The marks of a test that needs PostgreSQL: all of them share one worker and so one server."""
+
+SPARK = [pytest.mark.slow, pytest.mark.xdist_group("spark")]
+"""The marks of a test that needs Spark."""
+
+PASSWORD = "correct-horse-battery"
+"""Every role's password; tests look for it where it must not be."""
+
+_NUMBERS = count()
+
+
+@dataclass(frozen=True)
+class Postgres:
+    """A running server."""
+
+    port: int
+    folder: Path
+
+    def url(self, user: str = "curator", database: str = "shop", **options: str) -> str:
+        """Where a client connects."""
+        query = "&".join(f"{name}={value}" for name, value in options.items())
+        return f"postgresql://{user}:{PASSWORD}@127.0.0.1:{self.port}/{database}" + (f"?{query}" if query else "")
+
+    def sql(self, *statements: str, user: str = "postgres") -> list[tuple[Any, ...]]:
+        """Run statements behind everybody's back; the rows of the last one."""
+        psycopg = require_module("psycopg")
+        with psycopg.connect(self.url(user), autocommit=True) as connection:
+            for statement in statements:
+                cursor = connection.execute(statement)
+            return cursor.fetchall() if cursor.description else []
+
+    def fresh(self, kind: str) -> str:
+        """A name nobody used yet."""
+        return f"{kind}_{os.getpid()}_{next(_NUMBERS)}"
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _as_server() -> dict[str, Any]:
+    """PostgreSQL refuses to run as root: as whom then."""
+    if os.geteuid() != 0:
+        return {}
+    account = pwd.getpwnam("postgres")
+    return {"user": account.pw_uid, "group": account.pw_gid, "extra_groups": []}
+
+
+@contextmanager
+def running_postgres() -> Iterator[Postgres]:
+    """A server in a folder of its own; its roles: postgres, curator (may make schemas), reader (may do nothing yet)."""
+    require_module("psycopg")
+    initdb, pg_ctl = require("initdb"), require("pg_ctl")
+    folder, port, who = Path(tempfile.mkdtemp(prefix="pg-")), _free_port(), _as_server()
+    (folder / "password").write_text(PASSWORD)
+    for path in (folder, folder / "password"):
+        if who:
+            os.chown(path, who["user"], who["group"])
+
+    def run(*command: object) -> None:
+        done = subprocess.run(
+            [*map(str, command)],
+            cwd=folder,
+            check=False,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            **who,
+        )
+        log = folder / "log"
+        assert done.returncode == 0, done.stderr + (log.read_text() if log.exists() else "")
+
+    try:
+        secret = ("-A", "scram-sha-256", "-U", "postgres", f"--pwfile={folder / 'password'}")
+        run(initdb, "-D", folder / "data", "--no-sync", "-E", "UTF8", "--locale=C", *secret)
+        options = f"-c listen_addresses=127.0.0.1 -c port={port} -c unix_socket_directories='' -c max_connections=60"
+        # The output goes to a file: a server that kept our pipe open would make us wait for it forever.
+        run("sh", "-c", f"'{pg_ctl}' -D data -l log -w -t 60 -o \"{options}\" start >start.log 2>&1")
+        server = Postgres(port, folder)
+        try:
+            with require_module("psycopg").connect(server.url("postgres", "postgres"), autocommit=True) as connection:
+                for role in ("curator", "reader"):
+                    connection.execute(f"CREATE ROLE {role} LOGIN PASSWORD '{PASSWORD}'")
+                connection.execute("CREATE DATABASE shop OWNER curator")
+            yield server
+        finally:
+            run(pg_ctl, "-D", folder / "data", "-m", "immediate", "-w", "stop")
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Postgres]:
+    """The one PostgreSQL of this run."""
+    with running_postgres() as server:
+        yield server
