@@ -17,6 +17,7 @@ FOLDER = Path(tempfile.gettempdir()) / "deniable-bench"
 
 MAKE = """
 import duckdb, pathlib
+duckdb.sql("SET enable_progress_bar=false")
 path = pathlib.Path({path!r})
 if not path.exists():
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -50,7 +51,7 @@ prices = itertools.count(1)
 OURS_CALL = "query.release(epsilon=1 + next(prices) / 1000, delta=1e-6)"
 THREE = 's=dp.sum("v"), n=dp.count(), units=dp.count_distinct()'
 
-PLAIN_SETUP = "import duckdb\ncon = duckdb.connect()"
+PLAIN_SETUP = "import duckdb\ncon = duckdb.connect()\ncon.execute('SET enable_progress_bar=false')"
 PLAIN_CALL = "con.execute(\"SELECT grp, {columns} FROM '{path}' GROUP BY grp\").fetchnumpy()"
 PLAIN_THREE = 'SUM(least(greatest(v, 0), 100)), COUNT(*), COUNT(DISTINCT \\"user\\")'
 

@@ -18,19 +18,20 @@ from typing import Any
 import duckdb
 from sqlglot import exp
 
+from deniable.engines.conformance import conform
 from deniable.engines.engine import KeyValue, Result
 from deniable.engines.fetched import Fetched, fetched_result, python_values
 from deniable.engines.order import order_key
 from deniable.engines.sources import CsvFile, Frame, ParquetFiles, TableSource, table_sources
 from deniable.engines.sql.build import Tree, call, cast, column, text
 from deniable.engines.sql.cells import Physical
-from deniable.engines.sql.groups import Groups, Statement
+from deniable.engines.sql.groups import Statement, statements
 from deniable.engines.sql.profile import DuckDBProfile
 from deniable.engines.sql.relations import Relations, Source
 from deniable.errors import EngineFailed, InvalidArgument, QueryRefused
 from deniable.exact.guards import integer
 from deniable.plan.codebook import Codebook, Table
-from deniable.plan.nodes import Distinct, GroupAgg, Histogram, Relation
+from deniable.plan.nodes import GroupAgg, Relation
 from deniable.plan.relation import shape
 from deniable.plan.sensitivity import sensitivities
 
@@ -81,6 +82,7 @@ class DuckDBEngine:
         self._lock = threading.Lock()
         self._opened: _Opened | None = None
         self._connection()
+        conform(self.name, self._profile, self._fetch)
 
     @property
     def name(self) -> str:
@@ -95,15 +97,16 @@ class DuckDBEngine:
         sensitivities(plan)
         with self._lock:
             relations = Relations(self._connection().sources, self._profile)
-            groups = Groups(plan, relations, self._profile, self._key)
-            main = self._fetch(groups.main())
-            others = {name: self._fetch(statement) for name, statement in _further(plan, groups)}
+            first, further = statements(plan, relations, self._profile, self._key)
+            main = self._fetch(first)
+            others = {name: self._fetch(statement) for name, statement in further.items()}
         return fetched_result(plan, main, others)
 
     def statements(self, plan: GroupAgg) -> list[str]:
         """The SQL a plan runs, for explanations; it holds the order key, so it is for the curator alone."""
-        groups = Groups(plan, Relations(self._connection().sources, self._profile), self._profile, self._key)
-        return [s.text(self._profile) for s in (groups.main(), *(s for _, s in _further(plan, groups)))]
+        relations = Relations(self._connection().sources, self._profile)
+        main, further = statements(plan, relations, self._profile, self._key)
+        return [statement.text(self._profile) for statement in (main, *further.values())]
 
     def public(self, relation: Relation) -> Mapping[str, tuple[KeyValue, ...]]:
         """The rows of a relation over public tables only, sorted."""
@@ -139,16 +142,6 @@ class DuckDBEngine:
             return dict(cursor.fetchnumpy())
         except (duckdb.Error, MemoryError, RuntimeError, ValueError, OverflowError):
             raise EngineFailed from None
-
-
-def _further(plan: GroupAgg, groups: Groups) -> list[tuple[str, Statement]]:
-    statements = []
-    for name, aggregate in plan.aggregates:
-        if isinstance(aggregate, Distinct):
-            statements.append((name, groups.distinct(name, aggregate)))
-        if isinstance(aggregate, Histogram):
-            statements.append((name, groups.histogram(name, aggregate)))
-    return statements
 
 
 class _Opened:
@@ -207,6 +200,7 @@ class _Opened:
         allowed = [path for source in tables.values() if isinstance(source, ParquetFiles) for path in source.paths]
         allowed += [source.path for source in tables.values() if isinstance(source, CsvFile)]
         self.connection.execute(f"SET allowed_paths=[{', '.join(_quoted(path) for path in allowed)}]")
+        self.connection.execute("SET enable_progress_bar=false")  # how far a query has come tells about the data
         self.connection.execute("SET enable_external_access=false")
         self.connection.execute("SET lock_configuration=true")
 
