@@ -151,8 +151,8 @@ class _Opened:
         self.process = os.getpid()
         folder = tempfile.mkdtemp(prefix="deniable-")
         self._finalizer = weakref.finalize(self, _remove, folder, self.process)
-        self.connection = duckdb.connect(":memory:", config={**settings, "temp_directory": folder})
         try:
+            self.connection = duckdb.connect(":memory:", config={**settings, "temp_directory": folder})
             self.sources = {
                 table.name: self._bind(i, tables[table.name], table) for i, table in enumerate(codebook.tables)
             }

@@ -45,6 +45,7 @@ from deniable.plan.expression import (
     Substring,
     ToDate,
     Truncate,
+    children,
 )
 from deniable.plan.facts import (
     LARGEST,
@@ -144,9 +145,37 @@ def facts(expression: Expression, schema: Schema) -> Facts:
             assert_never(expression)
 
 
+HEAVIEST = 20_000
+"""How large the SQL of one expression may grow; beyond it the expression is refused, whatever the engine."""
+
+
+def checked_facts(expression: Expression, schema: Schema) -> Facts:
+    """The facts of an expression a plan is about to hold; also refuses one that would grow without measure as SQL."""
+    if weight(expression) > HEAVIEST:
+        raise _refused("too-complex", "this expression grows too large", "derive parts of it as columns first")
+    return facts(expression, schema)
+
+
+def weight(expression: Expression) -> int:
+    """About how many SQL nodes an expression becomes: some functions name their argument several times."""
+    match expression:
+        case Divide(left, right):
+            return 10 + 3 * weight(left) + 5 * weight(right)
+        case Clamp(value) | Round(_, value):
+            return 10 + 3 * weight(value)
+        case Bin(value, edges):
+            return 10 + len(edges) * (2 + weight(value))
+        case In(value, among):
+            return 5 + 2 * weight(value) + len(among)
+        case Compare(_, left, right):
+            return 5 + 2 * weight(left) + 2 * weight(right)
+        case _:
+            return 3 + sum(weight(child) for child in children(expression))
+
+
 def condition_facts(expression: Expression, schema: Schema) -> Facts:
     """The facts of a filter, which must be a truth value."""
-    return _truth([facts(expression, schema)])
+    return _truth([checked_facts(expression, schema)])
 
 
 def literal_facts(value: bool | int | Fraction | str | date | datetime) -> Facts:

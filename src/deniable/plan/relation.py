@@ -11,7 +11,7 @@ from math import ceil, floor
 from typing import assert_never
 
 from deniable.errors import QueryRefused
-from deniable.plan.analysis import condition_facts, facts
+from deniable.plan.analysis import checked_facts, condition_facts, facts
 from deniable.plan.codebook import Codebook, Table
 from deniable.plan.expression import Column, Expression
 from deniable.plan.facts import LARGEST, Facts, Kind, hull
@@ -135,7 +135,7 @@ def _project(below: Shape, columns: tuple[tuple[str, Expression], ...]) -> Shape
     names = [name for name, _ in columns]
     if len({name.lower() for name in names}) != len(names):
         raise QueryRefused("ambiguous-column", f"columns with one name: {', '.join(names)}", rewrite="rename with AS")
-    known = {name: facts(expression, below.columns) for name, expression in columns}
+    known = {name: checked_facts(expression, below.columns) for name, expression in columns}
     anchors = {
         name: below.anchors[expression.name]
         for name, expression in columns
@@ -252,7 +252,7 @@ def _unit_agg(below: Shape, keys: tuple[tuple[str, Expression], ...], values: tu
     names = [name for name, _ in keys] + [value.name for value in values]
     if len({name.lower() for name in names}) != len(names):
         raise QueryRefused("ambiguous-column", f"columns with one name: {', '.join(names)}", rewrite="rename with AS")
-    known = {name: facts(expression, below.columns) for name, expression in keys}
+    known = {name: checked_facts(expression, below.columns) for name, expression in keys}
     known |= {value.name: summary_facts(value, below.columns) for value in values}
     anchors = {
         name: below.anchors[expression.name]
@@ -265,7 +265,7 @@ def _unit_agg(below: Shape, keys: tuple[tuple[str, Expression], ...], values: tu
 
 def summary_facts(value: UnitValue, columns: dict[str, Facts]) -> Facts:
     """The facts of one summary column; what is not bounded by declaration saturates at 2**62 and counts as unbounded."""
-    of = None if value.of is None else facts(value.of, columns)
+    of = None if value.of is None else checked_facts(value.of, columns)
     if (of is None) != (value.summary is Summary.ROWS):
         raise QueryRefused(
             "bad-summary", f"{value.summary.value} of {value.name}: ROWS takes no column, all others one"

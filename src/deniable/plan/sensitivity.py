@@ -12,7 +12,7 @@ from typing import assert_never
 
 from deniable.cost import Neighbours
 from deniable.errors import QueryRefused
-from deniable.plan.analysis import facts
+from deniable.plan.analysis import checked_facts, facts
 from deniable.plan.facts import Facts, Kind
 from deniable.plan.nodes import Aggregate, ByOrder, Distinct, GroupAgg, Histogram, KeyColumn, Rows, Total, Units
 from deniable.plan.relation import Shape, shape
@@ -67,8 +67,10 @@ def checked(plan: GroupAgg) -> Shape:
         )
     for key in plan.keys:
         _checked_key(key, below)
+    for expression in plan.inputs:
+        checked_facts(expression, below.columns)
     if isinstance(plan.bounding.choice, ByOrder):
-        order = facts(plan.bounding.choice.expression, below.columns)
+        order = checked_facts(plan.bounding.choice.expression, below.columns)
         if order.kind in (Kind.STRING, Kind.BOOLEAN):
             raise QueryRefused(
                 "no-order", f"{order.kind.value}s have no order; choose first or last by a number or date"
@@ -77,7 +79,7 @@ def checked(plan: GroupAgg) -> Shape:
 
 
 def _checked_key(key: KeyColumn, below: Shape) -> None:
-    known = facts(key.expression, below.columns)
+    known = checked_facts(key.expression, below.columns)
     wanted: dict[Kind, type] = {Kind.NUMBER: int, Kind.BOOLEAN: bool, Kind.STRING: str}
     for value in key.domain or ():
         if known.kind in wanted and type(value) is not wanted[known.kind]:

@@ -124,6 +124,8 @@ class Translator:
 
     def expression(self, node: Any) -> Expression:
         """The expression a tree means."""
+        if type(node) in _COMPARISONS or type(node) in _OPERATORS or type(node) in _PARTS:
+            self._checked(node)
         if type(node) in _COMPARISONS:
             left, right = self._alike(node, [node.this, node.expression])
             return Compare(_COMPARISONS[type(node)], left, right)
@@ -131,6 +133,7 @@ class Translator:
             return self._arithmetic(node)
         if type(node) in _PARTS:
             return DatePart(_PARTS[type(node)], self.expression(_inner(node.this)))
+        self._checked(node)
         handler = _ALLOWED.get(type(node))
         if handler is None:
             name = type(node).__name__
@@ -138,6 +141,15 @@ class Translator:
                 node, "unsupported", f"{name} is outside the expression language", _REWRITES.get(name, "")
             )
         return handler(self, node)
+
+    def _checked(self, node: Any) -> None:
+        """Refuse a node that says more than we read: an overlooked word would change what the text means."""
+        read = _READ.get(type(node), frozenset()) | {"this", "expression", "expressions"}
+        for name, value in node.args.items():
+            if value and name not in read and type(node) in _ALLOWED.keys() | _COMPARISONS.keys() | _PARTS.keys():
+                raise self.refusal(
+                    node, "unsupported", f"{type(node).__name__} with {name.upper()} is outside the expression language"
+                )
 
     def _bare(self, node: exp.Column) -> str:
         name = node.name
@@ -259,6 +271,10 @@ class Translator:
         return Not(self.expression(node.this))
 
     def _is(self, node: exp.Is) -> Expression:
+        if node.args.get("negate"):
+            plain = node.copy()
+            plain.set("negate", None)
+            return Not(self._is(plain))
         value = self.expression(node.this)
         if isinstance(node.expression, exp.Null):
             return IsNull(value)
@@ -284,7 +300,8 @@ class Translator:
     def _like(self, node: exp.Like) -> Expression:
         if not (isinstance(node.expression, exp.Literal) and node.expression.is_string):
             raise self.refusal(node, "bad-constant", "LIKE takes a constant pattern")
-        return Like(self.expression(node.this), node.expression.this)
+        like = Like(self.expression(node.this), node.expression.this)
+        return Not(like) if node.args.get("negate") else like
 
     def _case(self, node: exp.Case) -> Expression:
         subject = node.args.get("this")
@@ -328,10 +345,21 @@ class Translator:
         return null_if(left, right)
 
     def _least(self, node: exp.Least) -> Expression:
-        return Least(tuple(self._alike(node, [node.this, *node.expressions])))
+        return Least(self._present(node))
 
     def _greatest(self, node: exp.Greatest) -> Expression:
-        return Greatest(tuple(self._alike(node, [node.this, *node.expressions])))
+        return Greatest(self._present(node))
+
+    def _present(self, node: exp.Expression) -> tuple[Expression, ...]:
+        """The parts; a dialect in which one missing part makes all missing must show that none can be."""
+        parts = tuple(self._alike(node, [node.this, *node.expressions]))
+        if not node.args.get("ignore_nulls") and (
+            self._schema is None or any(facts(part, self._schema).nullable for part in parts)
+        ):
+            raise self.refusal(
+                node, "unsupported", "LEAST and GREATEST of NULL differ between dialects", "write COALESCE(x, 0)"
+            )
+        return parts
 
     def _abs(self, node: exp.Abs) -> Expression:
         return Absolute(self.expression(node.this))
@@ -481,6 +509,30 @@ _ALLOWED: dict[type[exp.Expression], Callable[[Translator, Any], Expression]] = 
     exp.Anonymous: Translator._anonymous,
 }
 """Every node class we read, besides comparisons, arithmetic and date parts; what is not here is refused."""
+
+_READ: dict[type[exp.Expression], frozenset[str]] = {
+    exp.Column: frozenset({"table", "db", "catalog"}),
+    exp.Literal: frozenset({"is_string"}),
+    exp.Between: frozenset({"low", "high"}),
+    exp.In: frozenset({"query"}),
+    exp.Like: frozenset({"negate"}),
+    exp.Is: frozenset({"negate"}),
+    exp.Case: frozenset({"ifs", "default"}),
+    exp.If: frozenset({"true", "false"}),
+    exp.Coalesce: frozenset({"is_nvl", "is_null"}),
+    exp.Least: frozenset({"ignore_nulls"}),
+    exp.Greatest: frozenset({"ignore_nulls"}),
+    exp.Round: frozenset({"decimals", "casts_non_integer_decimals"}),
+    exp.TimestampTrunc: frozenset({"unit", "input_type_preserved"}),
+    exp.DateTrunc: frozenset({"unit", "input_type_preserved"}),
+    exp.Cast: frozenset({"to", "safe"}),
+    exp.Date: frozenset({"zone"}),
+    exp.TsOrDsToDate: frozenset({"safe"}),
+    exp.DateDiff: frozenset({"unit", "big_int", "date_part_boundary"}),
+    exp.Substring: frozenset({"start", "length"}),
+    exp.Div: frozenset({"typed", "safe"}),
+}
+"""What is read of a node besides its operands (the rest of a node is refused); flags that cannot matter here are listed too."""
 
 
 def _inner(node: exp.Expression) -> exp.Expression:

@@ -350,3 +350,17 @@ def _first(
     numbered = over([*map(column, kept), named(subtract(placed, number(1)), "place")], inner)
     chosen = binary(exp.LT, column("place"), number(most))
     return over([*map(column, kept)], numbered).where(chosen, copy=False)
+
+
+def statements(
+    plan: GroupAgg, relations: Relations, profile: Profile, key: OrderKey
+) -> tuple[Statement, dict[str, Statement]]:
+    """The main statement of a plan, and one for every distinct count and histogram, by name."""
+    groups = Groups(plan, relations, profile, key)
+    further = {}
+    for name, aggregate in plan.aggregates:
+        if isinstance(aggregate, Distinct):
+            further[name] = groups.distinct(name, aggregate)
+        if isinstance(aggregate, Histogram):
+            further[name] = groups.histogram(name, aggregate)
+    return groups.main(), further
