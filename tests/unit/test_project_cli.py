@@ -82,5 +82,5 @@ def test_demo_shows_a_charged_release():
     answer = run("demo")
     assert answer.returncode == 0
     assert answer.stderr == ""
-    for word in ["budget", "released", "cost", "left"]:
+    for word in ["budget", "costs epsilon", "±", "Guarantee", "receipt", "left", "report"]:
         assert word in answer.stdout

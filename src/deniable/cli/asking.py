@@ -74,7 +74,7 @@ def question(session: Session, table: str | None, where: str | None, by: Sequenc
     if where is not None:
         query = query.where(where)
     plain = [key for key in by if "=" not in key]
-    named = dict(key.split("=", 1) for key in by if "=" in key)
+    named: dict[str, Any] = dict(key.split("=", 1) for key in by if "=" in key)
     if by:
         query = query.group_by(*plain, **named)
     return query.agg(**dict(aggregate(word) for word in agg))

@@ -15,6 +15,7 @@ from deniable.accounting import budget
 from deniable.cli import demo_data
 from deniable.cli.app import application
 from deniable.query import aggregates as ask
+from deniable.release.anchor import FolderAnchor
 from deniable.release.answer import Release
 from deniable.release.dataset import Dataset
 from deniable.release.session import Session
@@ -57,7 +58,9 @@ def _open(place: Path, name: str, columns: dict[str, Any], codebook: str) -> Dat
 def _visits(place: Path) -> tuple[list[tuple[str, Release]], str]:
     made_up = demo_data.visits()
     visits = _open(place, "visits", made_up, demo_data.VISITS_CODEBOOK)
-    session = visits.session(budget(epsilon=2, delta=1e-7), ledger=_fresh(place / "visits.ledger"))
+    session = visits.session(
+        budget(epsilon=2, delta=1e-7), ledger=_fresh(place / "visits.ledger"), anchor=FolderAnchor(place / "anchor")
+    )
     print(f"{visits}\nbudget: {session.remaining}\n")
 
     by_specialty = session.query().where("duration > 0").group_by("specialty")
@@ -84,7 +87,9 @@ def _visits(place: Path) -> tuple[list[tuple[str, Release]], str]:
 
 def _logs(place: Path) -> list[tuple[str, Release]]:
     logs = _open(place, "logs", demo_data.logs(), demo_data.LOGS_CODEBOOK)
-    session = logs.session(budget(epsilon=1, delta=1e-6), ledger=_fresh(place / "logs.ledger"))
+    session = logs.session(
+        budget(epsilon=1, delta=1e-6), ledger=_fresh(place / "logs.ledger"), anchor=FolderAnchor(place / "anchor")
+    )
     print(f"\n{logs}\nNobody declared the domains, so they come from the data and rare ones stay hidden.\n")
     query = session.query().group_by("domain").agg(users=ask.count_distinct(), seconds=ask.sum("seconds"))
     return [_ask("browser logs by domain", query, 0.8, session)]

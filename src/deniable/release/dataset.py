@@ -6,7 +6,9 @@ It shows its schema and nothing else. Rows are reached only through a session, w
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
+import weakref
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NoReturn
@@ -76,10 +78,18 @@ class Dataset:
             period=period,
             caps=caps,
         )
-        opened = _temporary(terms) if ledger is None else Ledger.open(ledger, terms=terms, anchor=anchor)
-        return Session(
+        folder = Path(tempfile.mkdtemp(prefix="deniable-")) if ledger is None else None
+        opened = (
+            Ledger.open(folder / "session.ledger", terms=terms, anchor=FolderAnchor(folder))
+            if folder is not None
+            else Ledger.open(ledger, terms=terms, anchor=anchor)  # type: ignore[arg-type]
+        )
+        session = Session(
             engine=self._engine, codebook=self.codebook, ledger=opened, name=self.name, account=account, entropy=entropy
         )
+        if folder is not None:
+            weakref.finalize(session, _remove, folder, os.getpid())
+        return session
 
     def dummy(self, *, rows: int = 1000) -> Dataset:
         """A data set of made-up rows that fits the codebook and knows nothing else: rehearse on it for free."""
@@ -161,6 +171,7 @@ def _named(source: Any, codebook: Codebook) -> str:
     return Path(source).stem if isinstance(source, str | os.PathLike) else codebook.tables[0].name
 
 
-def _temporary(terms: Terms) -> Ledger:
-    folder = Path(tempfile.mkdtemp(prefix="deniable-"))
-    return Ledger.open(folder / "session.ledger", terms=terms, anchor=FolderAnchor(folder))
+def _remove(folder: Path, process: int) -> None:
+    """Take a temporary ledger away with its session; a forked child leaves its parent's alone."""
+    if os.getpid() == process:
+        shutil.rmtree(folder, ignore_errors=True)

@@ -32,7 +32,7 @@ def within(apart: Distance, limit: Distance) -> bool:
         return apart <= limit
     if isinstance(apart, Root) or isinstance(limit, Root):
         return _square(apart) <= _square(limit)
-    return apart <= limit  # type: ignore[operator]
+    return bool(apart <= limit)  # type: ignore[operator]
 
 
 def _square(d: Distance) -> Any:
