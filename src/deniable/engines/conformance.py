@@ -148,6 +148,13 @@ _PROBES = {
 }  # fmt: skip
 
 
+QUICK = (
+    "text as integer", "text as number", "text as date", "reals on a grid", "reals as whole numbers", "rounded integers",
+    "quotients", "least and greatest", "bins", "weekday", "cut to week", "letters", "patterns", "three-valued logic",
+)  # fmt: skip
+"""The probes asked at connect: where engines and their versions have been seen to differ."""
+
+
 def _probe(source: str, known: Any) -> Aggregate:
     return Total(parse(source, schema=known), Fraction(-(10**9)), Fraction(10**9))
 
@@ -220,8 +227,8 @@ def _constant(value: Any, kind: str) -> Tree:
 
 
 QUICK_DIGESTS = (
-    "d72723742509d36712654389bc7f462fab8e28b540910af242d284c71dd41fd3",
-    "c10896fcf002ca4492b1c0960f5164d2154f6a657f8d3e66a8776fe28caed7ae",
+    "fdecebf6ce6688c2fb29dd2fe9a2899a351471f9b77bb1ced0bc51701ab912bd",
+    "9019b5ce084e59d419da489425b7ed2f49333c6b9064508f21152d9217c2dc8b",
 )
 """What the reference engine's answers to the two quick statements hash to; `tests/engines` recomputes them."""
 
@@ -231,17 +238,17 @@ _lock = Lock()
 
 
 def quick_relation() -> Project:
-    """Every probe of an expression as a column, each row known by its number."""
+    """The quick probes as columns, each row known by its number."""
     codebook = Codebook.from_yaml(_CODEBOOK)
     known = codebook.tables[0].schema
-    probes = tuple((name, parse(source, schema=known)) for name, source in _PROBES.items())
+    probes = tuple((name, parse(_PROBES[name], schema=known)) for name in QUICK)
     return Project(scan(codebook), (("row", Column("row")), *probes))
 
 
 def quick_plan() -> GroupAgg:
-    """Keys of every kind at once, so that every word of the keyed order counts."""
+    """Keys of several kinds at once, so that every way to make words of the keyed order counts."""
     codebook = Codebook.from_yaml(_CODEBOOK)
-    kinds = ("name", "moment", "day", "truth", "real_whole", "whole")
+    kinds = ("name", "moment", "real_whole")
     keys = tuple(KeyColumn(name, Column(name), keep_missing=True) for name in kinds)
     total = Total(Column("real"), Fraction(-3), Fraction(50))
     aggregates: tuple[tuple[str, Aggregate], ...] = (("units", Units()), ("rows", Rows(9)), ("sum", total))

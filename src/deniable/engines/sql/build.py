@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cache
 from typing import Any, TypeAlias
 
 from sqlglot import exp
@@ -35,9 +36,17 @@ def call(name: str, *arguments: Tree) -> Tree:
     return exp.Anonymous(this=name, expressions=list(arguments))
 
 
+@cache
+def _type(kind: str) -> exp.DataType:
+    """A type by name, parsed once."""
+    return exp.DataType.build(kind, dialect="duckdb" if kind == "INT128" else None)
+
+
 def cast(value: Tree, kind: str) -> Tree:
     """A cast to a type."""
-    return exp.Cast(this=value, to=exp.DataType.build(kind, dialect="duckdb" if kind == "INT128" else None))
+    known = _type(kind)
+    fresh = exp.DataType(this=known.this, expressions=[part.copy() for part in known.expressions], nested=False)
+    return exp.Cast(this=value, to=fresh)
 
 
 def bigint(value: Tree) -> Tree:
