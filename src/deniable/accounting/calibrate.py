@@ -115,13 +115,22 @@ def _error(made: Any, confidence: Fraction) -> Fraction:
 
 
 def _solved(function: Callable[[Any], Made], target: Target) -> Made:
+    refusals: list[InvalidArgument] = []
+    answers = 0
+
     def measured(x: float | int) -> float | Fraction | None:
+        nonlocal answers
         try:
-            return target.measure(function(x))
-        except InvalidArgument:
+            value = target.measure(function(x))
+        except InvalidArgument as refusal:
+            refusals.append(refusal)
             return None
+        answers += 1
+        return value
 
     found = boundary(measured, target.most)
+    if not answers:
+        raise refusals[0]
     if found is None:
         raise InvalidArgument(
             f"no number brings the {target.name} to {float(target.most):g} or less; "

@@ -13,11 +13,12 @@ from fractions import Fraction
 from deniable.accounting.closed.combined import leak, with_leaks
 from deniable.accounting.measures.renyi import RenyiLoss
 from deniable.accounting.rounding import granted, ln
-from deniable.exact import Interval, exp
+from deniable.exact import Interval, exp, sqrt
 
 _BITS = 96
 _LOW, _HIGH = -14.0, 30.0
 _WHOLE = 4
+_NEAR = 1 + Fraction(1, 2**10)
 
 
 def rho_within(*, epsilon: Fraction, delta: Fraction) -> Fraction:
@@ -79,6 +80,8 @@ def epsilon_within(loss: RenyiLoss, *, delta: Fraction) -> tuple[Fraction, Fract
         return divergence + ln(1 - 1 / order).upper - (ln(left).lower + ln(order).lower) / (order - 1)
 
     found = _least(exactly, best_place(value))
+    if apart(loss) <= left:
+        return Fraction(0), Fraction(1)
     return None if found is None else (max(Fraction(0), found[0]), found[1])
 
 
@@ -98,7 +101,21 @@ def delta_within(loss: RenyiLoss, *, epsilon: Fraction) -> Fraction:
 
     found = _least(exactly, best_place(value))
     inner = Fraction(1) if found is None or found[0] >= 0 else exp(found[0], _BITS).upper
-    return min(Fraction(1), with_leaks(Interval.point(min(Fraction(1), inner)), loss.leaks).upper)
+    return min(Fraction(1), with_leaks(Interval.point(min(apart(loss), inner)), loss.leaks).upper)
+
+
+def apart(loss: RenyiLoss) -> Fraction:
+    """At least the total variation, which is delta at epsilon = 0: Pinsker's and Bretagnolle and Huber's inequalities.
+
+    Divergences rise with the order, so the one next to order one is at least Kullback and Leibler's.
+    """
+    near = loss.at(_NEAR)
+    if near is None:
+        return Fraction(1)
+    if near == 0:
+        return Fraction(0)
+    pinsker = sqrt(near / 2, _BITS).upper
+    return min(pinsker, sqrt((1 - exp(-near, _BITS)).rounded(_BITS), _BITS).upper, Fraction(1))
 
 
 def best_place(value: Callable[[float], float], *, low: float = _LOW, high: float = _HIGH) -> float:

@@ -14,7 +14,7 @@ from deniable.accounting.curves.simple import Linear
 from deniable.accounting.measures.concentrated import ZeroConcentrated
 from deniable.accounting.measures.renyi import RenyiLoss, RenyiPrivacy
 from deniable.accounting.read import GAP, epsilon
-from deniable.accounting.readers import NumericReader, numeric, tightest
+from deniable.accounting.readers import numeric, tightest
 from deniable.accounting.spend import Spend
 from deniable.cost import Cost
 from deniable.errors import Unaccountable
@@ -117,9 +117,10 @@ def _renyi(cost: Cost, delta: Fraction) -> tuple[Fraction | None, str]:
 
 
 def _distribution(cost: Cost, delta: Fraction) -> tuple[float | None, str]:
-    if not numeric(cost):
+    loss = numeric(cost)
+    if loss is None:
         return None, "no dominating pair is known for every part"
-    return (NumericReader(cost).epsilon(delta, GAP).upper, "") if delta else (None, "needs a delta")
+    return (loss.epsilon(delta, gap=GAP).upper, "") if delta else (None, "needs a delta")
 
 
 _THEOREMS: tuple[tuple[str, Say], ...] = (

@@ -9,7 +9,6 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import ClassVar, Protocol
 
-from deniable.accounting import pld
 from deniable.accounting.bracket import Bracket
 from deniable.accounting.closed.forms import closed_form
 from deniable.accounting.closed.profile import Profile, epsilon_of
@@ -17,8 +16,9 @@ from deniable.accounting.conversion import delta_within, epsilon_within
 from deniable.accounting.instance import instance
 from deniable.accounting.measures.pure import Pure
 from deniable.accounting.measures.renyi import RenyiLoss, RenyiPrivacy
+from deniable.accounting.pld import PrivacyLoss
 from deniable.accounting.terms import terms
-from deniable.cost import Cost, DiscreteGaussian, Parallel
+from deniable.cost import Concentrated, Cost, DiscreteGaussian, Gaussian, Parallel, Renyi
 from deniable.errors import Unaccountable
 
 _FINE = 1e-9
@@ -61,14 +61,14 @@ class ClosedReader:
 class NumericReader:
     """The privacy loss distribution, convolved with its errors bounded."""
 
-    cost: Cost
+    loss: PrivacyLoss
     theorem: ClassVar[str] = "privacy loss distribution (Sommer, Meiser and Mohammadi 2019; Zhu, Dong and Wang 2022)"
 
     def epsilon(self, delta: Fraction, gap: float) -> Bracket:
-        return pld.epsilon(self.cost, delta=delta, gap=gap)
+        return self.loss.epsilon(delta, gap=gap)
 
     def delta(self, epsilon: Fraction, gap: float) -> Bracket:
-        return pld.delta(self.cost, epsilon=epsilon, gap=gap)
+        return self.loss.delta(epsilon, gap=gap)
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,22 +163,32 @@ def tightest(cost: Cost) -> Reader:
 
 
 def _general(cost: Cost) -> Iterator[Reader]:
-    possible = numeric(cost)
-    if possible:
-        yield NumericReader(cost)
-    if possible and not any(isinstance(each, DiscreteGaussian) for each, _ in terms(cost).releases):
-        return
+    releases = [each for each, _ in terms(cost).releases]
+    only_promises = all(isinstance(each, Concentrated | Renyi | Gaussian) for each in releases)
+    distribution = None if only_promises else numeric(cost)
+    if distribution is not None:
+        yield NumericReader(distribution)
+        if not any(isinstance(each, _PROMISES) for each in releases):
+            return
     loss = renyi(cost)
     if loss is not None:
         yield RenyiReader(cost, loss)
     pure = pure_loss(cost)
-    if pure is not None and not possible:
+    if pure is not None and distribution is None:
         yield PureReader(cost, pure)
 
 
-def numeric(cost: Cost) -> bool:
-    """Whether every part of a cost has a dominating pair that can be convolved."""
-    return hasattr(pld, "supports") and pld.supports(cost)
+_PROMISES = (DiscreteGaussian, Concentrated, Renyi)
+"""Costs whose Rényi curve can be tighter than their dominating pair."""
+
+
+@lru_cache(maxsize=64)
+def numeric(cost: Cost) -> PrivacyLoss | None:
+    """The privacy loss distribution of a cost, if every part of it has a dominating pair."""
+    try:
+        return PrivacyLoss(cost)
+    except Unaccountable:
+        return None
 
 
 def renyi(cost: Cost) -> RenyiLoss | None:

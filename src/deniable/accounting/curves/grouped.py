@@ -11,7 +11,9 @@ from fractions import Fraction
 
 from deniable.accounting.curves.curve import Curve
 
-_SHARES = tuple(1 + Fraction(k, 8) for k in (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 56))
+_MANY = tuple(1 + Fraction(k, 8) for k in (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 56))
+_FEW = (Fraction(3, 2), Fraction(2), Fraction(3))
+_ONE = (Fraction(2),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +29,7 @@ class GroupedCurve:
         half = self.size // 2
         first, second = GroupedCurve(self.base, half), GroupedCurve(self.base, self.size - half)
         found = []
-        for p in _SHARES:
+        for p in _MANY if self.size <= 4 else _FEW if self.size <= 16 else _ONE:  # the tree of choices stays small
             left = first.at(p * order)
             right = second.at(p / (p - 1) * (order - 1 / p))
             if left is not None and right is not None:

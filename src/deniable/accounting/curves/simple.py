@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
+from operator import itemgetter
 
 from deniable.accounting.closed.binomial import PureLoss
 from deniable.accounting.curves.curve import BITS, log_moment, log_sum, point
@@ -139,23 +142,37 @@ class ResponseCurve:
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """Divergences proved at some orders. Between two of them (order - 1) · divergence is convex, hence below the chord."""
+    """Divergences proved at some orders. (order - 1) · divergence is convex and 0 at order one, hence below every chord."""
 
     points: tuple[tuple[Fraction, Fraction], ...]
 
     def at(self, order: Fraction) -> Fraction | None:
-        above = [(a, e) for a, e in self.points if a >= order]
-        if not above:
+        hull = _lower_hull(self.points)
+        if order > hull[-1][0]:
             return None
-        best = min(e for _, e in above)
-        for low, first in self.points:
-            for high, second in above:
-                if low < order:
-                    share = (order - low) / (high - low)
-                    chord = (1 - share) * (low - 1) * first + share * (high - 1) * second
-                    best = min(best, chord / (order - 1))
-        return best
+        place = max(1, bisect_left(hull, order, key=itemgetter(0)))
+        (low, first), (high, second) = hull[place - 1], hull[place]
+        return (first + (second - first) * (order - low) / (high - low)) / (order - 1)
 
     def estimate(self, order: float) -> float:
         found = self.at(Fraction(order))
         return math.inf if found is None else float(found)
+
+
+@lru_cache(maxsize=256)
+def _lower_hull(points: tuple[tuple[Fraction, Fraction], ...]) -> tuple[tuple[Fraction, Fraction], ...]:
+    """The largest convex function below the points (order, (order - 1) · divergence), from (1, 0) on."""
+    least: dict[Fraction, Fraction] = {}
+    for order, divergence in points:
+        least[order] = min(divergence, least.get(order, divergence))
+    hull = [(Fraction(1), Fraction(0))]
+    for place in sorted((order, (order - 1) * value) for order, value in least.items()):
+        while len(hull) > 1 and _above(hull[-2], hull[-1], place):
+            hull.pop()
+        hull.append(place)
+    return tuple(hull)
+
+
+def _above(one: tuple[Fraction, Fraction], two: tuple[Fraction, Fraction], three: tuple[Fraction, Fraction]) -> bool:
+    """Whether the middle point is on or above the chord of the others."""
+    return (two[1] - one[1]) * (three[0] - one[0]) >= (three[1] - one[1]) * (two[0] - one[0])

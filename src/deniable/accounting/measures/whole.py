@@ -72,7 +72,7 @@ class LossDistributions(Profiles):
     theorem: ClassVar[str] = "loss distributions convolve (Sommer, Meiser and Mohammadi 2019)"
 
     def single(self, cost: Single) -> Terms:
-        if not (numeric(cost) or isinstance(tightest(cost), ClosedReader)):
+        if numeric(cost) is None and not (isinstance(tightest(cost), ClosedReader)):
             raise Unaccountable(f"{type(cost).__name__} has no dominating pair; read it as Rényi privacy")
         return terms(cost)
 
