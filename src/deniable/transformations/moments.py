@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
-
 from deniable.core import (
     AbsoluteDistance,
     Distance,
@@ -23,7 +21,7 @@ from deniable.core import (
 )
 from deniable.errors import InvalidArgument
 from deniable.exact.guards import Real, rational
-from deniable.transformations.reading import exact_sum, steps
+from deniable.transformations.reading import exact_sum, steps, whole_numbers
 from deniable.transformations.rows import SIZED, deterministic
 from deniable.transformations.sums import bounded
 
@@ -48,7 +46,7 @@ def moments(space: Space) -> Transformation:
         centred = 2 * steps(data, element) - (low + high)
         squares = (centred * centred + span // 2) // span
         sums = [len(centred) * span, exact_sum(centred, span), exact_sum(squares, span)]
-        return np.array([min(max(total, -(2**63)), 2**63 - 1) for total in sums], dtype=np.int64)
+        return whole_numbers(sums)
 
     return Transformation(space, target, deterministic(summed), _moved(space, span))
 

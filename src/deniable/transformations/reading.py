@@ -6,6 +6,7 @@ calls equal (1 and 1.0, None and NaN, 0.0 and -0.0) become the same.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -103,6 +104,15 @@ def _step(cell: Any, default: int) -> int:
         return whole if whole == cell else default
     except (TypeError, ValueError, OverflowError):
         return default
+
+
+def whole_numbers(values: Iterable[int]) -> NDArray[Any]:
+    """Exact whole numbers as an array: int64, or Python integers where one does not fit."""
+    exact = [int(value) for value in values]
+    try:
+        return np.array(exact, dtype=np.int64)
+    except OverflowError:
+        return np.array(exact, dtype=object)
 
 
 def exact_sum(values: Steps, largest: int) -> int:

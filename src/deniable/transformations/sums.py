@@ -10,11 +10,13 @@ from fractions import Fraction
 from math import isqrt
 from typing import Any
 
+import numpy as np
+
 from deniable.core import AbsoluteDistance, Distance, Lattice, Space, Transformation, plain, step
 from deniable.errors import InvalidArgument, SpaceMismatch
 from deniable.exact import sqrt
 from deniable.exact.guards import Real, integer, positive
-from deniable.transformations.reading import Steps, exact_sum, steps
+from deniable.transformations.reading import BLOCK, Steps, exact_sum, steps
 from deniable.transformations.rows import SIZED, deterministic, row_change, rows_of, times
 
 _WIDEST = 2**52
@@ -46,7 +48,11 @@ def _number(step_size: Fraction, lower: int | None = None, upper: int | None = N
 
 
 def _sum(data: Any, element: Lattice, largest: int) -> int:
-    return exact_sum(steps(data, element), largest)
+    """The exact sum of a column's members: read, checked and added block by block, so that each block is fetched once."""
+    block = max(1, min(BLOCK, 2**62 // max(largest, 1)))
+    if not isinstance(data, np.ndarray):
+        return exact_sum(steps(data, element), largest)
+    return sum(int(steps(data[start : start + block], element).sum()) for start in range(0, len(data), block))
 
 
 @step

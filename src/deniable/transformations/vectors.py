@@ -27,13 +27,16 @@ from deniable.core import (
 from deniable.errors import InvalidArgument, SpaceMismatch
 from deniable.exact.guards import Real, positive, rational
 from deniable.transformations.clamp import grid_for
-from deniable.transformations.reading import exact_sum, floats, steps
+from deniable.transformations.reading import exact_sum, floats, steps, whole_numbers
 from deniable.transformations.rows import SIZED, deterministic, rows_of, rowwise, times
 
 _WIDEST = 2**51
+_EXACT = 2**53
 _LIMB = 16
-_ROWS = 1 << 15
-"""Rows to a block: it stays in cache, and 2**15 products of two limbs stay far below 2**53."""
+_MASK = 2**_LIMB - 1
+_ROWS, _FEWEST = 1 << 9, 1 << 8
+"""Rows to a block: it stays in cache, and is worth a product of its own."""
+_BLOCKS = 1 << 9
 
 
 def _vectors(space: Space, who: str) -> Vectors:
@@ -141,10 +144,20 @@ def clamp_norm(space: Space, *, radius: Real) -> Transformation:
         outside = np.flatnonzero(norms > square)
         if len(outside):
             table = table.copy()
-            table[outside] = [_inside(row, square) for row in table[outside].tolist()]
+            table[outside] = _shrunk(table[outside], norms[outside], square)
         return table
 
     return rowwise(space, target, shrunk)
+
+
+def _shrunk(rows: Any, norms: Any, square: int) -> Any:
+    """Rows outside the ball scaled towards zero, in doubles; where these leave a row outside, in exact integers."""
+    factors = np.sqrt(square / norms.astype(np.float64)) * (1 - 2.0**-40)
+    scaled = np.trunc(rows * factors[:, None]).astype(np.int64)
+    near = square < 2**62
+    for index in np.flatnonzero((scaled * scaled).sum(axis=1) > square) if near else range(len(rows)):
+        scaled[index] = _inside(rows[index].tolist(), square)
+    return scaled
 
 
 def _inside(row: list[int], square: int) -> list[int]:
@@ -181,11 +194,10 @@ def vector_total(space: Space) -> Transformation:
 
 
 def _columns_sum(table: Any, largest: int) -> Any:
-    """Exact column sums; a sum beyond 64 bits stays at its end, which moves no two sums further apart."""
+    """Exact column sums."""
     if len(table) * max(largest, 1) < 2**62:
         return table.sum(axis=0)
-    sums = [exact_sum(column, largest) for column in table.T]
-    return np.array([min(max(total, -(2**63)), 2**63 - 1) for total in sums], dtype=np.int64)
+    return whole_numbers(exact_sum(column, largest) for column in table.T)
 
 
 @step
@@ -234,18 +246,32 @@ def gram(space: Space) -> Transformation:
 
 
 def _triangle(table: Any, largest: int) -> Any:
-    """The upper triangle of X'X: numbers are cut into limbs of 16 bits, whose products add up exactly in doubles.
+    """The upper triangle of X'X, exact.
 
-    Each block has 2**15 rows and each product is below 2**32, so every partial sum is a whole number below 2**53.
+    Block by block through doubles: numbers are cut into limbs small enough that every partial sum is a whole number below 2**53.
     """
-    width, limbs = table.shape[1], max(1, -(-largest.bit_length() // _LIMB))
-    sums = np.zeros((limbs * width, limbs * width), dtype=object)
-    for start in range(0, len(table), _ROWS):
-        part = table[start : start + _ROWS]
-        low = [(part >> (_LIMB * limb)) & (2**_LIMB - 1) for limb in range(limbs - 1)]
-        cut = np.concatenate([*low, part >> (_LIMB * (limbs - 1))], axis=1).astype(np.float64)
-        sums = sums + (cut.T @ cut).astype(np.int64).astype(object)
-    whole = sums.reshape(limbs, width, limbs, width)
-    total = sum(whole[i, :, j, :] * (1 << _LIMB * (i + j)) for i in range(limbs) for j in range(limbs))
+    width, rows = table.shape[1], min(_EXACT // max(largest * largest, 1), _ROWS)
+    limbs = 1 if rows >= _FEWEST else -(-largest.bit_length() // _LIMB)
+    rows = rows if limbs == 1 else _ROWS  # 2**9 products of two limbs of 16 bits stay far below 2**53
+    sums = _block_sums(table, limbs, rows).reshape(limbs, width, limbs, width)
+    total = sum(sums[i, :, j, :] * (1 << _LIMB * (i + j)) for i in range(limbs) for j in range(limbs))
     upper = np.asarray(total)[np.triu_indices(width)]
-    return np.array([min(max(int(entry), -(2**63)), 2**63 - 1) for entry in upper], dtype=np.int64)
+    return whole_numbers(upper)
+
+
+def _block_sums(table: Any, limbs: int, rows: int) -> Any:
+    """The products of all limbs of all columns, summed exactly; the highest limb carries the sign."""
+    width = table.shape[1]
+    cut = np.empty((rows, limbs * width))
+    sums = np.zeros((limbs * width, limbs * width), dtype=object)
+    partial = np.zeros_like(sums, dtype=np.int64)
+    for block, start in enumerate(range(0, len(table), rows)):
+        part = table[start : start + rows]
+        work = cut[: len(part)]
+        for limb in range(limbs):
+            shifted = part >> (_LIMB * limb) if limb else part
+            work[:, limb * width : (limb + 1) * width] = shifted & _MASK if limb + 1 < limbs else shifted
+        partial += (work.T @ work).astype(np.int64)
+        if block % _BLOCKS == _BLOCKS - 1:  # a block adds less than 2**53, so 2**9 of them stay below 2**62
+            sums, partial = sums + partial.astype(object), np.zeros_like(partial)
+    return sums + partial.astype(object)
