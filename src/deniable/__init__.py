@@ -14,6 +14,9 @@ from deniable.version import __version__
 _PUBLIC = {
     # costs: what an answer cost, as records
     "costs": "deniable.cost",
+    # noise: exact samplers, and the one source of randomness
+    "noise": "deniable.noise",
+    "Entropy": "deniable.noise:Entropy",
     # accounting: reading costs, budgets, calibration
     "accounting": "deniable.accounting",
     "Bracket": "deniable.accounting:Bracket",
@@ -54,6 +57,7 @@ _PUBLIC = {
     "bins": "deniable.transformations:bins",
     "cast": "deniable.transformations:cast",
     "categorize": "deniable.transformations:categorize",
+    "category_counts": "deniable.transformations:category_counts",
     "clamp": "deniable.transformations:clamp",
     "clamp_entries": "deniable.transformations:clamp_entries",
     "clamp_norm": "deniable.transformations:clamp_norm",
@@ -68,7 +72,10 @@ _PUBLIC = {
     "log_bands": "deniable.transformations:log_bands",
     "map_rows": "deniable.transformations:map_rows",
     "mean_of_at_least": "deniable.transformations:mean_of_at_least",
+    "moments": "deniable.transformations:moments",
+    "moments_of": "deniable.transformations:moments_of",
     "one_hot": "deniable.transformations:one_hot",
+    "pair_randomly": "deniable.transformations:pair_randomly",
     "partition_by": "deniable.transformations:partition_by",
     "partition_randomly": "deniable.transformations:partition_randomly",
     "quantile_scores": "deniable.transformations:quantile_scores",

@@ -4,6 +4,7 @@ from deniable import accounting as accounting
 from deniable import calculus as calculus
 from deniable import core as core
 from deniable import cost as costs
+from deniable import noise as noise
 from deniable.accounting import Bracket as Bracket
 from deniable.accounting import Budget as Budget
 from deniable.accounting import budget as budget
@@ -107,6 +108,7 @@ from deniable.mechanisms import threshold_histogram as threshold_histogram
 from deniable.mechanisms import truncated_laplace as truncated_laplace
 from deniable.mechanisms import upper_estimate as upper_estimate
 from deniable.mechanisms import whole_counts as whole_counts
+from deniable.noise import Entropy as Entropy
 from deniable.plan.codebook import Codebook as Codebook
 from deniable.plan.unit import row_unit as row_unit
 from deniable.plan.unit import unit as unit
@@ -133,6 +135,7 @@ from deniable.transformations import bin_counts as bin_counts
 from deniable.transformations import bins as bins
 from deniable.transformations import cast as cast
 from deniable.transformations import categorize as categorize
+from deniable.transformations import category_counts as category_counts
 from deniable.transformations import clamp as clamp
 from deniable.transformations import clamp_entries as clamp_entries
 from deniable.transformations import clamp_norm as clamp_norm
@@ -147,7 +150,10 @@ from deniable.transformations import join_public as join_public
 from deniable.transformations import log_bands as log_bands
 from deniable.transformations import map_rows as map_rows
 from deniable.transformations import mean_of_at_least as mean_of_at_least
+from deniable.transformations import moments as moments
+from deniable.transformations import moments_of as moments_of
 from deniable.transformations import one_hot as one_hot
+from deniable.transformations import pair_randomly as pair_randomly
 from deniable.transformations import partition_by as partition_by
 from deniable.transformations import partition_randomly as partition_randomly
 from deniable.transformations import quantile_scores as quantile_scores
@@ -172,6 +178,7 @@ __all__ = [
     "Dataset",
     "DeniableError",
     "EngineFailed",
+    "Entropy",
     "Estimate",
     "Filter",
     "Hit",
@@ -221,6 +228,7 @@ __all__ = [
     "cast",
     "categories",
     "categorize",
+    "category_counts",
     "clamp",
     "clamp_entries",
     "clamp_norm",
@@ -264,8 +272,11 @@ __all__ = [
     "mean",
     "mean_of_at_least",
     "median",
+    "moments",
+    "moments_of",
     "most_frequent",
     "new_key_delta",
+    "noise",
     "noisy_hierarchy",
     "noisy_max_with_gap",
     "noisy_top_k",
@@ -276,6 +287,7 @@ __all__ = [
     "one_shot_top_k",
     "own_mechanism",
     "own_transformation",
+    "pair_randomly",
     "partition_by",
     "partition_randomly",
     "private_bounds",

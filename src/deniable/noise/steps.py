@@ -83,6 +83,7 @@ class StepSampler:
         self._extra_bits = max(block_bits + fine_bits - word_bits * 3 // 4, 0)
         read = block_bits + fine_bits - self._extra_bits
         self._chance_bits = word_bits - read
+        assert self._chance_bits < 64, "a chance must fit int64"
         self._chance_unit = 2.0**-self._chance_bits
         self._unit = float(Fraction(1 << block_bits, 1 << read) / scale)  # of a position as floats see it
         self._inset = float(law.inset / scale)
