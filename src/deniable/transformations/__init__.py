@@ -23,7 +23,7 @@ from deniable.transformations.counting import (
     tree_counts,
 )
 from deniable.transformations.frames import column, group_by, join_public, truncate_rows
-from deniable.transformations.moments import Moments, moments, moments_of
+from deniable.transformations.moments import Summary, moments, moments_of
 from deniable.transformations.pairing import pair_randomly
 from deniable.transformations.partition import in_each, partition_by, partition_randomly, union
 from deniable.transformations.ranks import quantile_scores
@@ -32,7 +32,7 @@ from deniable.transformations.sums import mean, mean_of_at_least, std, sum_of_sq
 from deniable.transformations.vectors import clamp_entries, clamp_norm, gram, vector_mean, vector_total
 
 __all__ = [
-    "Moments",
+    "Summary",
     "bin_counts",
     "bins",
     "cast",

@@ -65,7 +65,7 @@ def _moved(space: Space, span: int) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
-class Moments:
+class Summary:
     """What noisy moments say: post-processing, so it costs nothing."""
 
     count: float
@@ -74,7 +74,7 @@ class Moments:
     std: float
 
 
-def moments_of(answer: Sequence[float], *, lower: Real, upper: Real, ddof: int = 1) -> Moments:
+def moments_of(answer: Sequence[float], *, lower: Real, upper: Real, ddof: int = 1) -> Summary:
     """Mean and variance from a noisy answer to `moments`, with the bounds that were clamped to.
 
     Guarantee: post-processing; nothing is spent. A noisy count below one is read as one, a variance outside what the bounds
@@ -89,4 +89,4 @@ def moments_of(answer: Sequence[float], *, lower: Real, upper: Real, ddof: int =
     centre = min(max(first / rows, -1.0), 1.0)
     spread = min(max(second / rows - centre * centre, 0.0), 1.0)
     variance = half * half * spread * (rows / max(rows - ddof, 1.0))
-    return Moments(count, middle + half * centre, variance, variance**0.5)
+    return Summary(count, middle + half * centre, variance, variance**0.5)
