@@ -1,0 +1,40 @@
+"""Random plans over random data with odd cells: DuckDB's integers are the reference engine's, exactly."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from deniable.engines.duckdb import DuckDBEngine
+from deniable.engines.reference import ReferenceEngine
+from tests.engines.random_plans import KEY, UNITS, as_values, codebook, plans, tables
+
+_LOOSE = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
+
+
+def _compare(kind: str, data: st.DataObject) -> None:
+    book = codebook(kind)
+    rows = data.draw(tables())
+    engine, reference = DuckDBEngine(rows, book, key=KEY, threads=1), ReferenceEngine(rows, book, key=KEY)
+    try:
+        for _ in range(3):
+            plan = data.draw(plans(book))
+            assert as_values(engine.run(plan)) == as_values(reference.run(plan))
+    finally:
+        engine.close()
+
+
+@pytest.mark.parametrize("kind", list(UNITS))
+@settings(max_examples=5, suppress_health_check=_LOOSE)
+@given(data=st.data())
+def test_a_few_random_plans_agree(kind: str, data: st.DataObject) -> None:
+    _compare(kind, data)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", list(UNITS))
+@settings(max_examples=40, suppress_health_check=_LOOSE)
+@given(data=st.data())
+def test_many_random_plans_agree(kind: str, data: st.DataObject) -> None:
+    _compare(kind, data)

@@ -1,0 +1,110 @@
+"""Take one unit out of random data: no integer of a random plan moves further than the plan's declared triple."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from deniable.cost import Neighbours
+from deniable.engines.cells import read
+from deniable.engines.duckdb import DuckDBEngine
+from deniable.engines.engine import Engine
+from deniable.engines.reference import ReferenceEngine
+from deniable.plan.codebook import Codebook
+from deniable.plan.nodes import GroupAgg
+from deniable.plan.semantics import truncated_date
+from deniable.plan.sensitivity import sensitivities
+from tests.engines.random_plans import KEY, UNITS, cells, codebook, plans, tables
+
+_LOOSE = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
+
+
+def _units(book: Codebook, visits: dict[str, list[Any]]) -> list[Any]:
+    """The unit of every visit, as the codebook reads it."""
+    table = book["visits"]
+    assert book.unit is not None
+    if book.unit.is_row:
+        return list(range(len(visits["patient"])))
+    ids = [read(cell, table["patient"]) for cell in visits["patient"]]
+    if book.unit.period is None:
+        return ids
+    days = [read(cell, table["day"]) for cell in visits["day"]]
+    length = book.unit.period.length
+    return [None if i is None or d is None else (i, truncated_date(d, length)) for i, d in zip(ids, days, strict=True)]  # type: ignore[arg-type]
+
+
+def _without(rows: dict[str, list[Any]], gone: list[bool]) -> dict[str, list[Any]]:
+    return {name: [cell for cell, out in zip(column, gone, strict=True) if not out] for name, column in rows.items()}
+
+
+def _moves(engine: Engine, other: Engine, plan: GroupAgg) -> None:
+    here, there = engine.run(plan), other.run(plan)
+    for name, bound in sensitivities(plan).items():
+        before, after = cells(here, name), cells(there, name)
+        changes = [abs(before.get(cell, 0) - after.get(cell, 0)) for cell in {*before, *after}]
+        changes = [change for change in changes if change]
+        assert len(changes) <= bound.l0, name
+        assert max(changes, default=0) <= bound.linf, name
+        assert sum(changes) <= bound.l1, name
+        assert sum(change**2 for change in changes) <= bound.l2_squared, name
+
+
+def _check(kind: str, data: st.DataObject, build: Any) -> None:
+    book = codebook(kind)
+    rows = data.draw(tables())
+    units = [unit for unit in _units(book, rows["visits"]) if unit is not None]
+    if not units:
+        return
+    out = data.draw(st.sampled_from(sorted(set(units), key=repr)))
+    gone = [unit == out for unit in _units(book, rows["visits"])]
+    neighbour = {**rows, "visits": _without(rows["visits"], gone)}
+    assert book.unit is not None
+    if book.unit.neighbours is Neighbours.REPLACE:
+        new = data.draw(tables(1))["visits"]
+        place = gone.index(True)
+        changed = {name: [*column] for name, column in rows["visits"].items()}
+        if new["patient"]:
+            for name in changed:
+                changed[name][place] = new[name][0]
+        neighbour = {**rows, "visits": changed}
+    first, second = build(rows, book), build(neighbour, book)
+    try:
+        for _ in range(4):
+            _moves(first, second, data.draw(plans(book)))
+    finally:
+        first.close()
+        second.close()
+
+
+def _reference(rows: Any, book: Codebook) -> Engine:
+    return ReferenceEngine(rows, book, key=KEY)
+
+
+def _duckdb(rows: Any, book: Codebook) -> Engine:
+    return DuckDBEngine(rows, book, key=KEY, threads=1)
+
+
+@pytest.mark.parametrize("kind", list(UNITS))
+@settings(max_examples=12, suppress_health_check=_LOOSE)
+@given(data=st.data())
+def test_one_unit_moves_the_reference_by_at_most_its_triple(kind: str, data: st.DataObject) -> None:
+    _check(kind, data, _reference)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", list(UNITS))
+@settings(max_examples=60, suppress_health_check=_LOOSE)
+@given(data=st.data())
+def test_one_unit_moves_many_plans_by_at_most_their_triple(kind: str, data: st.DataObject) -> None:
+    _check(kind, data, _reference)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", list(UNITS))
+@settings(max_examples=8, suppress_health_check=_LOOSE)
+@given(data=st.data())
+def test_one_unit_moves_duckdb_by_at_most_its_triple(kind: str, data: st.DataObject) -> None:
+    _check(kind, data, _duckdb)
