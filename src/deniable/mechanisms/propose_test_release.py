@@ -20,7 +20,7 @@ from deniable.core.space import Space
 from deniable.core.step import step
 from deniable.cost import FREE, Bounded, Cost, DiscreteLaplace, composed
 from deniable.errors import InvalidArgument, SpaceMismatch
-from deniable.exact.guards import Real, integer, open_probability, positive
+from deniable.exact.guards import Real, open_probability, positive
 from deniable.mechanisms.laws import Law, least, upper_tail
 from deniable.mechanisms.norms import check_scores, spread
 from deniable.mechanisms.ordering import public_order
@@ -76,7 +76,7 @@ def propose_test_release(
     test = StabilityTest.made(scale=scale, delta=delta)
 
     def answer(data: Any, entropy: Entropy) -> Any:
-        return release(data, entropy) if test.passes(integer(distance=distance(data), least=0), entropy) else None
+        return release(data, entropy) if test.passes(max(0, int(distance(data))), entropy) else None
 
     def cost(d_in: Distance) -> Cost:
         if not plain(d_in) <= 1:

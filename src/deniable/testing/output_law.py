@@ -40,7 +40,8 @@ def chance(value: Interval | Fraction | int) -> Chance:
     return max(low.numerator // low.denominator, 0), -(-high.numerator // high.denominator)
 
 
-def _times(a: Chance, b: Chance) -> Chance:
+def times(a: Chance, b: Chance) -> Chance:
+    """The product, rounded outward."""
     return a[0] * b[0] >> PLACES, -(-a[1] * b[1] >> PLACES)
 
 
@@ -89,7 +90,7 @@ class Branching(Entropy):
         self.widths.append(len(branches))
         outcome, likely = branches[self.path[self.position]]
         self.position += 1
-        self.likelihood = _times(self.likelihood, likely)
+        self.likelihood = times(self.likelihood, likely)
         if self.likelihood[1] < self.cut * _ONE:
             raise _Pruned
         return outcome
