@@ -40,7 +40,7 @@ def floats(data: Any) -> Floats:
         array = _plain(data)
     if array is not None and array.dtype.kind in "fiub" and array.ndim == 1:
         return array.astype(np.float64, copy=False)
-    return np.array([number(cell) for cell in data], dtype=np.float64)
+    return np.array([number(cell) for cell in (data if array is None else array)], dtype=np.float64)
 
 
 def _plain(data: list[Any] | tuple[Any, ...]) -> NDArray[Any] | None:
@@ -93,7 +93,8 @@ def steps(data: Any, element: Lattice) -> Steps:
         if len(whole) and (int(whole.min()) < low or int(whole.max()) > high):
             return np.clip(whole, low, high)
         return whole
-    return np.array([min(max(_step(cell, default), low), high) for cell in data], dtype=np.int64)
+    column = data if array is None else array
+    return np.array([min(max(_step(cell, default), low), high) for cell in column], dtype=np.int64)
 
 
 def _step(cell: Any, default: int) -> int:
