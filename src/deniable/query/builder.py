@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from deniable.errors import InvalidArgument
 from deniable.exact.guards import Real, integer
-from deniable.plan.expression import Expression
+from deniable.plan.expression import Column, Expression
 from deniable.plan.nodes import ByHash, ByOrder, Choice, Filter, Join, JoinKind, Project, Relation, Union
 from deniable.plan.parse import parse
 from deniable.plan.relation import derive, schema
@@ -20,6 +20,7 @@ from deniable.query.aggregates import Aggregate, Of
 from deniable.query.noise import Law
 
 _BY_HASH = ByHash()
+_WIDE = (JoinKind.INNER, JoinKind.LEFT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +78,7 @@ class Query:
         except ValueError:
             known = ", ".join(each.value for each in JoinKind)
             raise InvalidArgument(f"how must be one of {known}, got {how!r}") from None
-        return self._on(Join(self.source, other.source, _pairs(on), kind))
+        return self._on(_joined(self.source, other.source, _pairs(on), kind))
 
     def union(self, *others: Query) -> Query:
         """All rows of this and the others, which have the same columns."""
@@ -178,6 +179,18 @@ class Query:
 
     def _read(self, of: Of) -> Expression:
         return parse(of, schema=schema(self.source)) if isinstance(of, str) else of
+
+
+def _joined(left: Relation, right: Relation, on: tuple[tuple[str, str], ...], kind: JoinKind) -> Relation:
+    """The join; key columns that have one name on both sides stand once in the result."""
+    columns, twice = schema(left), {name for _, name in on if name in schema(left)}
+    if not twice:
+        return Join(left, right, on, kind)
+    aside = {name: f"{name} (joined)" if name in twice else name for name in schema(right)}
+    renamed = Project(right, tuple((new, Column(old)) for old, new in aside.items()))
+    joined = Join(left, renamed, tuple((a, aside.get(b, b)) for a, b in on), kind)
+    kept = [*columns, *(name for name in schema(right) if name not in twice)] if kind in _WIDE else list(columns)
+    return Project(joined, tuple((name, Column(name)) for name in kept))
 
 
 def _pairs(on: str | Sequence[str] | Mapping[str, str]) -> tuple[tuple[str, str], ...]:
