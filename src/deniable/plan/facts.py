@@ -114,10 +114,14 @@ def fitting(facts: Facts) -> Facts:
         if end is not None and not abs(end) < LARGEST:
             raise QueryRefused(
                 "too-wide",
-                f"a value could reach {abs(end) * facts.step:.3g} in steps of {facts.step}, beyond 64-bit integers",
+                f"a value could reach {_size(abs(end) * facts.step)} in steps of {facts.step}, beyond 64-bit integers",
                 rewrite="declare tighter bounds or a coarser step, or clamp(x, lower, upper) first",
             )
     return facts
+
+
+def _size(value: Fraction) -> str:
+    return f"{float(value):.3g}" if value < 10**300 else "more than 1e300"
 
 
 def hull(parts: Iterable[Facts]) -> Facts:

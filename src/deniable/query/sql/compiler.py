@@ -16,13 +16,14 @@ from deniable.plan.relation import shape
 from deniable.query.aggregates import CountUnits
 from deniable.query.builder import Asker, Key, Query
 from deniable.query.keys import key_set
+from deniable.query.lowering import lowered
 from deniable.query.sql.env import Env, aggregates, checked_clauses, output_name, part
 from deniable.query.sql.measures import Measures
 from deniable.query.sql.per_unit import group_terms
 from deniable.query.sql.post import Field, Value
 from deniable.query.sql.reading import Statement
 from deniable.query.sql.rows import rows
-from deniable.query.sql.source import Source, refused
+from deniable.query.sql.source import Source, placed, refused
 from deniable.query.sql.stage import Ordering, Stage, identity
 from deniable.query.sql.values import Values
 
@@ -65,6 +66,8 @@ def _select(query: exp.Expression, env: Env, asker: Asker) -> Private:
     checked_clauses(query, env.text)
     if aggregates(query) or query.args.get("distinct"):
         return _Boundary(query, inner, asker).done()
+    if part(query, "from") is None:
+        raise refused(query, env.text, "no-table", "this SELECT reads no table", "add FROM")
     below = _derived(query, inner)
     if below is None or (query.args.get("where") is not None and query.args["where"].find(exp.Select) is not None):
         raise refused(
@@ -154,6 +157,8 @@ def _whole(query: exp.Select, name: str, text: str) -> int | None:
     if clause is None:
         return None
     node = clause.expression if isinstance(clause, exp.Limit | exp.Offset) else clause.args.get("count")
+    if any(value for each, value in clause.args.items() if each not in ("expression", "count", "direction")):
+        node = None
     if isinstance(clause, exp.Fetch) and (
         clause.args.get("limit_options") or clause.args.get("direction") not in (None, "FIRST", "NEXT")
     ):
@@ -193,9 +198,18 @@ class _Boundary:
             self._checked_keys_only(query)
             measures.found[CountUnits()] = "units"
         query = replace(query, aggregates=tuple((name, aggregate) for aggregate, name in measures.found.items()))
+        self._checked_aggregates(query, measures)
         plain = identity(stage, [key.name for key in keys], [name for name, _ in query.aggregates])
         notices = [*self._missing_keys(keys, source), *measures.notices]
         return Private(query, () if plain else (stage,), tuple(notices))
+
+    def _checked_aggregates(self, query: Query, measures: Measures) -> None:
+        """Refuse an aggregate that has no bounds where it stands, rather than when all are lowered together."""
+        unit = self.env.codebook.unit
+        assert unit is not None
+        for name, aggregate in query.aggregates:
+            with placed(measures.nodes.get(name, self.select), self.env.text):
+                lowered(replace(query, keys=(), aggregates=((name, aggregate),), rows=unit.rows or 1), unit)
 
     def _keys(self, source: Source) -> tuple[Key, ...]:
         terms = group_terms(self.select, source)
@@ -208,7 +222,8 @@ class _Boundary:
         for term in terms:
             if isinstance(term, exp.Star) or term.find(exp.Select) is not None:
                 raise refused(term, self.env.text, "group-key", "a key is a column or an expression of one row")
-            of = source.translator.expression(term)
+            with placed(term, self.env.text):
+                of = source.translator.expression(term)
             self._checked_key(of, term, source)
             name = of.name if isinstance(of, Column) else names.get(term.sql()) or term.sql().lower()
             found.setdefault(of, name)

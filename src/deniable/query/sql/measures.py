@@ -31,7 +31,7 @@ from deniable.query.aggregates import (
 )
 from deniable.query.sql.env import is_aggregate
 from deniable.query.sql.post import Apply, Constant, Field, Function, Operation, Operator, Value
-from deniable.query.sql.source import Source, refused
+from deniable.query.sql.source import Source, placed, refused
 
 LEAST, GREATEST = Fraction(1, 100), Fraction(99, 100)
 """MIN and MAX are answered as these quantiles."""
@@ -44,6 +44,7 @@ class Measures:
     source: Source
     found: dict[Aggregate, str] = field(default_factory=dict)
     notices: list[str] = field(default_factory=list)
+    nodes: dict[str, exp.Expression] = field(default_factory=dict)
 
     def value(self, node: exp.Expression, name: str = "") -> Value:
         """The released value an aggregate stands for; `name` is what the query calls it, if anything."""
@@ -59,7 +60,7 @@ class Measures:
         if handler is None:
             known = "COUNT, SUM, AVG, MIN, MAX, MEDIAN, QUANTILE, VAR_POP, VAR_SAMP, STDDEV_POP, STDDEV_SAMP, COVAR_POP"
             raise self._refused(
-                node, "aggregate", f"{type(node).__name__.upper()} is not an aggregate we answer", f"known: {known}"
+                node, "aggregate", f"{node.key.upper()} is not an aggregate we answer", f"known: {known}"
             )
         return handler(self, node, condition, name)
 
@@ -72,6 +73,7 @@ class Measures:
                 count += 1
                 fresh = f"{wanted}_{count}"
             self.found[aggregate] = fresh
+            self.nodes[fresh] = node
         return Field(self.found[aggregate])
 
     # Functions
@@ -218,8 +220,9 @@ class Measures:
             )
         if node.find(exp.Window) is not None:
             raise self._refused(node, "window", "windows over private rows are not answered", "group instead")
-        of = self.source.translator.expression(node)
-        facts(of, self.source.schema)
+        with placed(node, self.source.text):
+            of = self.source.translator.expression(node)
+            facts(of, self.source.schema)
         return of
 
     def _say(self, notice: str) -> None:

@@ -49,7 +49,7 @@ def _checked_unit(select: exp.Select, source: Source, keys: Sequence[exp.Express
     raise refused(
         select, source.text, "aggregate-below-noise",
         "an aggregate over the rows of many units cannot be read again as private rows",
-        f"GROUP BY {below.unit.id if below.unit else 'the unit'} in the sub-query, or aggregate once, outermost",
+        "aggregate once, outermost, or per unit: GROUP BY the unit's own column in the sub-query",
     )  # fmt: skip
 
 

@@ -11,12 +11,13 @@ from dataclasses import replace
 from sqlglot import exp
 
 from deniable.errors import QueryRefused
+from deniable.plan.analysis import condition_facts
 from deniable.plan.expression import And, Column, Expression, IsNull, Not
 from deniable.plan.nodes import Filter, JoinKind, Project, Relation, Scan, Union
 from deniable.plan.relation import schema
 from deniable.query.sql.conjuncts import conjuncts, pairs_between, reads_only
 from deniable.query.sql.env import REASONS, Env, aggregates, checked_clauses, output_name, part
-from deniable.query.sql.source import Name, Source, joined, refused
+from deniable.query.sql.source import Name, Source, joined, placed, refused
 
 # One SELECT's rows ---------------------------------------------------------------------------------------------------
 
@@ -27,7 +28,9 @@ def rows(select: exp.Expression, env: Env, conditions: Sequence[exp.Expression] 
         raise refused(select, env.text, "no-table", "this SELECT reads no table", "add FROM")
     where = select.args.get("where")
     left = list(conditions) if conditions is not None else conjuncts(where.this if where is not None else None)
-    return _filtered(_joined_tables(select, env, left), left, env)
+    with placed(part(select, "from"), env.text):
+        source = _joined_tables(select, env, left)
+    return _filtered(source, left, env)
 
 
 def _joined_tables(select: exp.Expression, env: Env, conditions: list[exp.Expression]) -> Source:
@@ -42,7 +45,7 @@ def _joined_tables(select: exp.Expression, env: Env, conditions: list[exp.Expres
             here = _connected(pool, conditions)
             pool = [_outer(here, other, join, on, side or kind, env)]
         elif side or kind not in ("", "INNER", "CROSS"):
-            raise refused(join, env.text, "join-kind", f"{side} {kind} JOIN is not answered".strip(), "use LEFT JOIN")
+            raise refused(join, env.text, "join-kind", f"{side or kind} JOIN is not answered", "use LEFT JOIN")
         elif join.args.get("using"):
             here = _connected(pool, conditions)
             pairs, hidden = _using(here, other, join, env)
@@ -59,9 +62,8 @@ _JOIN_CLAUSES = {"this", "on", "using", "side", "kind"}
 def _checked_join(join: exp.Expression, env: Env) -> None:
     for name, value in join.args.items():
         if value and name not in _JOIN_CLAUSES:
-            raise refused(
-                join, env.text, "join-kind", f"{name.upper()} JOIN is not answered", "write JOIN ... ON a = b"
-            )
+            said = str(value).upper() if name == "method" else name.upper()
+            raise refused(join, env.text, "join-kind", f"{said} JOIN is not answered", "write JOIN ... ON a = b")
 
 
 def _connected(pool: list[Source], conditions: list[exp.Expression]) -> Source:
@@ -130,11 +132,16 @@ def _filtered(source: Source, conditions: Sequence[exp.Expression], env: Env) ->
     plain = [part for part in conditions if part.find(exp.Select) is None]
     if plain:
         read = source.translator
-        parts = tuple(read.expression(each) for each in plain)
-        source = source.on(_checked(Filter(source.relation, parts[0] if len(parts) == 1 else And(parts))))
+        parts = []
+        for each in plain:
+            with placed(each, source.text):
+                parts.append(read.expression(each))
+                condition_facts(parts[-1], source.schema)
+        source = source.on(Filter(source.relation, parts[0] if len(parts) == 1 else And(tuple(parts))))
     for each in conditions:
         if each.find(exp.Select) is not None:
-            source = _subquery_condition(source, each, env)
+            with placed(each, source.text):
+                source = _subquery_condition(source, each, env)
     return source
 
 
@@ -238,7 +245,7 @@ def item(node: exp.Expression, env: Env) -> Source:
     """One table, CTE or derived table of FROM."""
     for name, value in node.args.items():
         if value and name not in _TABLE_CLAUSES:
-            code, reason = REASONS.get(name, ("unknown-table", f"{name} is not read here"))
+            code, reason = REASONS.get(name, ("unknown-table", f"a table is named alone, without {name}"))
             raise refused(node, env.text, code, reason, "name a table of the codebook")
     alias = node.args.get("alias")
     columns = [column.name for column in alias.args.get("columns") or []] if alias is not None else []
@@ -343,7 +350,8 @@ def _union(query: exp.Union, env: Env, alias: str) -> Source:
     wanted = [name.visible for name in first.names]
     relations = [_with_names(side, wanted) for side in (first, second)]
     sources = [part for each in relations for part in (each.sources if isinstance(each, Union) else (each,))]
-    relation = _checked(Union(tuple(sources)))
+    with placed(query, env.text):
+        relation = _checked(Union(tuple(sources)))
     return Source(relation, tuple(Name(alias, name, name) for name in wanted), env.text)
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -71,6 +72,17 @@ class Source:
     def on(self, relation: Relation) -> Source:
         """The same names over another relation with the same columns."""
         return replace(self, relation=relation)
+
+
+@contextmanager
+def placed(node: Any, text: str) -> Iterator[None]:
+    """A refusal from below that knows no place gets the place of this node."""
+    try:
+        yield
+    except QueryRefused as error:
+        if error.span is not None:
+            raise
+        raise QueryRefused(error.code, error.reason, span=span(node, text), rewrite=error.rewrite) from None
 
 
 def refused(node: Any, text: str, code: str, reason: str, rewrite: str = "") -> QueryRefused:

@@ -65,6 +65,10 @@ class Values:
     def value(self, node: exp.Expression, name: str = "") -> Value:
         """The value an expression means; `name` is what the SELECT list calls it."""
         node = _bare(node)
+        if isinstance(node, exp.IgnoreNulls | exp.RespectNulls):
+            raise self._refused(
+                node, "aggregate", f"{node.this.key.upper()} of private rows is not answered", "COUNT(*)"
+            )
         if is_aggregate(node) or isinstance(node, exp.Filter | exp.WithinGroup):
             if self.measures is None:
                 raise self._refused(
