@@ -11,12 +11,25 @@ from fractions import Fraction
 from typing import Any, Protocol
 
 from deniable.errors import InvalidArgument
-from deniable.exact.guards import Real, integer
+from deniable.exact.guards import Real, integer, rational
 from deniable.plan.expression import Column, Expression
-from deniable.plan.nodes import ByHash, ByOrder, Choice, Filter, Join, JoinKind, Project, Relation, Union
+from deniable.plan.nodes import (
+    ByHash,
+    ByOrder,
+    Choice,
+    Filter,
+    Join,
+    JoinKind,
+    Project,
+    Relation,
+    Summary,
+    Union,
+    UnitAgg,
+    UnitValue,
+)
 from deniable.plan.parse import parse
 from deniable.plan.relation import derive, schema
-from deniable.query.aggregates import Aggregate, Of
+from deniable.query.aggregates import Aggregate, Count, CountDistinct, Of, Sum
 from deniable.query.noise import Law
 
 _BY_HASH = ByHash()
@@ -83,6 +96,35 @@ class Query:
     def union(self, *others: Query) -> Query:
         """All rows of this and the others, which have the same columns."""
         return self._on(Union((self.source, *(other.source for other in others))))
+
+    def per_unit(
+        self, *keys: str, bounds: Mapping[str, tuple[Real, Real]] | None = None, **summaries: Aggregate
+    ) -> Query:
+        """One row for each unit (and each value of `keys` it has), summing up that unit's own rows: a sub-query per person.
+
+        `summaries` are dp.count(), dp.count(x), dp.count_distinct(x) or dp.sum(x); `bounds` limits one, such as
+        `bounds={"visits": (0, 20)}`, so that it can be added up or averaged afterwards.
+        """
+        limits = dict(bounds or {})
+        unknown = sorted(set(limits) - set(summaries))
+        if unknown:
+            raise InvalidArgument(f"bounds are given for {unknown[0]!r}, which is not among {sorted(summaries)}")
+        values = tuple(self._summary(name, each, limits.get(name)) for name, each in summaries.items())
+        return self._on(UnitAgg(self.source, tuple((key, self._read(key)) for key in keys), values))
+
+    def _summary(self, name: str, aggregate: Aggregate, limits: tuple[Real, Real] | None) -> UnitValue:
+        lower, upper = (None, None) if limits is None else (rational(lower=limits[0]), rational(upper=limits[1]))
+        match aggregate:
+            case Count(None):
+                return UnitValue(name, Summary.ROWS, None, lower, upper)
+            case Count(of) if of is not None:
+                return UnitValue(name, Summary.COUNT, self._read(of), lower, upper)
+            case CountDistinct(of):
+                return UnitValue(name, Summary.DISTINCT, self._read(of), lower, upper)
+            case Sum(of):
+                return UnitValue(name, Summary.SUM, self._read(of), lower, upper)
+            case _:
+                raise InvalidArgument(f"{name}: a unit is summed up by dp.count, dp.count_distinct(x) or dp.sum(x)")
 
     def group_by(self, *keys: str, values: Mapping[str, Sequence[Any]] | None = None, **named: Of) -> Query:
         """Groups by columns or by named expressions, such as `month="date_trunc('month', day)"`.

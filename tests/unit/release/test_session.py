@@ -163,6 +163,55 @@ def test_declared_values_and_dates_as_keys(exact):
     assert [(row["month"].month, row["n"]) for row in months.table] == [(1, 3), (2, 2), (3, 2)]
 
 
+def test_sub_queries_per_unit(exact):
+    per_person = exact.query().per_unit(
+        visits=ask.count(), spent=ask.sum("cost"), bounds={"visits": (0, 3), "spent": (-30, 30)}
+    )
+    answer = per_person.agg(people=ask.count(), mean=ask.mean("visits"), total=ask.sum("spent")).release(epsilon=5)
+    assert answer.value("people") == 5
+    assert answer.value("mean") == pytest.approx(7 / 5)
+    assert answer.value("total") == sum(ROWS["cost"])
+    with pytest.raises(InvalidArgument, match="not among"):
+        exact.query().per_unit(n=ask.count(), bounds={"m": (0, 1)})
+    with pytest.raises(InvalidArgument, match="summed up by"):
+        exact.query().per_unit(n=ask.median("age"))
+
+
+def test_first_and_last_rows_are_kept_by_a_public_order():
+    rows = {name: [cells[0]] * 5 for name, cells in ROWS.items()} | {"age": [10, 20, 30, 40, 50]}
+    exact = dataset(rows).session(budget(epsilon=10), entropy=Silent())
+    first = exact.query().keeping(first="age").agg(m=ask.mean("age")).release(epsilon=1)
+    last = exact.query().keeping(last="age").agg(m=ask.mean("age")).release(epsilon=1)
+    assert (first.value("m"), last.value("m")) == (pytest.approx(20), pytest.approx(40))
+
+
+def test_entity_and_period_units_count_once_per_period():
+    book = BOOK.replace(
+        "groups: 2, rows_per_group: 3}", "groups: 1, rows_per_group: 1, period: {column: day, length: month}}"
+    )
+    exact = dataset(book=book).session(budget(epsilon=10), entropy=Silent())
+    answer = exact.query().agg(units=ask.count_distinct()).release(epsilon=1)
+    assert answer.value("units") == 6  # person 1 in January and in February, person 3 once in March, three others
+    assert "one month of day" in answer.facts.unit
+
+
+def test_changed_rows_as_units_cost_more():
+    books = [
+        BOOK.replace("unit: {id: who, groups: 2, rows_per_group: 3}", f"unit: {unit}")
+        for unit in ("rows", "changed rows")
+    ]
+    errors = [
+        by_city(dataset(book=b).session(budget(epsilon=1))).agg(n=ask.count()).price(epsilon=1).errors["n"].within
+        for b in books
+    ]
+    assert errors[1] > errors[0]
+
+
+def test_unions_add_rows(exact):
+    twice = exact.query().union(exact.query()).agg(n=ask.count()).release(epsilon=1)
+    assert twice.value("n") == sum(min(3, 2 * ROWS["who"].count(who)) for who in set(ROWS["who"]))
+
+
 def test_histogram_and_top_k(exact):
     answer = (
         exact.query().agg(h=ask.histogram("age", edges=[0, 25, 50, 100]), t=ask.top_k("city", 2)).release(epsilon=2)
