@@ -1,4 +1,4 @@
-"""`deniable codebook`: draft one from column names, check one, or import SmartNoise metadata.
+"""`deniable codebook`: draft one from column names, check one, print its datasheet, or import SmartNoise metadata.
 
 Exit codes: 0 all is well, 1 it could not be done, 2 the command was not understood.
 """
@@ -14,6 +14,7 @@ import typer
 from deniable.cli.app import application
 from deniable.errors import InvalidArgument
 from deniable.plan.codebook import Codebook
+from deniable.plan.datasheet import datasheet
 from deniable.plan.smartnoise import from_smartnoise
 from deniable.release.draft import drafted
 
@@ -41,6 +42,14 @@ def check(codebook: Annotated[Path, typer.Argument(help="A codebook (YAML).")], 
         print(f"{table.name}{' (public)' if table.public else ''}")
         for variable in table.variables:
             print(f"  {variable.name}: {variable.facts()}")
+
+
+@app.command("datasheet")
+def datasheet_command(
+    codebook: Annotated[Path, typer.Argument(help="A codebook (YAML).")], output: Output = None
+) -> None:
+    """A page for readers (Markdown): unit, sampling, variables, bounds and where they come from."""
+    _written(datasheet(Codebook.load(codebook)), output)
 
 
 @app.command("import")

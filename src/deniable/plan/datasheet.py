@@ -1,0 +1,65 @@
+"""A datasheet: what the codebook says about the data, as a page for readers. Everything on it is public."""
+
+from __future__ import annotations
+
+from deniable.plan.codebook import Codebook, Table
+from deniable.plan.variable import Impute, Variable
+
+
+def datasheet(codebook: Codebook) -> str:
+    """The codebook as Markdown: unit, sampling, and every variable with its bounds, where they come from and what is missing."""
+    lines = [f"# {_cell(codebook.name or 'Data set')}", ""]
+    if codebook.description:
+        lines += [_cell(codebook.description), ""]
+    lines += [f"- Protected unit: {_unit(codebook)}", f"- Sampling: {_sampling(codebook)}", ""]
+    for table in codebook.tables:
+        lines += _table(table)
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _unit(codebook: Codebook) -> str:
+    unit = codebook.unit
+    if unit is None:
+        return "not stated"
+    bounds = f", at most {unit.groups} groups and {unit.rows} rows in each" if unit.groups and unit.rows else ""
+    return _cell(f"{unit}{'' if unit.is_row else bounds}")
+
+
+def _sampling(codebook: Codebook) -> str:
+    sampling = codebook.sampling
+    if sampling is None:
+        return "not stated"
+    share = (
+        ""
+        if sampling.fraction is None
+        else f", {float(sampling.fraction):.3g} of {sampling.population or 'the population'}"
+    )
+    return _cell(sampling.design + share)
+
+
+def _table(table: Table) -> list[str]:
+    kind = "public" if table.public else "private"
+    lines = [f"## {_cell(table.name)} ({kind})", ""]
+    if table.description:
+        lines += [_cell(table.description), ""]
+    if table.links:
+        lines += [f"Links: {_cell(', '.join(map(str, table.links)))}", ""]
+    lines += ["| Variable | Values | Missing | Where the bounds come from | Meaning |", "|---|---|---|---|---|"]
+    return [*lines, *(_row(variable) for variable in table.variables), ""]
+
+
+def _row(variable: Variable) -> str:
+    missing = f"reads as {variable.missing.value}" if isinstance(variable.missing, Impute) else "stays missing"
+    values = str(variable.facts())
+    if variable.values is not None:
+        values = ", ".join(variable.values)
+    cells = (variable.name, values, missing, variable.provenance or "not stated", variable.description or "")
+    return "| " + " | ".join(_cell(cell) for cell in cells) + " |"
+
+
+def _cell(text: str) -> str:
+    """Text that cannot break out of its place in a Markdown page."""
+    flat = " ".join(text.split())
+    for mark in ("\\", "|", "<", ">", "`", "*", "_", "[", "]", "#"):
+        flat = flat.replace(mark, "\\" + mark)
+    return flat
