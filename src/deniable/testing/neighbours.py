@@ -31,7 +31,7 @@ def within(apart: Distance, limit: Distance) -> bool:
     if isinstance(apart, Triple) and isinstance(limit, Triple):
         return apart <= limit
     if isinstance(apart, Root) or isinstance(limit, Root):
-        return _square(apart) <= _square(limit)
+        return bool(_square(apart) <= _square(limit))
     return bool(apart <= limit)  # type: ignore[operator]
 
 

@@ -1,0 +1,121 @@
+"""One direction of a comparison (a unit removed, say): epsilon and delta of a composition, refined until the bracket is narrow."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from deniable.accounting.bracket import Bracket
+from deniable.accounting.pld.composition import Reading, Single, Steps, look, read
+
+_ATTEMPTS = 7
+
+
+@dataclass(frozen=True, slots=True)
+class Direction:
+    """Pairs with counts, all in one direction.
+
+    Guarantee: the composition's true profile lies within every bracket that is returned. Targets come as two floats around the
+    true one, which may not be a float.
+    """
+
+    steps: Steps
+
+    @property
+    def ceiling(self) -> float:
+        """No finite loss of the composition exceeds this."""
+        return math.fsum(times * pair.ceiling for pair, times in self.steps) * (1 + 1e-14)
+
+    def infinite(self) -> tuple[float, float]:
+        """Bounds for the mass where only P can answer."""
+        low = math.fsum(times * math.log1p(-pair.infinite) for pair, times in self.steps if pair.infinite < 1)
+        tops = [float(pair.upper(np.array([min(pair.ceiling, 1e300)]))[0]) for pair, _ in self.steps]
+        high = math.fsum(
+            count * math.log1p(-top) if top < 1 else -math.inf for top, (_, count) in zip(tops, self.steps, strict=True)
+        )
+        certain = any(pair.infinite >= 1 for pair, _ in self.steps)
+        return (1.0 if certain else -math.expm1(low) * (1 - 1e-12)), -math.expm1(high) * (1 + 1e-12)
+
+    def epsilon(self, target: tuple[float, float], *, gap: float, enough: float = 0.0) -> Bracket:
+        """Where the profile falls to the target; a bracket all below `enough` need not be narrow."""
+        least, most = self.infinite()
+        if not self.steps or least > target[1]:
+            return Bracket(math.inf, math.inf) if self.steps else Bracket(0.0, 0.0)
+        top = self.ceiling if most <= target[0] else math.inf
+        best = Bracket(min(max(self._near_ceiling(target[1], gap), 0.0), top), top)
+        if _done(best, gap, enough):
+            return best
+        goal, aim = math.log(max(target[0] - least, target[0] * 1e-9, 1e-300)), None
+        share, stalled = _share(gap), 0
+        for _ in range(_ATTEMPTS):
+            profile = self._profile(share, epsilon=aim, log_delta=goal)
+            low, high = profile.losses(target)
+            before, best = best, _tighter(best, low, high)
+            if _done(best, gap, enough) or isinstance(profile, Single):
+                break
+            if math.isfinite(high) and abs(high - profile.view.epsilon) * profile.view.tilt > 3:
+                aim = high
+            stalled += best.gap > 0.7 * before.gap
+            if stalled > 1:
+                break
+            share = _finer(share, best.gap, gap)
+        return best
+
+    def delta(self, epsilon: tuple[float, float], *, gap: float, enough: float = 0.0) -> Bracket:
+        """The profile at a loss of at least 0."""
+        least, most = self.infinite()
+        if epsilon[0] >= self.ceiling or not self.steps:
+            return Bracket(least, max(most, least)) if self.steps else Bracket(0.0, 0.0)
+        most = min(most - math.expm1(epsilon[0] - self.ceiling), 1.0) * (1 + 1e-12)  # no loss is further from epsilon
+        best, share, stalled = Bracket(least, max(most, least)), _share(gap), 0
+        for _ in range(_ATTEMPTS):
+            profile = self._profile(share, epsilon=epsilon[0], log_delta=None)
+            before, best = best, _tighter(best, profile.lower(epsilon[1]), profile.upper(epsilon[0]))
+            stalled += best.gap > 0.7 * before.gap
+            if _done(best, gap, enough) or isinstance(profile, Single) or stalled > 1:
+                break
+            share = _finer(share, best.gap, gap)
+        return best
+
+    def _profile(self, share: float, *, epsilon: float | None, log_delta: float | None) -> Reading | Single:
+        if len(self.steps) == 1 and self.steps[0][1] == 1:
+            return Single(self.steps[0][0])
+        return read(self.steps, look(self.steps, epsilon=epsilon, log_delta=log_delta), share)
+
+    def _near_ceiling(self, target: float, gap: float) -> float:
+        """A lower bound by the event that every loss is close to its ceiling: delta >= P(S) (1 - e^(epsilon - all of them))."""
+        if math.isinf(self.ceiling):
+            return 0.0
+        mass, losses = 0.0, 0.0
+        for pair, times in self.steps:
+            loss = pair.ceiling * (1 - gap / 4)
+            # there Q(S) is at least P(S) e^-ceiling, so P(S) is at least this share of P(S) - Q(S)
+            chance = float(pair.line(np.array([loss]), np.zeros(1))[0]) / -math.expm1(-pair.ceiling) * (1 - 1e-12)
+            if not chance > 0:
+                return 0.0
+            mass += times * math.log(chance)
+            losses += times * loss
+        share = math.exp(math.log(target) - mass) if math.log(target) < mass else 1.0
+        return losses * (1 - 1e-14) + math.log1p(-share) * (1 + 1e-12) if share < 0.999 else 0.0
+
+
+def _tighter(best: Bracket, low: float, high: float) -> Bracket:
+    """Both brackets hold the truth; should rounding make them miss each other by a hair, the older upper end stands."""
+    upper = min(best.upper, high)
+    lower = max(best.lower, low)
+    return Bracket(lower, upper) if lower <= upper else best
+
+
+def _share(gap: float) -> float:
+    return min(max(1.2 * math.sqrt(gap), 1e-3), 0.1)
+
+
+def _finer(share: float, have: float, want: float) -> float:
+    return max(share * min(max(0.8 * math.sqrt(want / have), 0.2), 0.7), 5e-4)
+
+
+def _done(bracket: Bracket, gap: float, enough: float) -> bool:
+    narrow = math.isfinite(bracket.upper) and bracket.upper - bracket.lower <= gap * bracket.upper
+    return narrow or bracket.upper <= enough

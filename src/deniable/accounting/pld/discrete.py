@@ -1,0 +1,93 @@
+"""Mechanisms with finitely many losses, as pairs of atoms: randomized response, pure privacy, truncated and discrete noise."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from fractions import Fraction
+
+import numpy as np
+
+from deniable.accounting.pld.atoms import Atoms, AtomsPair
+from deniable.accounting.pld.floats import TINY, U, float_above, float_below
+from deniable.exact import Interval, exp, ln
+
+
+def _enclosed(value: Interval | Fraction) -> tuple[float, float]:
+    if isinstance(value, Fraction):
+        return float_below(value), float_above(value)
+    return float_below(value.lower), float_above(value.upper)
+
+
+def _pair(
+    atoms: Iterable[tuple[Interval | Fraction, Interval | Fraction]],
+    *,
+    infinite: Interval | Fraction = Fraction(0),
+    lost: Interval | Fraction = Fraction(0),
+    lattice: float = 0.0,
+) -> AtomsPair:
+    """A pair from (loss, mass) in ascending order of loss."""
+    sides = []
+    listed = [(_enclosed(loss), _enclosed(mass)) for loss, mass in atoms]
+    for side in (0, 1):
+        loss = np.array([each[0][side] for each in listed])
+        mass = np.array([max(each[1][side], 0.0) for each in listed])
+        sides.append(Atoms(loss, mass, _enclosed(infinite)[side], _enclosed(lost)[side]))
+    return AtomsPair(sides[0], sides[1], lattice=lattice)
+
+
+def pure(epsilon: Fraction) -> AtomsPair:
+    """Any epsilon-private mechanism: two answers, epsilon apart (Kairouz, Oh and Viswanath 2015)."""
+    high = 1 / (1 + exp(-epsilon, 80))
+    return _pair([(-epsilon, 1 - high), (epsilon, high)], lattice=float(epsilon))
+
+
+def leak(chance: Fraction) -> AtomsPair:
+    """Everything is shown with this probability, nothing otherwise."""
+    return _pair([(Fraction(0), 1 - chance)], infinite=chance, lost=chance)
+
+
+def randomized_response(truth: Fraction, categories: int) -> AtomsPair:
+    """Keep the truth with probability `truth`, else any of the other categories alike."""
+    other = (1 - truth) / (categories - 1)
+    loss = ln(truth / other, 80)
+    middle: list[tuple[Interval | Fraction, Interval | Fraction]] = []
+    if categories > 2:
+        middle = [(Fraction(0), other * (categories - 2))]
+    return _pair([(-loss, other), *middle, (loss, truth)], lattice=float(loss.lower))
+
+
+def truncated_laplace(scale: Fraction, radius: int, shift: int) -> AtomsPair:
+    """Noise e^(-|k|/scale) on -radius..radius, shifted: what only one of the two can answer has infinite loss."""
+    k = np.arange(-radius, radius + 1, dtype=np.int64)
+    exponent = np.abs(k) / float(scale)
+    weight = np.exp(-exponent)
+    mass = weight / float(weight.sum())
+    blur = U * (100 + 8 * float(exponent.max()) + 2 * len(k))
+    shared = k >= shift - radius
+    alone = float(mass[~shared].sum())
+    steps, place = np.unique(np.abs(k[shared] - shift) - np.abs(k[shared]), return_inverse=True)
+    joined = np.bincount(place, weights=mass[shared], minlength=len(steps)) if len(steps) else np.zeros(1)
+    loss = steps / float(scale) if len(steps) else np.zeros(1)
+    lift = 6 * U * np.abs(loss)
+    below = Atoms(loss - lift, joined * (1 - blur), alone * (1 - blur), alone * (1 - blur))
+    above = Atoms(loss + lift, joined * (1 + blur) + TINY, alone * (1 + blur), alone * (1 + blur))
+    return AtomsPair(below, above, lattice=float_below(1 / scale) * (1 if shift % 2 else 2) * (1 - 8 * U))
+
+
+def discrete_gaussian(scale: Fraction, shift: int) -> AtomsPair:
+    """Noise e^(-k^2/(2 scale^2)) on the integers, shifted: the loss at k is shift (shift - 2 k)/(2 scale^2)."""
+    deviation = float(scale)
+    reach = math.ceil(14.5 * deviation) + shift + 2  # beyond lies less than 1e-45
+    k = np.arange(reach, -reach - 1, -1, dtype=np.int64).astype(np.float64)
+    exponent = k * k / 2 / deviation / deviation
+    weight = np.exp(-exponent)
+    total = float(weight.sum())
+    mass, blur = weight / total, U * (80 + 8 * exponent + math.log2(len(k)))
+    tail = 4 * float(mass[0]) * (1 + deviation) + TINY
+    unit = float(Fraction(shift) / (2 * scale**2))
+    loss = unit * (shift - 2 * k)
+    lift = 6 * U * np.abs(loss)
+    below = Atoms(loss - lift, mass * (1 - blur) * (1 - 2 * tail))
+    above = Atoms(loss + lift, mass * (1 + blur) + TINY, tail, tail)
+    return AtomsPair(below, above, lattice=unit * (1 if shift % 2 else 2) * (1 - 4 * U))

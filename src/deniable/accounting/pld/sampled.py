@@ -1,0 +1,180 @@
+"""Pairs under secret sampling: what sampling at rate q makes of any pair (P, Q) (Zhu, Dong and Wang 2022, Theorem 11).
+
+Removing a unit compares (1-q) Q + q P with Q. For x = e^epsilon >= 1 its profile is q f(1 + (x-1)/q): `SampledPair`.
+Adding one compares P with (1-q) P + q Q. Its profile is D f(q x/D), D = 1 - (1-q) x, and 0 once D <= 0: `SampledBackPair`.
+Replacing one unit of a fixed-size sample follows the first profile in both directions: `ReplacedPair`.
+All grow with q; `low` and `high` enclose it.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from deniable.accounting.pld.floats import TINY, Floats, U
+from deniable.accounting.pld.pair import Pair
+from deniable.exact import log1p
+
+
+def amplified(epsilon: Floats, rate: float, side: float) -> Floats:
+    """ln(1 + (e^epsilon - 1)/q), moved by its rounding error to the given side."""
+    small = np.log1p(np.expm1(np.minimum(epsilon, 40.0)) / rate)
+    large = epsilon - math.log(rate) + np.log1p(-(1 - rate) * np.exp(-epsilon))
+    value = np.where(epsilon < 40.0, small, large)
+    return value * (1 + side * 32 * U)
+
+
+def _compressed(epsilon: float, rate: float) -> float:
+    """ln(1 + q (e^epsilon - 1)): where a loss lands."""
+    if epsilon > 30:
+        return epsilon + math.log(rate) + math.log1p((1 - rate) * math.exp(-epsilon) / rate)
+    return math.log1p(rate * math.expm1(epsilon))
+
+
+def _cap(rate: float) -> tuple[float, float]:
+    """-ln(1 - q) as the sum of two floats."""
+    if rate == 1:
+        return math.inf, 0.0
+    log = -log1p(-Fraction(rate), bits=140).lower
+    return float(log), float(log - Fraction(float(log)))
+
+
+def _nearly_sure(pair: Pair) -> float:
+    """A loss that almost all of P exceeds, if that is a large one: sampling squeezes all beyond it into an atom."""
+    losses = np.arange(0.0, 40.0)
+    largest = float(losses[max(int(np.sum(pair.upper(losses) > 0.99)) - 1, 0)])
+    return largest if largest >= 3 else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class SampledPair:
+    """(1-q) Q + q P against Q."""
+
+    base: Pair
+    low: float
+    high: float
+
+    @property
+    def swapped(self) -> Pair:
+        return SampledBackPair(self.base.swapped, self.low, self.high)
+
+    @property
+    def ceiling(self) -> float:
+        top = self.base.ceiling
+        return math.inf if math.isinf(top) else _compressed(top, self.high) * (1 + 64 * U)
+
+    @property
+    def infinite(self) -> float:
+        return self.low * self.base.infinite * (1 - 2 * U)
+
+    @property
+    def kink(self) -> float:
+        return _compressed(self.base.kink, self.low)
+
+    @property
+    def lattice(self) -> float:
+        return 0.0
+
+    def upper(self, epsilon: Floats) -> Floats:
+        inner = self.base.upper(amplified(epsilon, self.high, -1.0))
+        return self.high * inner * (1 + 2 * U) + TINY
+
+    def line(self, at: Floats, epsilon: Floats) -> Floats:
+        value = self.base.line(amplified(at, self.low, 0.0), amplified(epsilon, self.low, +1.0))
+        return self.low * value * (1 - 2 * U * np.sign(value)) - TINY
+
+
+@dataclass(frozen=True, slots=True)
+class SampledBackPair:
+    """P against (1-q) P + q Q: losses stay below -ln(1 - q)."""
+
+    base: Pair
+    low: float
+    high: float
+
+    @property
+    def swapped(self) -> Pair:
+        return SampledPair(self.base.swapped, self.low, self.high)
+
+    @property
+    def ceiling(self) -> float:
+        top, cap = self.base.ceiling, sum(_cap(self.high))
+        if math.isinf(top):
+            return cap * (1 + 4 * U)
+        return min(cap, -math.log1p(self.high * math.expm1(-top))) * (1 + 64 * U)
+
+    @property
+    def infinite(self) -> float:
+        return self.base.infinite if self.low == 1 else 0.0
+
+    @property
+    def kink(self) -> float:
+        soft = self.base.kink or _nearly_sure(self.base)
+        return -math.log1p(self.low * math.expm1(-soft)) * (1 - 16 * U)
+
+    @property
+    def lattice(self) -> float:
+        return 0.0
+
+    def upper(self, epsilon: Floats) -> Floats:
+        room, inner = _back(epsilon, self.high, -1.0)
+        return np.where(room > 0, room * self.base.upper(np.maximum(inner, 0.0)) * (1 + 32 * U), 0.0) + TINY
+
+    def line(self, at: Floats, epsilon: Floats) -> Floats:
+        _, event = _back(at, self.low, 0.0)
+        room, inner = _back(epsilon, self.low, +1.0)
+        value = self.base.line(np.maximum(event, 0.0), inner)
+        return np.where(room > 0, room * value * (1 - 32 * U * np.sign(value)), -np.inf) - TINY
+
+
+def _back(epsilon: Floats, rate: float, side: float) -> tuple[Floats, Floats]:
+    """D = 1 - (1-q) e^epsilon, and ln(q e^epsilon/D) moved to the given side by its rounding error."""
+    if rate == 1:
+        return np.ones_like(epsilon), epsilon
+    high, low = _cap(rate)
+    left = (high - epsilon) + low
+    room = -np.expm1(-np.maximum(left, 0.0))
+    lost = np.expm1(-epsilon) / rate
+    near = -np.log1p(np.maximum(lost, -0.75)) * (1 + side * 64 * U)
+    floor = np.maximum(room, TINY)
+    far = epsilon + math.log(rate) - np.log(floor)
+    far = far + side * 16 * U * (epsilon - math.log(rate) + np.abs(np.log(floor)) + 1)
+    return room, np.where(lost > -0.5, near, far)
+
+
+@dataclass(frozen=True, slots=True)
+class ReplacedPair:
+    """A sample of fixed size in which one unit was replaced; `base` compares replaced samples and is its own swap."""
+
+    base: Pair
+    low: float
+    high: float
+
+    @property
+    def swapped(self) -> Pair:
+        return self
+
+    @property
+    def ceiling(self) -> float:
+        return SampledPair(self.base, self.low, self.high).ceiling
+
+    @property
+    def infinite(self) -> float:
+        return SampledPair(self.base, self.low, self.high).infinite
+
+    @property
+    def kink(self) -> float:
+        return SampledPair(self.base, self.low, self.high).kink
+
+    @property
+    def lattice(self) -> float:
+        return 0.0
+
+    def upper(self, epsilon: Floats) -> Floats:
+        return SampledPair(self.base, self.low, self.high).upper(epsilon)
+
+    def line(self, at: Floats, epsilon: Floats) -> Floats:
+        return SampledPair(self.base, self.low, self.high).line(at, epsilon)
