@@ -152,6 +152,13 @@ _PUBLIC = {
     "truncated_laplace": "deniable.mechanisms:truncated_laplace",
     "upper_estimate": "deniable.mechanisms:upper_estimate",
     "whole_counts": "deniable.mechanisms:whole_counts",
+    "Belief": "deniable.mechanisms:Belief",
+    "detection_power": "deniable.mechanisms:detection_power",
+    "odds": "deniable.mechanisms:odds",
+    "posterior": "deniable.mechanisms:posterior",
+    "truth_probability": "deniable.mechanisms:truth_probability",
+    # mechanisms that are wrong on purpose
+    "anti_mechanisms": "deniable.attacks.anti_mechanisms",
     # private tables: data sets, units, aggregates
     "Codebook": "deniable.plan.codebook:Codebook",
     "Dataset": "deniable.release.dataset:Dataset",

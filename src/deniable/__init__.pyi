@@ -14,6 +14,7 @@ from deniable.accounting import epsilon as epsilon
 from deniable.accounting import explain as explain
 from deniable.accounting import profile as profile
 from deniable.accounting import tradeoff as tradeoff
+from deniable.attacks import anti_mechanisms as anti_mechanisms
 from deniable.core import Accuracy as Accuracy
 from deniable.core import Compositor as Compositor
 from deniable.core import Filter as Filter
@@ -46,6 +47,7 @@ from deniable.errors import Retired as Retired
 from deniable.errors import SpaceMismatch as SpaceMismatch
 from deniable.errors import Unaccountable as Unaccountable
 from deniable.errors import Unanswered as Unanswered
+from deniable.mechanisms import Belief as Belief
 from deniable.mechanisms import Estimate as Estimate
 from deniable.mechanisms import Hit as Hit
 from deniable.mechanisms import Law as Law
@@ -66,6 +68,7 @@ from deniable.mechanisms import all_above_threshold as all_above_threshold
 from deniable.mechanisms import bounded_geometric as bounded_geometric
 from deniable.mechanisms import coin_flip as coin_flip
 from deniable.mechanisms import consistent as consistent
+from deniable.mechanisms import detection_power as detection_power
 from deniable.mechanisms import discrete_gaussian as discrete_gaussian
 from deniable.mechanisms import estimate_mean as estimate_mean
 from deniable.mechanisms import estimate_share as estimate_share
@@ -83,7 +86,9 @@ from deniable.mechanisms import noisy_hierarchy as noisy_hierarchy
 from deniable.mechanisms import noisy_max_with_gap as noisy_max_with_gap
 from deniable.mechanisms import noisy_top_k as noisy_top_k
 from deniable.mechanisms import noisy_tree as noisy_tree
+from deniable.mechanisms import odds as odds
 from deniable.mechanisms import one_shot_top_k as one_shot_top_k
+from deniable.mechanisms import posterior as posterior
 from deniable.mechanisms import private_bounds as private_bounds
 from deniable.mechanisms import private_cdf as private_cdf
 from deniable.mechanisms import private_covariance as private_covariance
@@ -106,6 +111,7 @@ from deniable.mechanisms import set_union as set_union
 from deniable.mechanisms import threshold_for as threshold_for
 from deniable.mechanisms import threshold_histogram as threshold_histogram
 from deniable.mechanisms import truncated_laplace as truncated_laplace
+from deniable.mechanisms import truth_probability as truth_probability
 from deniable.mechanisms import upper_estimate as upper_estimate
 from deniable.mechanisms import whole_counts as whole_counts
 from deniable.noise import Entropy as Entropy
@@ -170,6 +176,7 @@ from deniable.version import __version__ as __version__
 
 __all__ = [
     "Accuracy",
+    "Belief",
     "Bracket",
     "Budget",
     "BudgetExceeded",
@@ -219,6 +226,7 @@ __all__ = [
     "adjacent",
     "alerts",
     "all_above_threshold",
+    "anti_mechanisms",
     "bin_counts",
     "bins",
     "bounded_geometric",
@@ -242,6 +250,7 @@ __all__ = [
     "covariance",
     "cumulative_counts",
     "delta",
+    "detection_power",
     "discrete_gaussian",
     "drop_missing",
     "epsilon",
@@ -282,6 +291,7 @@ __all__ = [
     "noisy_top_k",
     "noisy_tree",
     "numbers",
+    "odds",
     "odometer",
     "one_hot",
     "one_shot_top_k",
@@ -290,6 +300,7 @@ __all__ = [
     "pair_randomly",
     "partition_by",
     "partition_randomly",
+    "posterior",
     "private_bounds",
     "private_cdf",
     "private_covariance",
@@ -328,6 +339,7 @@ __all__ = [
     "tree_counts",
     "truncate_rows",
     "truncated_laplace",
+    "truth_probability",
     "unbounded",
     "unit",
     "unordered",

@@ -25,6 +25,7 @@ from deniable.mechanisms.private_quantiles import private_iqr, private_quantiles
 from deniable.mechanisms.propose_test_release import most_frequent, propose_test_release
 from deniable.mechanisms.query_stream import QueryStream, query_stream
 from deniable.mechanisms.randomized_response import coin_flip, local_mean, randomized_response
+from deniable.mechanisms.readings import Belief, detection_power, odds, posterior, truth_probability
 from deniable.mechanisms.selection import keep_probability, new_key_delta, threshold_for
 from deniable.mechanisms.set_union import set_union
 from deniable.mechanisms.spine import NoisySpine, noisy_hierarchy
@@ -33,6 +34,7 @@ from deniable.mechanisms.top_k import Leaders, noisy_top_k, one_shot_top_k
 from deniable.mechanisms.tree import NoisyTree, noisy_tree
 
 __all__ = [
+    "Belief",
     "Estimate",
     "Hit",
     "Law",
@@ -53,6 +55,7 @@ __all__ = [
     "bounded_geometric",
     "coin_flip",
     "consistent",
+    "detection_power",
     "discrete_gaussian",
     "estimate_mean",
     "estimate_share",
@@ -70,7 +73,9 @@ __all__ = [
     "noisy_max_with_gap",
     "noisy_top_k",
     "noisy_tree",
+    "odds",
     "one_shot_top_k",
+    "posterior",
     "private_bounds",
     "private_cdf",
     "private_covariance",
@@ -93,6 +98,7 @@ __all__ = [
     "threshold_for",
     "threshold_histogram",
     "truncated_laplace",
+    "truth_probability",
     "upper_estimate",
     "whole_counts",
 ]

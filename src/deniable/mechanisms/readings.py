@@ -1,0 +1,65 @@
+"""A loss in words people use: odds, beliefs, guesses and tests. Every number is rounded up, against us.
+
+All of them hold for whatever the attacker knows beforehand, and all read one loss of one release (or of everything together).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from deniable.accounting import Bracket
+from deniable.exact import down, exp, up
+from deniable.exact.guards import Real, nonnegative, probability
+
+
+@dataclass(frozen=True, slots=True)
+class Belief:
+    """How far an attacker's belief can move: it was `prior` and lies between `lower` and `upper` afterwards."""
+
+    prior: float
+    lower: float
+    upper: float
+
+
+def odds(epsilon: Real | Bracket) -> float:
+    """At most this many times as likely (or as unlikely) is any answer with a person's data as without it: e**epsilon."""
+    return up(exp(_loss(epsilon)))
+
+
+def truth_probability(epsilon: Real | Bracket, *, delta: Real = 0) -> float:
+    """The best chance of guessing rightly whether a person took part, when both were equally likely.
+
+    Guarantee: at most (e**epsilon + delta)/(e**epsilon + 1) for every attacker; one half means that the answer helps nothing.
+    """
+    grown = exp(_loss(epsilon))
+    return min(1.0, up((grown + probability(delta=delta)).upper / (grown.lower + 1)))
+
+
+def posterior(prior: Real, *, epsilon: Real | Bracket) -> Belief:
+    """What a belief of `prior` can become after seeing a purely private answer: prior odds times at most e**epsilon either way.
+
+    Guarantee: Bayes' rule on the ratio of likelihoods, which pure privacy bounds. An approximate loss has no such bound: with
+    probability up to delta the answer may tell everything.
+    """
+    chance, grown = probability(prior=prior), exp(_loss(epsilon))
+    return Belief(
+        float(chance),
+        down(chance / (chance + (1 - chance) * grown.upper)),
+        min(1.0, up(chance * grown.upper / (chance * grown.upper + 1 - chance))),
+    )
+
+
+def detection_power(false_alarms: Real, *, epsilon: Real | Bracket, delta: Real = 0) -> float:
+    """How often a test that accuses the innocent with probability `false_alarms` can at most find the one who took part.
+
+    Guarantee: with p missed and q false alarms, p + e**epsilon·q >= 1 - delta and e**epsilon·p + q >= 1 - delta.
+    """
+    alarm, slip, grown = probability(false_alarms=false_alarms), probability(delta=delta), exp(_loss(epsilon))
+    one_way = grown.upper * alarm + slip
+    other_way = 1 - (1 - alarm - slip) / grown.upper if alarm + slip < 1 else Fraction(1)
+    return min(1.0, up(min(one_way, other_way)))
+
+
+def _loss(epsilon: Real | Bracket) -> Fraction:
+    return Fraction(epsilon.upper) if isinstance(epsilon, Bracket) else nonnegative(epsilon=epsilon)
