@@ -18,6 +18,7 @@ from deniable.mechanisms import (
     one_shot_top_k,
     report_noisy_max,
 )
+from deniable.mechanisms.laws import Law, mass
 from deniable.mechanisms.scores import exponential_score_error
 from deniable.testing.laws_privacy import check_privacy, compare, hockey_stick
 from deniable.testing.output_law import OutputLaw, chance, output_law
@@ -153,6 +154,17 @@ def test_the_exponential_error_is_tight():
     missed = 2 * exp(-error / scale, 160) / (1 + 2 * exp(-error / scale, 160))
     assert missed.upper <= beta
     assert missed.lower >= beta * Fraction(999, 1000)
+
+
+def test_laplace_noise_is_an_exponential_mechanism():
+    """Score -|x - c| over all integers c, at the same scale, is the discrete Laplace law: here on a window, conditioned on it."""
+    scale, window = Fraction(3, 2), range(-6, 7)
+    space = Space(Vectors(Lattice(), len(window)), LInfinity())
+    chosen = output_law(lambda e: (space >> exponential(scale=scale)).function([-abs(c) for c in window], e))
+    masses = [mass(Law.LAPLACE, scale=scale, at=c) for c in window]
+    whole = sum(masses[1:], masses[0])
+    for index in range(len(window)):
+        assert abs((chosen.probability(index) - masses[index] / whole).midpoint) < Fraction(1, 10**15)
 
 
 # Errata -------------------------------------------------------------------------------------------------------------------
