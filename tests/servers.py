@@ -118,3 +118,46 @@ def postgres() -> Iterator[Postgres]:
     """The one PostgreSQL of this run."""
     with running_postgres() as server:
         yield server
+
+
+@contextmanager
+def running_spark() -> Iterator[Any]:
+    """A cluster of two executors on this machine, each a process of its own."""
+    require("java")
+    session = require_module("pyspark.sql").SparkSession
+    folder = Path(tempfile.mkdtemp(prefix="spark-"))
+    before = dict(os.environ)
+    os.environ |= {"SPARK_LOCAL_IP": "127.0.0.1", "SPARK_WORKER_DIR": str(folder / "work")}
+    settings = {
+        "spark.master": "local-cluster[2,1,1024]",
+        "spark.ui.enabled": "false",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.sql.ansi.enabled": "true",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.warehouse.dir": str(folder / "warehouse"),
+        "spark.local.dir": str(folder / "local"),
+        "spark.log.level": "OFF",
+        "spark.ui.showConsoleProgress": "false",
+    }
+    try:
+        builder = session.builder.appName("deniable tests")
+        for name, value in settings.items():
+            builder = builder.config(name, value)
+        spark = builder.getOrCreate()
+        try:
+            yield spark
+        finally:
+            spark.stop()
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[Any]:
+    """The one Spark of this run."""
+    with running_spark() as session:
+        yield session

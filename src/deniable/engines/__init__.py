@@ -2,17 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from deniable.engines.engine import Engine
+from deniable.errors import InvalidArgument
 from deniable.plan.codebook import Codebook
 
 
-def connect(source: Any, codebook: Codebook, *, key: bytes | int) -> Engine:
-    """The engine for a source: a Parquet or CSV file, a pandas, Polars or Arrow table, columns, or tables by name.
+def connect(
+    source: Any, codebook: Codebook, *, key: bytes | int, tables: Sequence[str] | Mapping[str, str] | None = None
+) -> Engine:
+    """The engine for a source: a Parquet or CSV file, a pandas, Polars or Arrow table, columns, or tables by name; the
+    `postgresql://` URL of a database; a Spark session or Spark DataFrames.
 
+    `tables` says where a database or session keeps the codebook's tables, when not under the same names.
     `key` is the secret of the keyed order (at least 128 bits), held by the curator's process.
     """
+    from deniable.engines.places import is_postgres, is_spark
+
+    if is_postgres(source):
+        from deniable.engines.postgres import PostgresEngine
+
+        return PostgresEngine(source, codebook, key=key, tables=tables)
+    if is_spark(source):
+        from deniable.engines.spark import SparkEngine
+
+        return SparkEngine(source, codebook, key=key, tables=tables)
+    if tables is not None:
+        raise InvalidArgument(
+            "tables= goes with a PostgreSQL URL or a Spark session; give other sources as {name: source}"
+        )
     from deniable.engines.duckdb import DuckDBEngine
 
     return DuckDBEngine(source, codebook, key=key)

@@ -10,19 +10,14 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
 
+from deniable.engines.places import is_postgres
 from deniable.errors import InvalidArgument
 
 if TYPE_CHECKING:
     import psycopg
 
-SCHEMES = ("postgresql://", "postgres://")
 _WAIT = 20
 """Seconds to wait for a connection."""
-
-
-def is_postgres(source: object) -> bool:
-    """Whether a source is the URL of a PostgreSQL database."""
-    return isinstance(source, str) and source.startswith(SCHEMES)
 
 
 class PostgresServer:

@@ -9,12 +9,13 @@ import os
 import shutil
 import tempfile
 import weakref
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
 from deniable.accounting import BasicRule, Budget, Rule, Spend
 from deniable.engines.engine import Engine
+from deniable.engines.places import is_postgres
 from deniable.errors import InvalidArgument
 from deniable.noise import Entropy, system_entropy
 from deniable.plan.codebook import Codebook
@@ -28,8 +29,9 @@ class Dataset:
     """Private tables behind a codebook.
 
     `source` is a Parquet or CSV file, a pandas, Polars or Arrow table, a mapping of columns, a mapping of several tables by
-    name, or an engine that is connected already. `codebook` is a YAML file, a mapping, or a `Codebook`; `unit` may be given
-    here if the codebook has none.
+    name, the `postgresql://` URL of a database, a Spark session or Spark DataFrames, or an engine that is connected already.
+    `tables` says where a database or a Spark session keeps them, if not under the codebook's names. `codebook` is a YAML
+    file, a mapping, or a `Codebook`; `unit` may be given here if the codebook has none.
 
     Guarantee: no cell, key, count, type or size of the data is ever shown by this object.
     """
@@ -39,12 +41,13 @@ class Dataset:
         source: Any,
         *,
         codebook: str | os.PathLike[str] | Mapping[str, Any] | Codebook | None = None,
+        tables: Sequence[str] | Mapping[str, str] | None = None,
         unit: Unit | None = None,
         name: str | None = None,
     ) -> None:
         self.codebook = _codebook(codebook, unit)
         self.name = name or self.codebook.name or _named(source, self.codebook)
-        self._engine = _engine(source, self.codebook)
+        self._engine = _engine(source, self.codebook, tables)
 
     @property
     def unit(self) -> Unit:
@@ -158,17 +161,19 @@ def _codebook(codebook: Any, unit: Unit | None) -> Codebook:
     return book
 
 
-def _engine(source: Any, codebook: Codebook) -> Engine:
+def _engine(source: Any, codebook: Codebook, tables: Sequence[str] | Mapping[str, str] | None) -> Engine:
     """The source itself if it is an engine; else the engine that reads it, ordering units by a key drawn here."""
     if isinstance(source, Engine):
         return source
     from deniable.engines import connect
 
-    return connect(source, codebook, key=system_entropy().bits(256))
+    return connect(source, codebook, key=system_entropy().bits(256), tables=tables)
 
 
 def _named(source: Any, codebook: Codebook) -> str:
-    return Path(source).stem if isinstance(source, str | os.PathLike) else codebook.tables[0].name
+    """A file's name; a URL has none that could be shown, for it may hold a password."""
+    is_file = isinstance(source, os.PathLike) or (isinstance(source, str) and not is_postgres(source))
+    return Path(source).stem if is_file else codebook.tables[0].name
 
 
 def _remove(folder: Path, process: int) -> None:

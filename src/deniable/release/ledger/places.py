@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from deniable.engines.postgres_server import is_postgres
+from deniable.engines.places import is_postgres
 from deniable.release.ledger.journal import Journal
 from deniable.release.ledger.sqlite import SqliteJournal
 

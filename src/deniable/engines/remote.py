@@ -1,0 +1,109 @@
+"""Engines that live in a server: a plan becomes SQL, its statements run over one state of the data, integers come back.
+
+Guarantee: whatever fails is an `EngineFailed` with a constant text that carries nothing of the server's own words.
+"""
+
+from __future__ import annotations
+
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from deniable.engines.engine import KeyValue, Result
+from deniable.engines.fetched import Fetched, fetched_result, python_values
+from deniable.engines.order import order_key
+from deniable.engines.sql.groups import Statement, statements
+from deniable.engines.sql.profile import Profile
+from deniable.engines.sql.relations import Relations, Source
+from deniable.errors import EngineFailed, InvalidArgument, QueryRefused
+from deniable.plan.codebook import Codebook
+from deniable.plan.nodes import GroupAgg, Relation
+from deniable.plan.relation import shape
+from deniable.plan.sensitivity import sensitivities
+
+
+class RemoteEngine(ABC):
+    """What PostgreSQL and Spark share; each says how it binds tables and how it runs statements together."""
+
+    def __init__(self, codebook: Codebook, profile: Profile, *, key: bytes | int) -> None:
+        self._codebook, self._profile, self._key = codebook, profile, order_key(key)
+        self._lock = threading.Lock()
+        self._sources: dict[str, Source] = {}
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """The engine and its version, public."""
+
+    @abstractmethod
+    def _fetch_all(self, texts: Sequence[str]) -> list[Fetched] | None:
+        """The rows of all statements over one state of the data; None when anything failed."""
+
+    def run(self, plan: GroupAgg) -> Result:
+        """The plan's integers."""
+        sensitivities(plan)
+        main, further = statements(plan, self._relations(), self._profile, self._key)
+        first, *others = self._fetched([main, *further.values()])
+        return fetched_result(plan, first, dict(zip(further, others, strict=True)))
+
+    def statements(self, plan: GroupAgg) -> list[str]:
+        """The SQL a plan runs, for explanations; it holds the order key, so it is for the curator alone."""
+        main, further = statements(plan, self._relations(), self._profile, self._key)
+        return [self._text(statement) for statement in (main, *further.values())]
+
+    def public(self, relation: Relation) -> Mapping[str, tuple[KeyValue, ...]]:
+        """The rows of a relation over public tables only, sorted."""
+        known = shape(relation)
+        if not known.public:
+            raise QueryRefused("private", "this relation holds private rows", rewrite="ask for aggregates in a session")
+        (table,) = self._fetched([Statement(self._relations().select(relation, known.columns), tuple(known.columns))])
+        columns = [python_values(table[name], known.columns[name].kind) for name in known.columns]
+        rows = sorted(zip(*columns, strict=True), key=lambda row: [(value is not None, value) for value in row])
+        return {name: tuple(row[index] for row in rows) for index, name in enumerate(known.columns)}
+
+    def close(self) -> None:
+        """Forget where the data is."""
+        with self._lock:
+            self._sources = {}
+
+    def _relations(self) -> Relations:
+        if not self._sources:
+            raise InvalidArgument("the engine is closed; open the data set again")
+        return Relations(self._sources, self._profile)
+
+    def _text(self, statement: Statement) -> str:
+        return statement.text(self._profile)
+
+    def _fetched(self, wanted: Sequence[Statement]) -> list[Fetched]:
+        with self._lock:
+            found = self._fetch_all([self._text(statement) for statement in wanted])
+        # Raised here and not where it failed, so that no engine error hangs on it as its context.
+        if found is None:
+            raise EngineFailed
+        return found
+
+    def _execute(self, statement: Statement) -> Fetched:
+        return self._fetched([statement])[0]
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(table.name for table in self._codebook.tables)})"
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise TypeError("an engine reaches private data: it cannot be copied or pickled")
+
+
+def fetched_columns(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> Fetched:
+    """Rows of Python values as columns: 64-bit integers where all are, objects otherwise, masked where missing."""
+    columns: Fetched = {}
+    for place, name in enumerate(names):
+        values = [row[place] for row in rows]
+        absent = [value is None for value in values]
+        whole = all(value is None or type(value) is int for value in values)
+        kind = np.dtype(np.int64) if whole else np.dtype(object)
+        data = np.empty(len(values), dtype=kind)
+        data[:] = [0 if gone else value for gone, value in zip(absent, values, strict=True)] if whole else values
+        columns[name] = np.ma.array(data, mask=absent) if any(absent) else data
+    return columns

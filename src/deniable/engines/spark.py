@@ -1,0 +1,186 @@
+"""Spark, for tables that one machine does not hold: plans run on the cluster and only integers come back.
+
+Needs Spark 4 with `spark.sql.ansi.enabled` true (without it, casts and sums go wrong silently) and the session time zone
+UTC; both are looked at before every plan. Sums are DECIMAL(38, 0) made from BIGINT. Nothing is collected but groups.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sqlglot import exp
+
+from deniable.engines.conformance import conform
+from deniable.engines.fetched import Fetched
+from deniable.engines.places import table_places
+from deniable.engines.remote import RemoteEngine, fetched_columns
+from deniable.engines.sql.build import Tree, bigint, call, cast, column, number, paren, text
+from deniable.engines.sql.cells import Physical
+from deniable.engines.sql.profile import Profile
+from deniable.engines.sql.relations import Source
+from deniable.errors import InvalidArgument
+from deniable.plan.codebook import Codebook, Table
+from deniable.plan.variable import Type, Variable
+
+_OLDEST = 4
+_SETTINGS = {
+    "spark.sql.ansi.enabled": ("true",),
+    "spark.sql.session.timeZone": ("UTC", "Etc/UTC", "GMT", "Z", "+00:00"),
+    "spark.sql.parser.escapedStringLiterals": ("false",),
+    "spark.sql.ansi.doubleQuotedIdentifiers": ("false",),
+}
+_KINDS = {
+    **dict.fromkeys(["tinyint", "smallint", "int", "bigint"], Physical.INTEGER),
+    **dict.fromkeys(["float", "double"], Physical.REAL),
+    "boolean": Physical.BOOLEAN,
+    "date": Physical.DATE,
+    "timestamp": Physical.TIMESTAMP,
+    "timestamp_ntz": Physical.TIMESTAMP,
+}
+
+
+class SparkProfile(Profile):
+    """Spark 4 under ANSI rules."""
+
+    dialect = "spark"
+    wide = "DECIMAL(38, 0)"
+
+    def quotient(self, numerator: Tree, denominator: Tree) -> Tree:
+        return exp.IntDiv(this=paren(numerator), expression=paren(denominator))
+
+    def xor(self, left: Tree, right: Tree) -> Tree:
+        return paren(exp.BitwiseXor(this=paren(left), expression=paren(right)))
+
+    def matches(self, value: Tree, pattern: str) -> Tree:
+        # In Java `$` also matches before a last line break; `\z` does not.
+        whole = "\\A" + pattern.removeprefix("^").removesuffix("$") + "\\z"
+        return paren(exp.RegexpLike(this=value.copy(), expression=text(whole)))
+
+    def days(self, value: Tree) -> Tree:
+        return bigint(call("UNIX_DATE", value))
+
+    def microseconds(self, value: Tree) -> Tree:
+        return call("UNIX_MICROS", value)
+
+    def text_number(self, value: Tree) -> Tree:
+        digits = call("SUBSTR", call("MD5", value), number(1), number(15))
+        return bigint(call("CONV", digits, number(16), number(10)))
+
+    def row_number(self) -> Tree:
+        return call("MONOTONICALLY_INCREASING_ID")
+
+
+class SparkEngine(RemoteEngine):
+    """Runs plans on a Spark cluster.
+
+    `source` is a Spark session, whose tables have the codebook's names unless `tables` says otherwise, a Spark
+    DataFrame, or DataFrames by the codebook's table names.
+
+    Guarantee: contributions are bounded after the last step that multiplies rows; no error depends on the data.
+    """
+
+    def __init__(
+        self,
+        source: Any,
+        codebook: Codebook,
+        *,
+        key: bytes | int,
+        tables: Sequence[str] | Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(codebook, SparkProfile(), key=key)
+        frames = _frames(source, codebook, tables)
+        self._session = next(iter(frames.values())).sparkSession
+        if any(frame.sparkSession is not self._session for frame in frames.values()):
+            raise InvalidArgument("the Spark tables belong to different sessions; take all from one")
+        self._check()
+        self._views: dict[str, Any] = {}
+        conform(self.name, self._profile, self._execute)
+        self._views = {f"deniable_{id(self)}_{i}": frames[table.name] for i, table in enumerate(codebook.tables)}
+        names = dict(zip((table.name for table in codebook.tables), self._views, strict=True))
+        self._sources = {table.name: _source(names[table.name], frames[table.name], table) for table in codebook.tables}
+
+    @property
+    def name(self) -> str:
+        """The engine and its version, public."""
+        return f"Spark {self._session.version}"
+
+    def _check(self) -> None:
+        """Refuse a session in which SQL means something else."""
+        if int(self._session.version.partition(".")[0]) < _OLDEST:
+            raise InvalidArgument(f"{self.name} is too old; version {_OLDEST} or later is needed")
+        for name, good in _SETTINGS.items():
+            value = str(self._session.conf.get(name))
+            if value not in good:
+                raise InvalidArgument(f"{name} must be {good[0]}, got {value}; spark.conf.set({name!r}, {good[0]!r})")
+
+    def _fetch_all(self, texts: Sequence[str]) -> list[Fetched] | None:
+        self._check()
+        try:
+            for name, frame in self._views.items():
+                frame.createOrReplaceTempView(name)
+            return [self._rows(query) for query in texts]
+        except Exception:  # py4j, Spark, Java, memory: whatever it is, its words may quote cells
+            return None
+        finally:
+            for name in self._views:
+                self._session.catalog.dropTempView(name)
+
+    def _rows(self, query: str) -> Fetched:
+        frame = self._session.sql(query)
+        # A timestamp would come back in the time zone of this process; without a zone it comes back as it is.
+        moments = [name for name, kind in frame.dtypes if kind == "timestamp"]
+        for name in moments:
+            frame = frame.withColumn(name, frame[f"`{name.replace('`', '``')}`"].cast("timestamp_ntz"))
+        return fetched_columns(frame.columns, [tuple(row) for row in frame.collect()])
+
+
+def _frames(source: Any, codebook: Codebook, tables: Sequence[str] | Mapping[str, str] | None) -> dict[str, Any]:
+    names = [table.name for table in codebook.tables]
+    if hasattr(source, "catalog"):
+        return {name: _table(source, place) for name, place in table_places(codebook, tables).items()}
+    if tables is not None:
+        raise InvalidArgument("tables= goes with a Spark session; DataFrames are given by name already")
+    frames = source if isinstance(source, Mapping) else dict.fromkeys(names[:1], source)
+    if set(frames) != set(names):
+        raise InvalidArgument(f"the codebook has tables {', '.join(names)}, got {', '.join(map(str, frames))}")
+    return dict(frames)
+
+
+def _table(session: Any, place: str) -> Any:
+    try:
+        return session.table(place)
+    except Exception:  # Spark's own words are long and may quote more than the name
+        raise InvalidArgument(f"Spark has no table {place!r}; spark.table({place!r}) must work") from None
+
+
+def _source(view: str, frame: Any, table: Table) -> Source:
+    types = dict(frame.dtypes)
+    cells = {}
+    for variable in table.variables:
+        if variable.name not in types or sum(name.lower() == variable.name.lower() for name in frame.columns) > 1:
+            raise InvalidArgument(f"table {table.name}: the data has no single column {variable.name!r}")
+        cells[variable.name] = _cell(variable, types[variable.name], table)
+    return Source(exp.to_table(view), cells)
+
+
+def _cell(variable: Variable, kind: str, table: Table) -> tuple[Tree, Physical]:
+    """The raw cell of a column, made one of the kinds the reading rules know."""
+    cell = column(variable.name)
+    if kind.startswith(("string", "varchar", "char")):
+        return cast(cell, "TEXT"), Physical.TEXT  # the cast also drops a collation the column may have
+    if kind.startswith("decimal"):
+        width, scale = (int(part) for part in kind[8:-1].split(","))
+        if scale and variable.type in (Type.NUMBER, Type.DECIMAL):
+            return cast(cell, "DOUBLE"), Physical.REAL
+        if scale:
+            return cell, Physical.DECIMAL
+        return (bigint(cell), Physical.INTEGER) if width <= 18 else (cell, Physical.WIDE)
+    if kind == "timestamp_ntz":
+        return cast(cell, "TIMESTAMP"), Physical.TIMESTAMP
+    if kind not in _KINDS:
+        raise InvalidArgument(
+            f"table {table.name}: column {variable.name!r} has type {kind}, which deniable does not read; "
+            "leave it out of the codebook or store it as another type"
+        )
+    return (cast(cell, "DOUBLE") if kind == "float" else cell), _KINDS[kind]
