@@ -93,11 +93,11 @@ def _cells(*good: Any) -> st.SearchStrategy[Any]:
     return st.one_of(st.sampled_from(good), st.sampled_from(good), st.sampled_from(good), odd)
 
 
-def tables(most: int = 14) -> st.SearchStrategy[dict[str, dict[str, list[Any]]]]:
+def tables(most: int = 18) -> st.SearchStrategy[dict[str, dict[str, list[Any]]]]:
     """Rows for all tables, odd cells among them."""
     visit = st.fixed_dictionaries(
         {
-            "patient": _cells(1, 2, 3, "4", 5.0, -6),
+            "patient": _cells(1, 1, 1, "1", 1.0, 2, "3", -6),
             "visit": _cells(1, 2, 3, 4, 5, "6", 6.0),
             "ward": _cells("a", "b", "é", "zz"),
             "word": _cells("a", "A", "abc", "é😀", "it's", 7, 7.0, True),
