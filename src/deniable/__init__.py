@@ -68,6 +68,7 @@ _PUBLIC = {
     "gram": "deniable.transformations:gram",
     "impute": "deniable.transformations:impute",
     "in_each": "deniable.transformations:in_each",
+    "in_total": "deniable.transformations:in_total",
     "join_public": "deniable.transformations:join_public",
     "log_bands": "deniable.transformations:log_bands",
     "map_rows": "deniable.transformations:map_rows",

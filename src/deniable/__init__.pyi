@@ -152,6 +152,7 @@ from deniable.transformations import filter_rows as filter_rows
 from deniable.transformations import gram as gram
 from deniable.transformations import impute as impute
 from deniable.transformations import in_each as in_each
+from deniable.transformations import in_total as in_total
 from deniable.transformations import join_public as join_public
 from deniable.transformations import log_bands as log_bands
 from deniable.transformations import map_rows as map_rows
@@ -269,6 +270,7 @@ __all__ = [
     "histogram",
     "impute",
     "in_each",
+    "in_total",
     "integers",
     "join_public",
     "keep_probability",

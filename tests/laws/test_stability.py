@@ -1,6 +1,8 @@
 """Every stability map against brute force: all neighbouring data sets of small size. Too small fails; needlessly large fails."""
 
+from dataclasses import replace
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 import pytest
@@ -15,7 +17,9 @@ from deniable.core import (
     Hamming,
     InsertDelete,
     Lattice,
+    LInfinity,
     Numbers,
+    RangeDistance,
     Root,
     Rows,
     Space,
@@ -24,6 +28,7 @@ from deniable.core import (
     Transformation,
     Triple,
     Vectors,
+    frame,
     integers,
     numbers,
     rows,
@@ -64,6 +69,7 @@ CASES = [
     ("sum_of_squares", Rows(whole), INTS, t.sum_of_squares(), True),
     ("quantile_scores", Rows(whole), INTS, t.quantile_scores(q=0.25, candidates=[-1, 0, 1]), False),
     ("category_counts", Rows(Categories(("a", "b", "c"))), ["a", "b", "c"], t.category_counts(), True),
+    ("in_total", Rows(whole), INTS, t.histogram() >> t.in_total(), True),
     ("tree_counts by three", Rows(integers(lower=0, upper=3)), [0, 1, 3], t.tree_counts(branching=3), True),
     ("moments", Rows(integers(lower=0, upper=4)), [0, 1, 4], t.moments(), False),
     ("cumulative_counts", Rows(whole), INTS, t.cumulative_counts(edges=[-1, 0, 2]), True),
@@ -242,3 +248,91 @@ def test_data_never_raises():
         built = space >> step
         built(odd)
         built([])
+
+
+ELSEWHERE = {
+    # random: their couplings are decided in test_couplings.py
+    "pair_randomly": "test_couplings",
+    "partition_randomly": "test_couplings",
+    "resize": "test_couplings",
+    "truncate_rows": "test_couplings",
+    # frames, partitions and orders have spaces of their own: below
+    "clamp_entries": "here",
+    "column": "here",
+    "group_by": "here",
+    "in_each": "here",
+    "join_public": "here",
+    "union": "here",
+    "unordered": "here",
+    # no transformations
+    "Summary": "post-processing",
+    "moments_of": "post-processing",
+}
+
+
+def test_the_laws_walk_every_constructor():
+    walked = {
+        part.split("(")[0]
+        for _, _, _, step, _ in CASES + UNSIZED_ONLY + SIZED_ONLY
+        for part in repr(step).split(" >> ")
+    }
+    assert walked | set(ELSEWHERE) == set(t.__all__)
+
+
+KEYS = ["s", "t"]
+FRAMES = [
+    {"who": [who for who, _ in people], "town": [town for _, town in people], "x": [1] * size}
+    for size in range(3)
+    for people in product(product(["a", "b"], ["s", "t", "u"]), repeat=size)
+]
+
+
+def _frame(**identifier):
+    return frame({"who": Texts(), "town": Texts(), "x": integers(lower=0, upper=1)}, **identifier)
+
+
+REGIONS = {"s": {"region": "north"}, "u": {"region": "south"}}
+
+
+@pytest.mark.parametrize(
+    ("space", "step"),
+    [
+        (_frame(), t.column("town")),
+        (_frame(), t.group_by("town", keys=KEYS)),
+        (_frame(), t.group_by("town", keys=KEYS) >> t.in_each(t.column("x") >> t.total())),
+        (_frame(), t.join_public(REGIONS, on="town", columns={"region": Texts()})),
+        (_frame(identifier="who"), t.join_public(REGIONS, on="town", columns={"region": Texts()})),
+    ],
+    ids=lambda v: repr(v)[:40] if not isinstance(v, Space) else type(v.metric).__name__,
+)
+def test_frames(space, step):
+    built = space >> step
+    assert len(FRAMES) == 43
+    _check(built, FRAMES, True)
+
+
+def test_partitions_of_rows():
+    space = Space(Rows(whole), SymmetricDistance())
+    split = t.partition_by(lambda x: x > 0, keys=[True, False], author="test")
+    for step in (split >> t.union(), split >> t.in_each(t.clamp(lower=0, upper=1) >> t.total())):
+        _check(space >> step, _sizes(INTS, 4), True)
+
+
+def test_orders_are_forgotten():
+    _check(Space(Rows(whole), InsertDelete()) >> t.unordered(), _sizes(INTS, 4), True)
+    _check(Space(Rows(whole, 3), Hamming()) >> t.unordered(), data_sets(INTS, sizes=[3]), True)
+
+
+def test_entries_of_vectors_are_clamped_one_by_one():
+    space = rows(Vectors(numbers(), 2))
+    built = space >> t.clamp_entries(lower=[0, -1], upper=[1, 1], grid=1)
+    _check(built, _sizes([(0.2, NAN), (5.0, -7.0), (1.0, 1.0)], 3), True)
+
+
+def test_monotonic_scores_move_together():
+    """`LInfinity(monotonic=True)` halves what a selection pays, because entries never drift apart by more than the map says."""
+    built = rows(whole) >> t.cumulative_counts(edges=[-1, 0, 2])
+    assert built.target.metric == LInfinity(monotonic=True)
+    assert (rows(whole, size=3) >> t.cumulative_counts(edges=[-1, 0, 2])).target.metric == LInfinity()
+    drift = replace(built, target=Space(built.target.domain, RangeDistance()))
+    _check(drift, _sizes(INTS, 4), True)

@@ -25,7 +25,7 @@ from deniable.transformations.counting import (
 from deniable.transformations.frames import column, group_by, join_public, truncate_rows
 from deniable.transformations.moments import Summary, moments, moments_of
 from deniable.transformations.pairing import pair_randomly
-from deniable.transformations.partition import in_each, partition_by, partition_randomly, union
+from deniable.transformations.partition import in_each, in_total, partition_by, partition_randomly, union
 from deniable.transformations.ranks import quantile_scores
 from deniable.transformations.resize import resize
 from deniable.transformations.sums import mean, mean_of_at_least, std, sum_of_squares, total, variance
@@ -53,6 +53,7 @@ __all__ = [
     "histogram",
     "impute",
     "in_each",
+    "in_total",
     "join_public",
     "log_bands",
     "map_rows",

@@ -13,6 +13,8 @@ from typing import Any, get_args
 import numpy as np
 
 from deniable.core import (
+    L1,
+    AbsoluteDistance,
     ChangeOne,
     Distance,
     Domain,
@@ -175,6 +177,18 @@ def union(space: Space) -> Transformation:
         return [row for key in data for row in cells(data[key])]
 
     return Transformation(space, target, deterministic(together), lambda d_in: triple(d_in).total)
+
+
+@step
+def in_total(space: Space) -> Transformation:
+    """Numbers compared entry by entry (a triple) compared by their total instead: for what asks for L1, such as `noisy_tree`.
+
+    Guarantee: the L1 distance is at most the triple's total, min(l1, l0·linf).
+    """
+    if space.metric != PartitionDistance(AbsoluteDistance()):
+        raise SpaceMismatch(f"in_total works on numbers compared by a partition distance, got {space!r}")
+    target = Space(space.domain, L1())
+    return Transformation(space, target, deterministic(lambda data: data), lambda d_in: triple(d_in).total)
 
 
 def frame_columns(space: Space, who: str) -> Frame:

@@ -38,6 +38,7 @@ from deniable.core import (
     step,
 )
 from deniable.errors import InvalidArgument, SpaceMismatch
+from deniable.testing import Silent
 
 NAN = float("nan")
 ONE = Fraction(1)
@@ -230,6 +231,15 @@ def test_in_each_refuses_a_map_that_is_not_zero_at_zero():
 def test_chained_linear_maps_stay_linear():
     chain = rows(numbers()) >> t.clamp(lower=0, upper=4) >> t.total()
     assert chain.stability_map == Linear(Fraction(4))
+
+
+def test_counts_compared_in_total_feed_a_noisy_tree():
+    counts = rows(integers(lower=0, upper=7), size=3) >> t.category_counts() >> t.in_total()
+    assert counts.map(d_in=2) == 4
+    tree = counts >> mechanisms.noisy_tree(scale=2, branching=2)
+    assert tree([1, 2, 3], entropy=Silent()).between(0, 8) == pytest.approx(3)
+    with pytest.raises(SpaceMismatch, match="partition distance"):
+        counts >> t.in_total()
 
 
 def test_union_of_named_data_sets():
