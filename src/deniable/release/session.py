@@ -237,6 +237,7 @@ def _digest(ready: Lowered, price: Price) -> str:
     decided = {
         "plan": identity(ready.plan),
         "outputs": repr(ready.outputs),
+        "choices": repr(sorted(ready.choices.items())),
         "noises": {name: [noise.law.value, str(noise.scale)] for name, noise in bill.noises.items()},
         "etas": {name: str(eta) for name, eta in bill.etas.items()},
         "threshold": repr(bill.threshold),

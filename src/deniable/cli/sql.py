@@ -1,0 +1,41 @@
+"""`deniable sql`: ask a file in SQL under its ledger's budget; `EXPLAIN DP SELECT ...` says what it would do, for free."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from deniable.cli import asking
+from deniable.cli.app import application
+from deniable.query.sql import Explanation
+
+app = application("Ask private tables in SQL and pay from their budget.")
+
+Text = Annotated[str, typer.Argument(help="One SELECT, or EXPLAIN DP SELECT ...", show_default=False)]
+Dialect = Annotated[str, typer.Option("--dialect", help="The SQL dialect of the text.")]
+
+
+@app.command()
+def sql(
+    data: asking.Data,
+    text: Text,
+    codebook: asking.CodebookFile,
+    ledger: asking.LedgerFile,
+    epsilon: asking.Epsilon = None,
+    rho: asking.Rho = None,
+    accuracy: asking.Wanted = None,
+    dialect: Dialect = "duckdb",
+    budget_epsilon: asking.TotalEpsilon = None,
+    budget_delta: asking.TotalDelta = 0.0,
+    budget_rho: asking.TotalRho = None,
+    as_json: asking.Json = False,
+) -> None:
+    """Charge, run, draw once, store and print. Another view of the same aggregates costs nothing."""
+    session = asking.session_for(data, codebook, ledger, budget_epsilon, budget_delta, budget_rho)
+    answer = session.sql(text, dialect=dialect, **asking.terms(epsilon, rho, accuracy))
+    if isinstance(answer, Explanation):
+        print(answer)
+    else:
+        paid = answer.receipt if answer.receipt is not None else "nothing was charged"
+        print(answer.to_json() if as_json else f"{answer}\n\n{paid}\nleft: {session.remaining}")
