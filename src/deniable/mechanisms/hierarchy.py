@@ -35,6 +35,8 @@ def consistent(
 
     `variances[l]` is the noise of the nodes of level l, one number or one per node (zero: known exactly); `parents[l]` gives for
     each node of level l + 1 the place of its parent in level l. Every node above the last level needs a child.
+
+    Guarantee: post-processing, it costs nothing; among linear unbiased estimates each one has the least variance.
     """
     levels = [np.asarray(level, dtype=np.float64) for level in measured]
     if not (len(levels) == len(variances) == len(parents) + 1):
@@ -90,6 +92,8 @@ def whole_counts(estimate: Consistent, *, parents: Sequence[Parents]) -> tuple[N
 
     From the root down: children get the whole part of their (nonnegative, rescaled) estimates, and what is left goes to the
     largest remainders.
+
+    Guarantee: post-processing, it costs nothing.
     """
     levels = [np.maximum(np.rint(estimate.levels[0]), 0).astype(np.int64)]
     for depth, parent in enumerate(parents):

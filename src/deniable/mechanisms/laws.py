@@ -19,7 +19,7 @@ from deniable.exact.fixed import pi
 from deniable.exact.normal import normal_upper_tail
 
 _HALF = Fraction(1, 2)
-_SUMMED = 48
+_SUMMED = 12
 """Up to this scale the discrete Gaussian's tail is a sum; above, it lies between two integrals."""
 
 

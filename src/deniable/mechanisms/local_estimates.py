@@ -27,7 +27,10 @@ class Estimate:
 
 
 def estimate_share(yes: int, answers: int, *, truth: Real, confidence: Real = 0.95) -> Estimate:
-    """The share of true yeses among `answers` people, of whom `yes` said yes through randomized response."""
+    """The share of true yeses among `answers` people, of whom `yes` said yes through randomized response.
+
+    Guarantee: post-processing, it costs nothing; the value is unbiased, the interval holds for every number of people.
+    """
     return _share(*_counted(yes, answers), truth=_truth(truth, 2), other=1 - _truth(truth, 2), confidence=confidence)
 
 
@@ -36,7 +39,8 @@ def estimate_shares(
 ) -> dict[Hashable, Estimate]:
     """The true share of every category, from how often each was answered; the values add up to one.
 
-    Each interval holds on its own; together they may fail more often than one of them.
+    Guarantee: post-processing, it costs nothing; each value is unbiased. Each interval holds on its own; together they may fail
+    more often than one of them.
     """
     size, total = len(counts), sum(counts.values())
     kept = _truth(truth, size)
@@ -50,7 +54,10 @@ def estimate_shares(
 def estimate_mean(
     yes: int, answers: int, *, lower: Real, upper: Real, truth: Real, confidence: Real = 0.95
 ) -> Estimate:
-    """The mean of numbers between `lower` and `upper`, from the bits that `local_mean` reported."""
+    """The mean of numbers between `lower` and `upper`, from the bits that `local_mean` reported.
+
+    Guarantee: post-processing, it costs nothing; the value is unbiased, the interval holds for every number of people.
+    """
     kept, (told, total) = _truth(truth, 2), _counted(yes, answers)
     low, width = float(rational(lower=lower)), float(rational(upper=upper) - rational(lower=lower))
     seen, limit = told / total, _limit(confidence, total)

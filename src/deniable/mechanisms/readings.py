@@ -23,7 +23,10 @@ class Belief:
 
 
 def odds(epsilon: Real | Bracket) -> float:
-    """At most this many times as likely (or as unlikely) is any answer with a person's data as without it: e**epsilon."""
+    """At most this many times as likely (or as unlikely) is any answer with a person's data as without it: e**epsilon.
+
+    Guarantee: rounded up; it is the definition of pure privacy, in odds.
+    """
     return up(exp(_loss(epsilon)))
 
 

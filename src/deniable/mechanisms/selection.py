@@ -75,7 +75,10 @@ def _some(one: Fraction, few: int, most: Fraction, many: int) -> Fraction:
 def threshold_for(
     delta: Real, *, scale: Real, l0: int, linf: int, l1: int | None = None, law: Law = Law.LAPLACE
 ) -> int:
-    """The smallest threshold (in steps) whose `new_key_delta` is at most `delta`."""
+    """The smallest threshold (in steps) whose `new_key_delta` is at most `delta`.
+
+    Guarantee: that delta, certified; one step less would exceed it.
+    """
     allowed, width = open_probability(delta=delta), positive(scale=scale)
     l0, linf = integer(l0=l0, least=1), integer(linf=linf, least=1)
     apart = Norms(l0, min(l0 * linf, l0 * linf if l1 is None else l1), 0, linf)
@@ -94,6 +97,7 @@ def shown_probability(value: int, *, threshold: int, scale: Real, law: Law = Law
 def keep_probability(units: int, *, epsilon: Real, delta: Real) -> Fraction:
     """The chance that the optimal rule keeps a key that `units` units have, exactly as `kept` draws it.
 
+    Guarantee: (epsilon, delta) from each count to the next, exactly.
     The rule of Desfontaines, Voss, Gipson and Mandayam (2022): the largest chances with p(0) = 0 that are
     (epsilon, delta)-private from each count to the next, here rounded down to multiples of 2**-128.
     """

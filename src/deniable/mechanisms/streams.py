@@ -44,6 +44,7 @@ class StreamMechanism:
     begin: Callable[[Entropy], Stream]
     privacy_map: Callable[[Distance], Cost]
     utility: Utility | None = None
+    parameter: Any = None
 
     def start(self, *, entropy: Entropy | None = None) -> Any:
         """One run, unmetered: charge `cost` to a gate first when the data is real."""

@@ -40,7 +40,7 @@ def test_masses_and_tails_hold_the_exact_value(law: Law, scale: Fraction):
             tail, following = _tail(law, scale, at), _tail(law, scale, at + 1)
             got = upper_tail(law, scale=scale, at_least=at)
             assert _holds(got, tail), (law, scale, at)
-            assert got.width <= max(Fraction(1, 10**15), Fraction(1, 2) / scale / scale if scale > 48 else 0)
+            assert got.width <= max(Fraction(1, 10**15), Fraction(1, 2) / scale / scale if scale > 12 else 0)
             assert _holds(mass(law, scale=scale, at=at), tail - following)
             assert _holds(mass(law, scale=scale, at=-at), tail - following)
 
