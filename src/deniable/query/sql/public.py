@@ -79,10 +79,10 @@ def public_answer(statement: Statement, codebook: Codebook, tables: tuple[str, .
 def _load(database: Any, name: str, columns: Mapping[str, Facts], cells: Mapping[str, tuple[Any, ...]]) -> None:
     quoted = ", ".join(f"{_quoted(column)} {_type(known)}" for column, known in columns.items())
     database.execute(f"CREATE TABLE {_quoted(name)} ({quoted})")
-    rows = list(zip(*(_numbers(cells[column], known) for column, known in columns.items()), strict=True))
-    marks = ", ".join("?" for _ in columns)
-    if rows:
-        database.executemany(f"INSERT INTO {_quoted(name)} VALUES ({marks})", rows)
+    values = [_numbers(cells[column], known) for column, known in columns.items()]
+    if values and values[0]:
+        lists = ", ".join(f"unnest(CAST(? AS {_type(known)}[]))" for known in columns.values())
+        database.execute(f"INSERT INTO {_quoted(name)} SELECT {lists}", values)
 
 
 def _quoted(name: str) -> str:
