@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from hypothesis import settings
 
-from tests.servers import postgres
+from tests.servers import postgres, spark
 
-__all__ = ["postgres"]
+__all__ = ["postgres", "spark"]
 
 settings.register_profile("deniable", derandomize=True, deadline=None, database=None)
 settings.load_profile("deniable")
