@@ -17,6 +17,7 @@ from deniable import noise
 from deniable.errors import InvalidArgument
 from deniable.noise import Entropy
 from deniable.noise.laws import Steps
+from deniable.noise.redraw import BATCH
 from deniable.noise.steps import StepSampler
 from deniable.testing import Exhausted, Scripted, Seeded, oracle
 
@@ -179,8 +180,8 @@ def test_r4_a_restored_snapshot_does_not_repeat_vectors_and_few_scalars() -> Non
 # T1: work that does not tell --------------------------------------------------------------------------------------------
 
 
-def work(draw: Callable[[Entropy], object], words: list[int], word_bits: int) -> tuple[object, int, int]:
-    """The outcome, the words read and the lines of deniable.noise executed."""
+def lines_of(call: Callable[[], object]) -> tuple[object, int]:
+    """What a call returns, and how many lines of deniable.noise it executes."""
     lines = 0
 
     def trace(frame: FrameType, event: str, _: object) -> Callable[..., object] | None:
@@ -190,12 +191,19 @@ def work(draw: Callable[[Entropy], object], words: list[int], word_bits: int) ->
         lines += event == "line"
         return trace
 
-    script, before = Scripted(words, word_bits=word_bits), sys.gettrace()
+    before = sys.gettrace()
     sys.settrace(trace)
     try:
-        outcome = draw(script)
+        outcome = call()
     finally:
         sys.settrace(before)
+    return outcome, lines
+
+
+def work(draw: Callable[[Entropy], object], words: list[int], word_bits: int) -> tuple[object, int, int]:
+    """The outcome, the words read and the lines executed."""
+    script = Scripted(words, word_bits=word_bits)
+    outcome, lines = lines_of(lambda: draw(script))
     return outcome, script.read, lines
 
 
@@ -259,6 +267,18 @@ def test_t1_choosing_costs_the_same_for_all_scores_of_one_length(choose: Callabl
     scores = [[0, 0, 0, 0], [0, 5, 100, -3], [7, 7, 1, 10**12], [-1, -2, -3, -4]]
     costs = {work(lambda e, given=given: choose(np.array(given), 2, e), words, 64)[1:] for given in scores}
     assert len(costs) == 1
+
+
+@pytest.mark.parametrize("draw", [noise.discrete_laplace, noise.rounded_gaussian, noise.discrete_gaussian])
+@pytest.mark.parametrize("scale", [10, 1000])
+def test_t1_a_scalar_draw_is_handed_out_untouched(draw: Callable[..., int], scale: int) -> None:
+    """The product serves scalar draws from batches: every draw but the first of a batch is the same few lines."""
+    source = Entropy()
+    draw(scale, source)
+    costs = [lines_of(lambda: draw(scale, source))[1] for _ in range(3 * BATCH)]
+    usual = min(costs)
+    assert costs.count(usual) == 3 * BATCH - 3
+    assert [i for i, cost in enumerate(costs) if cost > usual] == [BATCH - 1, 2 * BATCH - 1, 3 * BATCH - 1]
 
 
 def test_t1_what_is_read_on_is_about_one_word_per_outcome() -> None:

@@ -2,7 +2,7 @@
 
 Promises: every word comes from an AES-256 key stream whose key the operating system gave; every vector draw and every
 `POOL_WORDS` scalar words start a new key with fresh system bytes in it; a forked child never repeats its parent; words
-are handed out once, to one thread; nothing here can be seeded, pickled or copied.
+and draws are handed out once, to one thread; nothing here can be seeded, pickled or copied.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import os
 import threading
 import weakref
 from collections.abc import Callable
-from typing import TYPE_CHECKING, ClassVar, NoReturn
+from typing import TYPE_CHECKING, ClassVar, NoReturn, Protocol
 
 import numpy as np
 
@@ -60,6 +60,16 @@ class EntropyFailed(DeniableError):
         super().__init__("the operating system returned the same random bytes twice; do not release anything from here")
 
 
+class Sampler(Protocol):
+    """Something that draws integers of one law."""
+
+    def draw(self, entropy: Entropy) -> int:
+        """One integer."""
+
+    def batch(self, entropy: Entropy) -> list[int]:
+        """Some integers, at least one; how many does not depend on what is drawn."""
+
+
 class Entropy:
     """Uniform words from the operating system, stretched by AES-256-CTR.
 
@@ -67,9 +77,10 @@ class Entropy:
     There is no seed. Whatever is not exactly this class counts as testing entropy (`is_testing`).
     """
 
-    __slots__ = ("__weakref__", "_chain", "_last_seed", "_lock", "_pid", "_pool")
+    __slots__ = ("__weakref__", "_batches", "_chain", "_last_seed", "_lock", "_pid", "_pool")
 
     POOL_WORDS: ClassVar[int] = 256
+    BATCHES: ClassVar[int] = 64
     REKEY_BYTES: ClassVar[int] = 1 << 26
 
     def __init__(self) -> None:
@@ -78,6 +89,7 @@ class Entropy:
         self._lock = threading.Lock()
         self._pid = os.getpid()
         self._pool: list[int] = []
+        self._batches: dict[Sampler, list[int]] = {}
         _alive.add(self)
 
     @property
@@ -117,6 +129,27 @@ class Entropy:
             value = value << self.word_bits | self.word()
         return value >> (words * self.word_bits - count)
 
+    def next_of(self, sampler: Sampler) -> int:
+        """One draw, taken from a batch drawn beforehand.
+
+        Taking a value off a list does not touch it, so the time this takes says nothing about it, not even through what
+        the interpreter does differently for small, large or negative integers.
+        """
+        if self._pid != os.getpid():
+            self._forget()
+        try:
+            return self._batches[sampler].pop()  # atomic, as in `word`
+        except (KeyError, IndexError):
+            return self._rebatched(sampler)
+
+    def _rebatched(self, sampler: Sampler) -> int:
+        batch = sampler.batch(self)
+        value = batch.pop()
+        if len(self._batches) >= self.BATCHES:
+            self._batches = {}  # draws nobody asked for yet are simply dropped
+        self._batches[sampler] = batch
+        return value
+
     def _write(self, target: memoryview, size: int) -> None:
         if _fill is None:
             target[:size] = _system_bytes(size)
@@ -142,7 +175,7 @@ class Entropy:
     def _forget(self) -> None:
         """Drop everything a parent process could also hold; called in every new process."""
         self._lock = threading.Lock()
-        self._pool = []
+        self._pool, self._batches = [], {}
         self._pid = os.getpid()
 
     def __reduce__(self) -> NoReturn:

@@ -15,7 +15,7 @@ import numpy as np
 
 from deniable.exact.guards import integer
 from deniable.noise.laws import DiscreteGaussian, RoundedGaussian, signed
-from deniable.noise.redraw import drawn
+from deniable.noise.redraw import batch_of, drawn
 from deniable.noise.scale import CACHED, hashable, table_scale, vector_scale
 from deniable.noise.steps import StepSampler, cells, points
 from deniable.noise.table import Law, Table
@@ -34,7 +34,7 @@ def rounded_gaussian(scale: int | Fraction, entropy: Entropy) -> int:
 
     Guarantee: the law is exact; the work does not depend on what is drawn.
     """
-    return _rounded(hashable(scale), entropy.word_bits).draw(entropy)
+    return entropy.next_of(_rounded(hashable(scale), entropy.word_bits))
 
 
 def rounded_gaussians(scale: int | Fraction, count: int, entropy: Entropy) -> NDArray[np.int64]:
@@ -47,7 +47,7 @@ def discrete_gaussian(scale: int | Fraction, entropy: Entropy) -> int:
 
     Guarantee: the law is exact; the work does not depend on what is drawn.
     """
-    return _discrete(hashable(scale), entropy.word_bits).draw(entropy)
+    return entropy.next_of(_discrete(hashable(scale), entropy.word_bits))
 
 
 def discrete_gaussians(scale: int | Fraction, count: int, entropy: Entropy) -> NDArray[np.int64]:
@@ -60,7 +60,7 @@ def truncated_gaussian(scale: int | Fraction, radius: int, entropy: Entropy) -> 
 
     Guarantee: the law is exact; the number of redraws is independent of what is kept.
     """
-    return _rounded(hashable(scale), entropy.word_bits, integer(radius=radius, least=0)).draw(entropy)
+    return entropy.next_of(_rounded(hashable(scale), entropy.word_bits, integer(radius=radius, least=0)))
 
 
 def truncated_gaussians(scale: int | Fraction, radius: int, count: int, entropy: Entropy) -> NDArray[np.int64]:
@@ -79,6 +79,9 @@ class _OneTable:
 
     def draw(self, entropy: Entropy) -> int:
         return self._table.draw(entropy)
+
+    def batch(self, entropy: Entropy) -> list[int]:
+        return batch_of(self, entropy, narrow=True)
 
     def draws(self, count: int, entropy: Entropy) -> NDArray[np.int64]:
         return drawn(count, lambda size: self._table.draws(size, entropy))

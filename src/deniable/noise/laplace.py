@@ -17,7 +17,7 @@ import numpy as np
 
 from deniable.exact.guards import integer
 from deniable.noise.laws import Blocks, Geometric, signed
-from deniable.noise.redraw import redrawn
+from deniable.noise.redraw import NARROW_BITS, batch_of, redrawn
 from deniable.noise.scale import CACHED, hashable, table_scale, vector_scale
 from deniable.noise.table import Law, Table
 
@@ -36,7 +36,7 @@ def discrete_laplace(scale: int | Fraction, entropy: Entropy) -> int:
 
     Guarantee: the law is exact; the work does not depend on what is drawn.
     """
-    return _laplace(hashable(scale), None, entropy.word_bits).draw(entropy)
+    return entropy.next_of(_laplace(hashable(scale), None, entropy.word_bits))
 
 
 def discrete_laplaces(scale: int | Fraction, count: int, entropy: Entropy) -> NDArray[np.int64]:
@@ -49,7 +49,7 @@ def truncated_laplace(scale: int | Fraction, radius: int, entropy: Entropy) -> i
 
     Guarantee: the law is exact; the number of redraws is independent of what is kept.
     """
-    return _laplace(hashable(scale), integer(radius=radius, least=0), entropy.word_bits).draw(entropy)
+    return entropy.next_of(_laplace(hashable(scale), integer(radius=radius, least=0), entropy.word_bits))
 
 
 def truncated_laplaces(scale: int | Fraction, radius: int, count: int, entropy: Entropy) -> NDArray[np.int64]:
@@ -63,7 +63,7 @@ def geometric(scale: int | Fraction, entropy: Entropy) -> int:
 
     Guarantee: the law is exact; the work does not depend on what is drawn.
     """
-    return _geometric(hashable(scale), entropy.word_bits).draw(entropy)
+    return entropy.next_of(_geometric(hashable(scale), entropy.word_bits))
 
 
 def geometrics(scale: int | Fraction, count: int, entropy: Entropy) -> NDArray[np.int64]:
@@ -93,6 +93,10 @@ class Digits:
         for table in self._lower:
             value = value << self._bits | (table.draw(entropy) ^ mask)
         return value if self._radius is None or abs(value) <= self._radius else None
+
+    def batch(self, entropy: Entropy) -> list[int]:
+        """Integers for scalar draws."""
+        return batch_of(self, entropy, narrow=self._bits * len(self._lower) <= NARROW_BITS)
 
     def draws(self, count: int, entropy: Entropy) -> NDArray[np.int64]:
         """`count` integers."""

@@ -7,19 +7,43 @@ into chunks that stay in the processor's cache, which also bounds the memory bes
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+if TYPE_CHECKING:
+    from deniable.noise.entropy import Entropy
+
 Proposals: TypeAlias = tuple[NDArray[np.int64], NDArray[np.bool_] | None]
 
 CHUNK = 1 << 16
+BATCH = 128
+"""How many values a vector draw prepares for scalar draws."""
+WIDE_BATCH = 16
+NARROW_BITS = 50
+"""Lower digits, or a block, of at most this many bits: everything a vector draw handles stays within int64."""
+
+
+class Vector(Protocol):
+    """Draws integers one by one and as arrays."""
+
+    def draw(self, entropy: Entropy) -> int: ...
+
+    def draws(self, count: int, entropy: Entropy) -> NDArray[np.int64]: ...
 
 
 def chunks(count: int) -> list[tuple[int, int]]:
     """The borders of consecutive pieces of at most CHUNK."""
     return [(start, min(start + CHUNK, count)) for start in range(0, count, CHUNK)]
+
+
+def batch_of(sampler: Vector, entropy: Entropy, *, narrow: bool) -> list[int]:
+    """A batch of values as Python integers; what could leave int64 is drawn one by one."""
+    if not narrow:
+        return [sampler.draw(entropy) for _ in range(WIDE_BATCH)]
+    values: list[int] = sampler.draws(BATCH, entropy).tolist()
+    return values
 
 
 def drawn(count: int, draw: Callable[[int], NDArray[np.int64]]) -> NDArray[np.int64]:

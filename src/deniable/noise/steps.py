@@ -20,7 +20,7 @@ import numpy as np
 
 from deniable.exact import exp
 from deniable.noise.laws import Steps, signed
-from deniable.noise.redraw import redrawn
+from deniable.noise.redraw import NARROW_BITS, batch_of, redrawn
 from deniable.noise.series import Number, exp_series, horner
 from deniable.noise.table import Table
 
@@ -112,6 +112,10 @@ class StepSampler:
         value = (block << self._block_bits) + (position >> self._fine_bits)
         keeps = self._keeps(block, seen, position, chance, entropy)
         return value if keeps and (self._law.radius is None or abs(value) <= self._law.radius) else None
+
+    def batch(self, entropy: Entropy) -> list[int]:
+        """Integers for scalar draws."""
+        return batch_of(self, entropy, narrow=self._block_bits <= NARROW_BITS and not self._extra_bits)
 
     def draws(self, count: int, entropy: Entropy) -> NDArray[np.int64]:
         """`count` integers."""

@@ -14,16 +14,26 @@ import numpy as np
 
 from deniable.errors import DeniableError
 from deniable.noise import Entropy
+from deniable.noise.entropy import Sampler
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+
+class _StandIn(Entropy):
+    """Draws one by one: what a test scripts is what one draw reads."""
+
+    __slots__ = ()
+
+    def next_of(self, sampler: Sampler) -> int:
+        return sampler.draw(self)
 
 
 class Exhausted(DeniableError):
     """A script ran out of words: this draw needs more than it was given."""
 
 
-class Scripted(Entropy):
+class Scripted(_StandIn):
     """Exactly the given words, in order; raises `Exhausted` when they run out. `read` counts the words handed out."""
 
     __slots__ = ("_word_bits", "_words", "read")
@@ -45,7 +55,7 @@ class Scripted(Entropy):
         return np.array([self.word() for _ in range(count)], dtype=np.uint64)
 
 
-class Seeded(Entropy):
+class Seeded(_StandIn):
     """An endless stream fixed by a seed: the same seed gives the same draws, on every machine."""
 
     __slots__ = ("_block", "_buffer", "_seed", "_word_bits")
@@ -71,7 +81,7 @@ class Seeded(Entropy):
         return out.copy()
 
 
-class Silent(Entropy):
+class Silent(_StandIn):
     """Every bit is zero: additive samplers return zero noise, coins of positive probability come up true."""
 
     __slots__ = ()

@@ -15,8 +15,9 @@ import numpy as np
 import pytest
 
 from deniable.errors import InvalidArgument
-from deniable.noise import Entropy, entropy, system_entropy
+from deniable.noise import Entropy, discrete_laplace, entropy, system_entropy
 from deniable.noise.entropy import EntropyFailed
+from deniable.noise.redraw import BATCH
 from deniable.testing import Scripted, Seeded, Silent
 
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
@@ -153,6 +154,38 @@ def test_a_child_forked_while_another_thread_draws_does_not_hang() -> None:
             stop.set()
         busy.result()
     assert len(set().union(*children)) == 100
+
+
+@needs_fork
+def test_a_forked_child_repeats_no_draw() -> None:
+    """Scalar draws come from a batch; the child must not serve its parent's."""
+    source = Entropy()
+    discrete_laplace(1 << 40, source)
+    read, write = os.pipe()
+    if not (child := os.fork()):
+        os.write(write, str(discrete_laplace(1 << 40, source)).encode())
+        os._exit(0)
+    os.waitpid(child, 0)
+    theirs = int(os.read(read, 100))
+    os.close(read)
+    os.close(write)
+    assert theirs not in {discrete_laplace(1 << 40, source) for _ in range(BATCH)}
+
+
+def test_draws_come_from_bounded_batches() -> None:
+    source = Entropy()
+    for scale in range(1, 3 * Entropy.BATCHES):
+        discrete_laplace(scale, source)
+    assert 0 < len(source._batches) <= Entropy.BATCHES
+    assert all(len(batch) == BATCH - 1 for batch in source._batches.values())
+
+
+def test_threads_share_no_draw() -> None:
+    source = Entropy()
+    with ThreadPoolExecutor(8) as pool:
+        parts = pool.map(lambda _: [discrete_laplace(1 << 50, source) for _ in range(300)], range(8))
+        values = [value for part in parts for value in part]
+    assert len(set(values)) == len(values) == 2400  # by chance two agree with probability below 1e-9
 
 
 def test_threads_share_no_word() -> None:
