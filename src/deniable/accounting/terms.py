@@ -37,7 +37,10 @@ from deniable.cost import (
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """Releases that are not compositions, each with how often; leaks apart (a leak of d shows everything with probability d)."""
+    """Releases that are not compositions, each with how often; leaks apart (a leak of d shows everything with probability d).
+
+    Equal whatever the order in which things happened.
+    """
 
     releases: tuple[tuple[Cost, int], ...]
     leaks: tuple[tuple[Fraction, int], ...] = ()
@@ -68,7 +71,8 @@ def terms(cost: Cost) -> Terms:
             counted[each] = counted.get(each, 0) + times
     if square:
         counted[_normal(square)] = 1
-    return Terms(tuple(counted.items()), tuple(leaks.items()))
+    ordered = sorted(counted.items(), key=lambda pair: (type(pair[0]).__name__, repr(pair)))
+    return Terms(tuple(ordered), tuple(sorted(leaks.items())))
 
 
 def _normal(square: Fraction) -> Gaussian:

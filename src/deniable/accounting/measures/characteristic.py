@@ -184,6 +184,8 @@ class CharacteristicFunctions(Measure[CharacteristicLoss]):
         return CharacteristicLoss(tuple(laws.items()), tuple(leaks.items()))
 
     def repeat(self, loss: CharacteristicLoss, times: int) -> CharacteristicLoss:
+        if times == 0:
+            return CharacteristicLoss()
         return CharacteristicLoss(
             tuple((law, count * times) for law, count in loss.laws),
             tuple((chance, count * times) for chance, count in loss.leaks),
@@ -203,6 +205,8 @@ class CharacteristicFunctions(Measure[CharacteristicLoss]):
 
     def at_most(self, loss: CharacteristicLoss, limit: CharacteristicLoss) -> bool:
         """Whether delta is certainly within the limit's at twenty epsilons from 0 to 10."""
+        if dict(loss.laws) == dict(limit.laws) and dict(loss.leaks) == dict(limit.leaks):
+            return True
         return all(loss.delta(k / 2).upper <= limit.delta(k / 2).upper for k in range(21))
 
     def promise(self, loss: CharacteristicLoss) -> Cost:

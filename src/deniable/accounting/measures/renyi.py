@@ -162,6 +162,8 @@ class RenyiPrivacy(Measure[RenyiLoss]):
         return RenyiLoss(tuple(curves.items()), tuple(leaks.items()))
 
     def repeat(self, loss: RenyiLoss, times: int) -> RenyiLoss:
+        if times == 0:
+            return RenyiLoss()
         return RenyiLoss(
             tuple((curve, count * times) for curve, count in loss.curves),
             tuple((chance, count * times) for chance, count in loss.leaks),
@@ -190,6 +192,8 @@ class RenyiPrivacy(Measure[RenyiLoss]):
 
     def at_most(self, loss: RenyiLoss, limit: RenyiLoss) -> bool:
         """Whether a loss is below a limit at every order of a fine grid, leaks included."""
+        if dict(loss.curves) == dict(limit.curves) and dict(loss.leaks) == dict(limit.leaks):
+            return True
         orders = [1 + Fraction(2) ** k for k in range(-8, 9)]
         below = all(_within(loss.at(order), limit.at(order)) for order in orders)
         return below and _leaked(loss) <= _leaked(limit)
