@@ -68,4 +68,6 @@ class EngineFailed(DeniableError):
     """The engine failed. The text is constant: an engine's own words may quote cells."""
 
     def __init__(self) -> None:
-        super().__init__("the engine could not finish this query; it stays charged, ask the curator to look at the engine")
+        super().__init__(
+            "the engine could not finish this query; it stays charged, ask the curator to look at the engine"
+        )

@@ -174,6 +174,15 @@ def test_row_order_does_not_matter() -> None:
         assert as_values(first.run(PLANS[name])) == as_values(second.run(PLANS[name]))
 
 
+def test_an_undeclared_key_is_left_out_even_where_missing_ones_are_kept() -> None:
+    """A key that cannot be missing, `keep_missing` or not, counts only where it is declared."""
+    declared = KeyColumn("k", parse("coalesce(shop, 0)"), (0, 2), keep_missing=True)
+    plan = GroupAgg(LOG, (declared,), Bounding(groups=3), (("units", Units()), ("rows", Rows(9))))
+    for engine in _engines(_data()):
+        assert engine.run(plan).keys["k"] == (0, 2)
+        engine.close()
+
+
 @pytest.mark.parametrize(("count", "most"), [(0, 3), (2, 3), (3, 3), (10, 3), (7, 1), (1000, 7)])
 def test_thinning_keeps_evenly_spaced_rows(count: int, most: int) -> None:
     kept = thinned(count, most)

@@ -58,7 +58,7 @@ def test_there_are_two_executors_besides_the_driver(spark: Any):
 
 
 @pytest.mark.parametrize("kind", ["integer", "text", "period", "rows"])
-@settings(max_examples=2, suppress_health_check=_LOOSE)
+@settings(max_examples=1, suppress_health_check=_LOOSE)
 @given(data=st.data())
 def test_random_plans_agree_with_the_reference(spark: Any, kind: str, data: st.DataObject) -> None:
     book = codebook(kind)

@@ -7,12 +7,14 @@ constant text, because DuckDB's own words quote cells.
 
 from __future__ import annotations
 
+import ctypes
 import os
 import shutil
 import tempfile
 import threading
 import weakref
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import duckdb
@@ -79,7 +81,7 @@ class DuckDBEngine:
         if memory is not None:
             self._settings["memory_limit"] = memory
         self._tables = table_sources(source, codebook)
-        self._lock = threading.Lock()
+        self._lock, self._process = threading.Lock(), os.getpid()
         self._opened: _Opened | None = None
         self._connection()
         conform(self.name, self._profile, self._fetch)
@@ -95,7 +97,7 @@ class DuckDBEngine:
     def run(self, plan: GroupAgg) -> Result:
         """The plan's integers."""
         sensitivities(plan)
-        with self._lock:
+        with self._alone():
             relations = Relations(self._connection().sources, self._profile)
             first, further = statements(plan, relations, self._profile, self._key)
             main = self._fetch(first)
@@ -113,7 +115,7 @@ class DuckDBEngine:
         known = shape(relation)
         if not known.public:
             raise QueryRefused("private", "this relation holds private rows", rewrite="ask for aggregates in a session")
-        with self._lock:
+        with self._alone():
             tree = Relations(self._connection().sources, self._profile).select(relation, known.columns)
             table = self._fetch(Statement(tree, tuple(known.columns)))
         columns = [python_values(table[name], known.columns[name].kind) for name in known.columns]
@@ -122,7 +124,7 @@ class DuckDBEngine:
 
     def close(self) -> None:
         """Let go of the data and remove temporary files."""
-        with self._lock:
+        with self._alone():
             if self._opened is not None:
                 self._opened.close()
             self._opened = None
@@ -130,11 +132,22 @@ class DuckDBEngine:
 
     def _connection(self) -> _Opened:
         """The open connection; a forked process opens its own."""
-        if self._opened is None or self._opened.process != os.getpid():
+        if self._opened is not None and self._opened.process != os.getpid():
+            self._opened.abandon()
+            self._opened = None
+        if self._opened is None:
             if not self._tables:
                 raise InvalidArgument("the engine is closed; open the data set again")
             self._opened = _Opened(self._tables, self._codebook, self._settings)
         return self._opened
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """One query at a time; a lock that another thread held when this process was forked is replaced."""
+        if self._process != os.getpid():
+            self._process, self._lock = os.getpid(), threading.Lock()
+        with self._lock:
+            yield
 
     def _fetch(self, statement: Statement) -> Fetched:
         try:
@@ -161,8 +174,16 @@ class _Opened:
             raise EngineFailed from None
 
     def close(self) -> None:
+        """Close the connection and remove its folder; in a fork, where its threads are gone, only let go of it."""
+        if self.process != os.getpid():
+            self.abandon()
+            return
         self.connection.close()
         self._finalizer()
+
+    def abandon(self) -> None:
+        """Keep the parent's connection alive for ever: closing it here would wait for threads that were not forked."""
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(self.connection))
 
     def _bind(self, index: int, source: TableSource, table: Table) -> Source:
         name = f"deniable_table_{index}"

@@ -90,6 +90,8 @@ def _nearest(path: Path, lines: Mapping[Path, int]) -> Path:
 
 def _plain(node: yaml.Node, path: Path, lines: dict[Path, int]) -> Any:
     lines[path] = node.start_mark.line + 1
+    if not isinstance(node, yaml.ScalarNode) and node.tag not in ("tag:yaml.org,2002:seq", "tag:yaml.org,2002:map"):
+        raise _Mistake(path, f"not plain YAML: no tag {node.tag} is read")
     if isinstance(node, yaml.SequenceNode):
         return [_plain(child, (*path, index), lines) for index, child in enumerate(node.value)]
     if isinstance(node, yaml.MappingNode):

@@ -1,4 +1,4 @@
-"""Pairs whose loss takes finitely many values.
+"""Pairs whose loss takes finitely many values, for mechanisms that treat both neighbours alike.
 
 Two lists of (loss, mass under P), one never below and one never above the truth: the profile grows with every loss and every mass,
 so bounding those bounds it. It is linear in e^epsilon between atoms; all sums run over positive terms.
@@ -18,18 +18,11 @@ _SPAN = 300.0
 
 @dataclass(frozen=True, slots=True)
 class Atoms:
-    """Masses under P at ascending finite losses; `infinite` where Q has none, and `lost` the mass of Q where P has none."""
+    """Masses under P at ascending finite losses, and the mass where Q has none."""
 
     loss: Floats
     mass: Floats
     infinite: float = 0.0
-    lost: float = 0.0
-
-    def swapped(self, side: float) -> Atoms:
-        """The atoms of (Q, P), with masses moved by their rounding error to the given side."""
-        mass = self.mass * np.exp(-self.loss)
-        mass *= 1 + side * U * (16 + 2 * np.abs(self.loss))
-        return Atoms(-self.loss[::-1], mass[::-1], self.lost, self.infinite)
 
 
 class _Ladder:
@@ -63,23 +56,16 @@ class _Ladder:
 
 
 class AtomsPair:
-    """A pair given by atoms: `below` has a smaller profile than the truth, `above` a larger one."""
+    """A pair given by atoms: `below` has a smaller profile than the truth, `above` a larger one. The true pair is its own swap."""
 
-    def __init__(self, below: Atoms, above: Atoms, *, lattice: float = 0.0) -> None:
+    def __init__(self, below: Atoms, above: Atoms, *, lattice: float = 0.0, ceiling: float | None = None) -> None:
         self.below, self.above, self.lattice = below, above, lattice
+        self.ceiling = max(float(above.loss[-1]), 0.0) if ceiling is None else ceiling
         self._low, self._high = _Ladder(below), _Ladder(above)
-        self._swapped: AtomsPair | None = None
 
     @property
     def swapped(self) -> AtomsPair:
-        if self._swapped is None:
-            self._swapped = AtomsPair(self.below.swapped(-1.0), self.above.swapped(+1.0), lattice=self.lattice)
-            self._swapped._swapped = self
-        return self._swapped
-
-    @property
-    def ceiling(self) -> float:
-        return max(float(self.above.loss[-1]), 0.0)
+        return self
 
     @property
     def infinite(self) -> float:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 
@@ -63,7 +64,7 @@ def band(parts: Sequence[Tilted], size: int) -> tuple[int, float]:
     decays = [_Decay(part) for part in parts]
     edges = [2.0**-power for power in range(1, max(2, math.floor(math.log2(size)) - 3))]
     worst, count = -math.inf, everything
-    for high, low in zip(edges, edges[1:], strict=False):
+    for high, low in pairwise(edges):
         worst = max(worst, math.fsum(decay.log_bound(low, high) for decay in decays))
         if worst > _NEGLIGIBLE - math.log(size):
             break

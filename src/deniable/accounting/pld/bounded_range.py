@@ -35,7 +35,8 @@ class BoundedRangePair:
 
     def upper(self, epsilon: Floats) -> Floats:
         exponent = np.minimum((epsilon - self.high) / 2, 0.0)
-        return np.minimum(np.expm1(exponent) ** 2 / -np.expm1(-self.high) * (1 + 48 * U), 1.0) + TINY
+        most: Floats = np.minimum(np.expm1(exponent) ** 2 / -np.expm1(-self.high) * (1 + 48 * U), 1.0) + TINY
+        return most
 
     def line(self, at: Floats, epsilon: Floats) -> Floats:
         """The event of the likelier outcome, under the two-point law with t = (at + eta)/2: P(S)(1 - e^(epsilon-t))."""

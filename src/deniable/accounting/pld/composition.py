@@ -154,18 +154,16 @@ def _read(
     shift = sum(times * each.offset for (_, times), each in zip(steps, knots, strict=True))
     middle = math.floor((low + high) / 2 / grid.quantum) - shift
     window = Window(middle // grid.stride - size // 2, size, above, below, view.epsilon)
-    return Reading(
-        *(
-            Spectrum(
-                [Part(dots(pair, each), times) for (pair, times), each in zip(steps, knots, strict=True)],
-                grid=grid,
-                tilt=view.tilt,
-                window=window,
-            )
-            for dots in (dots_above, dots_below)
-        ),
-        view,
-    )
+    above_and_below = [
+        Spectrum(
+            [Part(dots(pair, each), times) for (pair, times), each in zip(steps, knots, strict=True)],
+            grid=grid,
+            tilt=view.tilt,
+            window=window,
+        )
+        for dots in (dots_above, dots_below)
+    ]
+    return Reading(above_and_below[0], above_and_below[1], view)
 
 
 def _layout(view: View, row: int, share: float) -> Layout:
@@ -187,7 +185,7 @@ def _layout(view: View, row: int, share: float) -> Layout:
 def crossing(profile: Callable[[float], float], target: float, *, guess: float, slope: float) -> tuple[float, float]:
     """Losses a < b, close together, with profile(a) > target >= profile(b): -inf or inf for an end that was not found."""
     low, high, at = -math.inf, math.inf, max(guess, 0.0)
-    goal, width = math.log(target), 1 / slope
+    goal, width = math.log(max(target, 1e-300)), 1 / slope
     for turn in range(100):
         here = profile(at)
         low, high = (at, high) if here > target else (low, at)

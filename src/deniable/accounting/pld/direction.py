@@ -9,6 +9,7 @@ import numpy as np
 
 from deniable.accounting.bracket import Bracket
 from deniable.accounting.pld.composition import Reading, Single, Steps, look, read
+from deniable.accounting.pld.floats import TINY
 
 _ATTEMPTS = 7
 
@@ -32,6 +33,7 @@ class Direction:
         """Bounds for the mass where only P can answer."""
         low = math.fsum(times * math.log1p(-pair.infinite) for pair, times in self.steps if pair.infinite < 1)
         tops = [float(pair.upper(np.array([min(pair.ceiling, 1e300)]))[0]) for pair, _ in self.steps]
+        tops = [top if top > 4 * TINY else 0.0 for top in tops]  # so much `upper` adds for underflow alone
         high = math.fsum(
             count * math.log1p(-top) if top < 1 else -math.inf for top, (_, count) in zip(tops, self.steps, strict=True)
         )

@@ -23,7 +23,6 @@ def _pair(
     atoms: Iterable[tuple[Interval | Fraction, Interval | Fraction]],
     *,
     infinite: Interval | Fraction = Fraction(0),
-    lost: Interval | Fraction = Fraction(0),
     lattice: float = 0.0,
 ) -> AtomsPair:
     """A pair from (loss, mass) in ascending order of loss."""
@@ -32,7 +31,7 @@ def _pair(
     for side in (0, 1):
         loss = np.array([each[0][side] for each in listed])
         mass = np.array([max(each[1][side], 0.0) for each in listed])
-        sides.append(Atoms(loss, mass, _enclosed(infinite)[side], _enclosed(lost)[side]))
+        sides.append(Atoms(loss, mass, _enclosed(infinite)[side]))
     return AtomsPair(sides[0], sides[1], lattice=lattice)
 
 
@@ -44,7 +43,7 @@ def pure(epsilon: Fraction) -> AtomsPair:
 
 def leak(chance: Fraction) -> AtomsPair:
     """Everything is shown with this probability, nothing otherwise."""
-    return _pair([(Fraction(0), 1 - chance)], infinite=chance, lost=chance)
+    return _pair([(Fraction(0), 1 - chance)], infinite=chance)
 
 
 def randomized_response(truth: Fraction, categories: int) -> AtomsPair:
@@ -67,11 +66,13 @@ def truncated_laplace(scale: Fraction, radius: int, shift: int) -> AtomsPair:
     shared = k >= shift - radius
     alone = float(mass[~shared].sum())
     steps, place = np.unique(np.abs(k[shared] - shift) - np.abs(k[shared]), return_inverse=True)
-    joined = np.bincount(place, weights=mass[shared], minlength=len(steps)) if len(steps) else np.zeros(1)
+    joined = np.zeros(1)
+    if len(steps):
+        joined = np.bincount(place, weights=mass[shared], minlength=len(steps)).astype(np.float64)
     loss = steps / float(scale) if len(steps) else np.zeros(1)
     lift = 6 * U * np.abs(loss)
-    below = Atoms(loss - lift, joined * (1 - blur), alone * (1 - blur), alone * (1 - blur))
-    above = Atoms(loss + lift, joined * (1 + blur) + TINY, alone * (1 + blur), alone * (1 + blur))
+    below = Atoms(loss - lift, joined * (1 - blur), alone * (1 - blur))
+    above = Atoms(loss + lift, joined * (1 + blur) + TINY, alone * (1 + blur))
     return AtomsPair(below, above, lattice=float_below(1 / scale) * (1 if shift % 2 else 2) * (1 - 8 * U))
 
 
@@ -89,5 +90,5 @@ def discrete_gaussian(scale: Fraction, shift: int) -> AtomsPair:
     loss = unit * (shift - 2 * k)
     lift = 6 * U * np.abs(loss)
     below = Atoms(loss - lift, mass * (1 - blur) * (1 - 2 * tail))
-    above = Atoms(loss + lift, mass * (1 + blur) + TINY, tail, tail)
+    above = Atoms(loss + lift, mass * (1 + blur) + TINY, tail)
     return AtomsPair(below, above, lattice=unit * (1 if shift % 2 else 2) * (1 - 4 * U))

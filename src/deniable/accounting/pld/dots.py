@@ -42,7 +42,8 @@ class Knots:
 
     @property
     def loss(self) -> Floats:
-        return (self.offset + self.grid.stride * self.index) * self.grid.quantum
+        losses: Floats = ((self.offset + self.grid.stride * self.index) * self.grid.quantum).astype(np.float64)
+        return losses
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,23 +124,36 @@ def dots_below(pair: Pair, knots: Knots) -> Measure:
 def _lines(pair: Pair, loss: Floats, *, backward: bool) -> Floats:
     """Values at the knots whose chords stay, cell by cell, below one line under the profile. Only the first loss may be negative.
 
-    A line touches the profile in the middle of its cell; but where an atom within the cell would tear it away, at that end of the cell
-    which is the larger loss of the pair itself. So an atom between two knots is, in effect, moved down to the smaller one.
+    A line touches the profile in the middle of its cell, but for cells with an atom: there it touches at the larger loss of
+    the pair
+    itself, so that the atom is, in effect, moved down to the smaller one.
     """
     first, last = np.maximum(loss[:-1], 0.0), loss[1:]
-    event, corner = np.maximum((loss[:-1] + loss[1:]) / 2, 0.0), first if backward else last
-    event = np.where(pair.line(event, corner) > 0.9 * pair.line(corner, corner), event, corner)
-    start = pair.line(event, first)
-    end = np.fmax(pair.line(event, last), start - (np.exp(last) - np.exp(first)) * (1 + 16 * U))  # no slope exceeds 1
+    exact = pair.line(np.append(first, last[-1]), np.append(first, last[-1]))
+    event = np.maximum((loss[:-1] + loss[1:]) / 2, 0.0)
+    ends = pair.line(event, first), pair.line(event, last)
+    short, long = exact[:-1] - ends[0], exact[1:] - ends[1]  # how far the line falls short of the profile at both ends
+    if backward:
+        torn = (short > 3 * long) & (short > 0.02 * (exact[1:] - pair.line(first, last)))
+    else:
+        torn = (long > 3 * short) & (long > 0.02 * (exact[:-1] - pair.line(last, first)))
+        torn |= ~(ends[1] > pair.infinite)
+    event = np.where(torn, first if backward else last, event)
+    start, end = pair.line(event, first), pair.line(event, last)
     if (
         loss[0] < 0
     ):  # the line goes on to the left with at least the slope it has between 0 and the profile at the next knot
         fall = start[0] - float(pair.upper(last[:1])[0])
         start[0] += max(fall, 0.0) * math.expm1(loss[0]) / -math.expm1(last[0]) * (1 - 32 * U)
-    # the event that only the infinite losses make up is better where another does not pay up to the far end
-    flat = ~np.isfinite(start + end) if backward else ~(end > pair.infinite)
+    if backward:
+        end = np.fmax(end, start - (np.exp(last) - np.exp(first)) * (1 + 16 * U))  # no slope exceeds 1
+        flat = ~(start + end > 0)
+    else:
+        flat = ~(end > pair.infinite)
+    # the event of infinite losses alone is better where another one does not pay up to the far end
     start, end = np.where(flat, pair.infinite, start), np.where(flat, pair.infinite, end)
-    return np.concatenate([start[:1], np.minimum(end[:-1], start[1:]), end[-1:]])
+    values = np.concatenate([start[:1], np.minimum(end[:-1], start[1:]), end[-1:]])
+    return np.minimum.accumulate(values) if backward else values
 
 
 def _without_debt(mass: Floats) -> tuple[Floats, float]:

@@ -54,4 +54,5 @@ def suffix_sums(terms: Floats) -> Floats:
     padded[: len(terms)] = terms
     table = np.cumsum(padded.reshape(rows, rows)[:, ::-1], axis=1)[:, ::-1]
     later = np.append(np.cumsum(table[::-1, 0])[::-1][1:], 0.0)
-    return (table + later[:, None]).reshape(-1)[: len(terms)]
+    sums: Floats = (table + later[:, None]).reshape(-1)[: len(terms)]
+    return sums

@@ -73,7 +73,7 @@ def place(pair: Pair, grid: Grid, layout: Layout) -> Knots:
     shift = offset * grid.quantum
     centers = [(layout.center, layout.width, layout.share), (layout.bottom, layout.edge, 2 * layout.share)]
     unit = 1 << min(_level(width / step, share) for _, width, share in centers)
-    first = min(math.floor((layout.bottom - shift) / step / unit), -1) * unit
+    first = min(math.floor((layout.bottom - shift) / step / unit) - 1, -1) * unit
     last = max(math.ceil((layout.top - shift) / step / unit), 1) * unit
     marks = [0, first, last]
     for sign, kink in ((1, pair.kink), (-1, pair.swapped.kink)):
@@ -130,7 +130,7 @@ def _levels(center: float, width: float, share: float, ends: tuple[int, int], ev
     first, last = ends
     start, widest = even[0], max(even[1], (last - even[0]) / _MANY, 1.0)
     level = _level(width, share)
-    pieces = []
+    pieces: list[Integers] = []
     while True:
         spacing = 1 << level
         reach = max(1.5 * spacing / share, width)

@@ -80,7 +80,8 @@ class DiscreteLaplacePair:
     def upper(self, epsilon: Floats) -> Floats:
         guess = np.floor((self.shift - epsilon / self.high) / 2)
         around = [self._half_line(self.high, guess + step, epsilon, +1.0) for step in (-1.0, 0.0, 1.0)]
-        return np.maximum(np.maximum.reduce(around), 0.0) + TINY
+        most: Floats = np.maximum(np.maximum.reduce(around), 0.0) + TINY
+        return most
 
     def line(self, at: Floats, epsilon: Floats) -> Floats:
         top = np.ceil((self.shift - at / self.low) / 2) - 1
@@ -92,4 +93,5 @@ class DiscreteLaplacePair:
         first, exponent = -np.expm1(-a * (t + 1)), epsilon - a * (self.shift - t - 1)
         second = ratio * np.expm1(exponent)
         blur = U * (16 * (first + np.abs(second)) + 4 * (epsilon + a * self.shift) * (1 + np.maximum(second, 0)))
-        return (first - second + side * blur) / (1 + ratio) * (1 + side * np.sign(first - second) * 16 * U)
+        sure: Floats = (first - second + side * blur) / (1 + ratio) * (1 + side * np.sign(first - second) * 16 * U)
+        return sure

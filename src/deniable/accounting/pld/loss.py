@@ -25,7 +25,8 @@ GAP = 1e-4
 class PrivacyLoss:
     """What a cost's answers say about one unit, as a distribution of losses; made once, asked often.
 
-    Guarantee: brackets enclose the reading of the cost's dominating pairs, composed over all its releases. The queries may be chosen
+    Guarantee: brackets enclose the reading of the cost's dominating pairs, composed over all its releases. The queries may be
+    chosen
     along the way, their losses are fixed beforehand. Both directions (a unit removed, a unit added) are read; the worse one counts.
     """
 

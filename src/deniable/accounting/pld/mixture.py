@@ -1,6 +1,7 @@
 """Mixtures of Gaussians on the line: a group under sampling, or a unit replaced in a Poisson sample.
 
-P mixes N(a mu, 1) over a = 0, 1, ... and Q mixes N(-b mu, 1) over b = 0, 1, ...: the loss grows with the outcome, so outcomes above a
+P mixes N(a mu, 1) over a = 0, 1, ... and Q mixes N(-b mu, 1) over b = 0, 1, ...: the loss grows with the outcome, so outcomes
+above a
 threshold are the best events, and the profile grows when weight moves outwards or mu grows. With Q = N(0, 1) this is the group of
 Ganesh (2024); with one component each besides 0, the replaced unit (docs/theory/pld-pairs.md).
 """

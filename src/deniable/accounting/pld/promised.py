@@ -46,7 +46,8 @@ class PromisedPair:
         exponent = (orders - 1) * (losses - epsilon) + orders * np.log1p(-1 / orders) - np.log(orders - 1)
         blur = 64 * U * (1 + orders * (losses + epsilon + 1))
         least = np.min(np.exp(np.minimum(exponent + blur, 0.0)), axis=0) * (1 + 16 * U)
-        return np.minimum(least, self._apart()) + TINY
+        most: Floats = np.minimum(least, self._apart()) + TINY
+        return most
 
     def _apart(self) -> float:
         """At least the total variation: by Kullback and Leibler's divergence, which the least order bounds."""

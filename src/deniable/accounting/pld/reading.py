@@ -24,7 +24,7 @@ from deniable.accounting.pld.pair import Pair
 from deniable.accounting.pld.promised import PromisedPair
 from deniable.accounting.pld.replaced import ReplacedInSamplePair
 from deniable.accounting.pld.sampled import ReplacedPair, SampledPair
-from deniable.accounting.pld.shuffled import ShuffledPair
+from deniable.accounting.pld.shuffled import shuffled
 from deniable.accounting.pld.worst import WorstPair
 from deniable.accounting.terms import terms
 from deniable.cost import (
@@ -38,6 +38,7 @@ from deniable.cost import (
     Gaussian,
     Grouped,
     Laplace,
+    Mixed,
     Neighbours,
     Parallel,
     RandomizedResponse,
@@ -126,7 +127,7 @@ def pair_of(cost: Cost) -> Pair:
         case Bounded(epsilon, delta) if delta == 0:
             return pure(epsilon)
         case Shuffled(epsilon, reports):
-            return ShuffledPair(epsilon, reports)
+            return shuffled(epsilon, reports)
         case Sampled():
             return _sampled(cost)
         case Parallel(costs):
@@ -135,6 +136,8 @@ def pair_of(cost: Cost) -> Pair:
             return _grouped(each, size)
         case Bounded() | Composed() | Repeated() | Concentrated() | Renyi() | DiscreteGaussian():
             return whole(cost)
+        case Mixed():
+            raise Unaccountable("no dominating pair is built for a mixture; read it as pure, approximate or Rényi")
         case Selected():
             raise Unaccountable("no theorem reads a private selection as a privacy loss distribution; read it as Rényi")
         case _:

@@ -1,7 +1,8 @@
 """Replacing one unit under Poisson sampling, for any mechanism (Balle, Barthe and Gaboardi 2018).
 
 With R the answers without the unit, P with it and Q with its replacement, (1-q) R + q P against (1-q) R + q Q has, for x >= 1,
-a profile of at most q ((1-b) f(y) + b g(y)), where y = 1 + (x-1)/q, b = x/y, f is the profile of P against R (one unit removed) and g that of P
+a profile of at most q ((1-b) f(y) + b g(y)), where y = 1 + (x-1)/q, b = x/y, f is the profile of P against R (one unit
+removed) and g that of P
 against Q (one unit replaced: removed, and another added).
 """
 
@@ -45,7 +46,8 @@ class ReplacedInSamplePair:
         share = np.exp(np.minimum(epsilon - inner, 0.0))
         near, far = self.removed.upper(inner), self.replaced.upper(inner)
         mixed = near + share * np.maximum(far - near, 0.0)
-        return self.high * mixed * (1 + 64 * U) + TINY
+        most: Floats = self.high * mixed * (1 + 64 * U) + TINY
+        return most
 
     def line(self, at: Floats, epsilon: Floats) -> Floats:
         """A replacement that changes nothing any more is one possible replacement."""

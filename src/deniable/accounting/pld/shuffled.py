@@ -1,50 +1,89 @@
 """Shuffled local reports: the clones' pair of Feldman, McMillan and Talwar (2020), with the number of clones seen.
 
-C ~ Binomial(n-1, e^-eps0) others are clones; A ~ Binomial(C, 1/2) of them say "0"; D says whether the unit keeps its own answer, with
-probability p = e^eps0/(1+e^eps0). The pair compares (A+D, C-A+1-D) with (A+1-D, C-A+D): given C = c, the first count m satisfies
-P - x Q of {m >= t} = b(t-1) (p - x (1-p)) - (x-1) B(t), where b and B are mass and upper tail of Binomial(c, 1/2).
-One more clone never hurts, so counts are grouped: at the lowest of a group to bound from above, at the highest from below.
+C ~ Binomial(n-1, e^-eps0) others are clones; A ~ Binomial(C, 1/2) of them say "0"; D says whether the unit keeps its own
+answer, with
+probability p = e^eps0/(1+e^eps0). The pair compares (A+D, C-A+1-D) with (A+1-D, C-A+D). Given C = c, the first count is m with mass
+p b(m-1) + (1-p) b(m) under P and (1-p) b(m-1) + p b(m) under Q, b the masses of Binomial(c, 1/2); the loss follows from
+b(m-1)/b(m) = m/(c+1-m).
+One more clone never hurts, so counts are grouped: at the lowest of a group to bound from above, at the highest from below. The
+atoms are then put into narrow bins: split to a bin's ends from above, merged within it from below.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 
-from deniable.accounting.pld.floats import TINY, Floats, Integers, U, float_above, float_below, suffix_sums
+from deniable.accounting.pld.atoms import Atoms, AtomsPair
+from deniable.accounting.pld.floats import Floats, U, float_above, float_below
 from deniable.exact import exp
 
 _REACH = 13.5
 _FINE = 1e-4
 
 
-@dataclass(frozen=True, slots=True)
-class _Group:
-    """Clone counts taken together: their weight, the one count that stands for them, and its binomial tails from `first` on."""
+def shuffled(epsilon: Fraction, reports: int) -> AtomsPair:
+    """`reports` reports of an eps0-local randomiser through a shuffler."""
+    clone, keep = exp(-epsilon, 80), 1 / (1 + exp(-epsilon, 80))
+    typical = 1 / math.sqrt((reports - 1) * float(clone.lower) + 1)
+    edges = _edges(min(typical, 0.2) / 60, float_above(epsilon))
+    above, below = np.zeros(len(edges)), np.zeros((2, len(edges)))
+    for weight, loss, own, _ in _outcomes(reports - 1, float_below(clone.lower), float_above(keep.upper), lowest=True):
+        loss = np.minimum(loss + 1e-13 * (1 + np.abs(loss)), edges[-1])
+        place = np.clip(np.searchsorted(edges, loss, side="right") - 1, 0, len(edges) - 2)
+        share = np.clip(np.expm1(edges[place] - loss) / np.expm1(edges[place] - edges[place + 1]), 0.0, 1.0)
+        share = np.minimum(share * (1 + 1e-12), 1.0)
+        np.add.at(above, place, weight * own * (1 - share))
+        np.add.at(above, place + 1, weight * own * share)
+    for weight, loss, own, other in _outcomes(
+        reports - 1, float_above(clone.upper), float_below(keep.lower), lowest=False
+    ):
+        place = np.clip(np.searchsorted(edges, loss, side="right") - 1, 0, len(edges) - 1)
+        np.add.at(below[0], place, weight * own)
+        np.add.at(below[1], place, weight * other)
+    error = _rounding(reports)
+    kept = (below[0] > 0) & (below[1] > 0)
+    merged = np.log(below[0][kept] / below[1][kept])
+    order = np.argsort(merged, kind="stable")
+    missing = 1e-36 * (1 + reports)
+    return AtomsPair(
+        Atoms(merged[order] - 4 * error, (below[0][kept] * (1 - 2 * error))[order]),
+        Atoms(edges, above * (1 + 2 * error), missing),
+        ceiling=float_above(epsilon),
+    )
 
-    weight: float
-    count: int
-    first: int
-    mass: Floats
-    tail: Floats
 
-    def difference(self, at: Floats, epsilon: Floats, chance: float) -> tuple[Floats, Floats]:
-        """P - e^epsilon Q of the first count reaching `at`, and a bound for its rounding error; 0 beyond the table."""
-        place = np.clip(at - self.first, 0, len(self.tail) - 1).astype(np.int64)
-        rise = np.expm1(epsilon)
-        gain = self.mass[np.maximum(place - 1, 0)] * (2 * chance - 1 - rise * (1 - chance))
-        loss = rise * self.tail[place]
-        error = _rounding(len(self.tail)) * (np.abs(gain) + loss)
-        inside = (at > self.first) & (at < self.first + len(self.tail))
-        return np.where(inside, gain - loss, 0.0), np.where(inside, error, 0.0)
+def _edges(width: float, top: float) -> Floats:
+    """Bins of equal width near 0, then in geometric progression, up to `top` on both sides."""
+    near = width * np.arange(0, 900)
+    far = near[-1] * 1.002 ** np.arange(1, 8000)
+    half = np.concatenate([near, far])
+    half = np.append(half[half < top], top)
+    return np.concatenate([-half[:0:-1], half])
 
 
-def _rounding(terms: int) -> float:
-    """Each of the partial sums of logarithms (below 200 in size) and of masses adds a rounding error."""
-    return 1e-12 + 400 * U * terms
+def _rounding(reports: int) -> float:
+    """Each partial sum of logarithms (below 200 in size) and of masses adds a rounding error; at most so many terms are summed."""
+    return 1e-12 + 400 * U * (2 * _REACH * math.sqrt(reports) + 50)
+
+
+def _outcomes(others: int, chance: float, keep: float, *, lowest: bool) -> list[tuple[float, Floats, Floats, Floats]]:
+    """For each group of clone counts: its weight, and for each first count its loss and its masses under P and Q."""
+    first, weights = _binomial(others, chance)
+    width = max(1, math.floor(_FINE * (first + len(weights) / 2)))
+    found = []
+    for start in range(0, len(weights), width):
+        block = weights[start : start + width]
+        count = first + start + (0 if lowest else len(block) - 1)
+        at, mass = _binomial(count, 0.5)
+        m = at + np.arange(len(mass) + 1, dtype=np.float64)
+        before, here = np.append(0.0, mass), np.append(mass, 0.0)
+        own, other = keep * before + (1 - keep) * here, (1 - keep) * before + keep * here
+        loss = np.log((keep * m + (1 - keep) * (count + 1 - m)) / ((1 - keep) * m + keep * (count + 1 - m)))
+        found.append((float(block.sum()), loss, own, other))
+    return found
 
 
 def _binomial(trials: int, chance: float) -> tuple[int, Floats]:
@@ -59,61 +98,3 @@ def _binomial(trials: int, chance: float) -> tuple[int, Floats]:
     logs = np.concatenate([[0.0], np.cumsum(np.log((trials - k) / (k + 1) * (chance / (1 - chance))))])
     weights = np.exp(logs - logs.max())
     return first, weights / float(weights.sum())
-
-
-def _groups(others: int, chance: float, *, lowest: bool) -> list[_Group]:
-    first, weights = _binomial(others, chance)
-    width = max(1, math.floor(_FINE * (first + len(weights) / 2)))
-    groups = []
-    for start in range(0, len(weights), width):
-        block = weights[start : start + width]
-        count = first + start + (0 if lowest else len(block) - 1)
-        at, mass = _binomial(count, 0.5)
-        groups.append(_Group(float(block.sum()), count, at, np.append(mass, 0.0), np.append(suffix_sums(mass), 0.0)))
-    return groups
-
-
-class ShuffledPair:
-    """`reports` reports of an eps0-local randomiser through a shuffler."""
-
-    infinite = 0.0
-    kink = 0.0
-    lattice = 0.0
-
-    def __init__(self, epsilon: Fraction, reports: int) -> None:
-        clone, keep = exp(-epsilon, 80), 1 / (1 + exp(-epsilon, 80))
-        self.ceiling = float_above(epsilon)
-        self.low, self.high = float_below(keep.lower), float_above(keep.upper)
-        self._below = _groups(reports - 1, float_above(clone.upper), lowest=False)
-        self._above = _groups(reports - 1, float_below(clone.lower), lowest=True)
-        self._slack, self._loose = 1e-36 * (1 + reports), 4 * _rounding(len(self._above) + 1000)
-
-    @property
-    def swapped(self) -> ShuffledPair:
-        return self
-
-    def upper(self, epsilon: Floats) -> Floats:
-        total = np.zeros_like(epsilon)
-        for group in self._above:
-            guess = _threshold(epsilon, self.high, group.count)
-            best = np.zeros_like(epsilon)
-            for step in (-1, 0, 1):
-                value, error = group.difference(guess + step, epsilon, self.high)
-                best = np.maximum(best, value + error)
-            total += group.weight * best
-        total = total * (1 + self._loose) + self._slack
-        return np.where(epsilon < self.ceiling, np.minimum(total, 1.0), TINY)
-
-    def line(self, at: Floats, epsilon: Floats) -> Floats:
-        total = np.zeros_like(epsilon)
-        for group in self._below:
-            value, error = group.difference(_threshold(at, self.low, group.count), epsilon, self.low)
-            total += group.weight * (value - error)
-        return total * (1 - np.sign(total) * self._loose) - self._slack
-
-
-def _threshold(epsilon: Floats, chance: float, count: int) -> Integers:
-    """The first count at which the loss reaches epsilon, up to one: u = (x p - 1 + p)/((2p - 1)(1 + x)) of all."""
-    x = np.exp(epsilon)
-    share = (chance * np.expm1(epsilon) + 2 * chance - 1) / ((2 * chance - 1) * (1 + x))
-    return np.ceil(np.minimum(share, 2.0) * (count + 1)).astype(np.int64)

@@ -1,6 +1,7 @@
 """The composition of measures on a grid, in the frequency domain, with every error bounded.
 
-delta(epsilon) = e^K sum over j of n_j e^(-s l_j) (1 - e^(epsilon - l_j))+, with n the tilted composition and e^K its scale, is summed
+delta(epsilon) = e^K sum over j of n_j e^(-s l_j) (1 - e^(epsilon - l_j))+, with n the tilted composition and e^K its scale, is
+summed
 in closed form frequency by frequency, or from suffix sums where all frequencies matter. Bounded and added: what wraps around
 the window (Chernoff), the frequencies left out, and the rounding of the masses, of the transform, of its powers and of the sums.
 """

@@ -26,10 +26,12 @@ class WorstPair:
         return WorstPair([pair.swapped for pair in self.pairs])
 
     def upper(self, epsilon: Floats) -> Floats:
-        return np.maximum.reduce([pair.upper(epsilon) for pair in self.pairs])
+        most: Floats = np.maximum.reduce([pair.upper(epsilon) for pair in self.pairs])
+        return most
 
     def line(self, at: Floats, epsilon: Floats) -> Floats:
         """The line of whichever pair is worst at the event's own loss."""
         here = np.array([pair.line(at, at) for pair in self.pairs])
         lines = np.array([pair.line(at, epsilon) for pair in self.pairs])
-        return np.take_along_axis(lines, np.argmax(here, axis=0)[None], axis=0)[0]
+        worst: Floats = np.take_along_axis(lines, np.argmax(here, axis=0)[None], axis=0)[0]
+        return worst

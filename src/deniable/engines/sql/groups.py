@@ -126,10 +126,10 @@ class Groups:
         """Which keys count: the declared ones, and missing ones only where they are kept."""
         known = facts(key.expression, self._below.columns)
         accepted = self._declared(key, known, name)
-        if key.keep_missing:
-            return None if accepted is None or not known.nullable else paren(exp.or_(missing(column(name)), accepted))
-        if known.nullable and accepted is None:
-            return present(column(name))
+        if accepted is None:
+            return present(column(name)) if known.nullable and not key.keep_missing else None
+        if key.keep_missing and known.nullable:
+            return paren(exp.or_(missing(column(name)), accepted))
         return accepted
 
     def _declared(self, key: KeyColumn, known: Facts, name: str) -> Tree | None:

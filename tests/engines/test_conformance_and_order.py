@@ -1,0 +1,106 @@
+"""The kit every engine must pass, and the keyed order it relies on."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import duckdb
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from deniable.engines import conformance
+from deniable.engines.assemble import held
+from deniable.engines.order import MASK, mixed, order_key, rank, start, words
+from deniable.engines.sql.groups import Statement
+from deniable.engines.sql.profile import DuckDBProfile
+from deniable.errors import InvalidArgument
+from deniable.plan.facts import Facts, Kind
+from deniable.plan.relation import schema
+
+PROFILE = DuckDBProfile()
+KEY = order_key(bytes(range(32)))
+
+
+def _execute(statement: Statement) -> dict[str, Any]:
+    return dict(duckdb.connect().execute(statement.text(PROFILE)).fetchnumpy())
+
+
+def test_the_whole_kit_holds_on_duckdb() -> None:
+    assert conformance.differences(PROFILE, _execute) == []
+
+
+def test_the_quick_digests_are_the_reference_engines() -> None:
+    relation = conformance.quick_relation()
+    reference, known = conformance.reference(), schema(relation)
+    rows = reference._relation(relation)
+    columns = [[held(row.cells[name], fact) for row in rows] for name, fact in known.items()]
+    digests = conformance.row_digest(columns), conformance.result_digest(reference.run(conformance.quick_plan()))
+    assert digests == conformance.QUICK_DIGESTS
+    assert conformance.quick_digests(PROFILE, _execute) == conformance.QUICK_DIGESTS
+
+
+class _OtherDuckDB(DuckDBProfile):
+    """An engine whose truncation of weeks starts on Sunday, or whose MD5 is cut elsewhere."""
+
+    def text_number(self, value: Any) -> Any:
+        return super().text_number(super().text_number(value))
+
+
+def test_an_engine_that_differs_is_refused_by_name() -> None:
+    other = _OtherDuckDB()
+    with pytest.raises(InvalidArgument, match="groups by name"):
+        conformance.conform(
+            "DuckDB of tomorrow", other, lambda s: dict(duckdb.connect().execute(s.text(other)).fetchnumpy())
+        )
+
+
+@given(st.integers(0, MASK))
+def test_mixing_is_a_permutation(state: int) -> None:
+    """Every step can be undone, so no two states meet."""
+    (a, b, c), (d, e, f) = KEY.multipliers, KEY.addends
+    back = (mixed(state, KEY) - f) * pow(c, -1, 2**31) & MASK
+    back = _unshift(back, 13)
+    back = (back - e) * pow(b, -1, 2**31) & MASK
+    back = _unshift(back, 15)
+    assert (back - d) * pow(a, -1, 2**31) & MASK == state
+
+
+def _unshift(value: int, bits: int) -> int:
+    found = value
+    for _ in range(31 // bits + 1):
+        found = value ^ (found >> bits)
+    return found
+
+
+@pytest.mark.parametrize(
+    "known",
+    [
+        Facts(Kind.NUMBER), Facts(Kind.NUMBER, lower=-3, upper=9), Facts(Kind.BOOLEAN), Facts(Kind.STRING),
+    ],
+)  # fmt: skip
+def test_different_values_have_different_words(known: Facts) -> None:
+    values: list[Any] = [None]
+    if known.kind is Kind.NUMBER:
+        edges = range(-3, 10) if known.bounded else (0, 1, -1, MASK, MASK + 1, 2**62, -(2**63), 2**63 - 1, 2**31)
+        values += [Fraction(value) for value in edges]
+    elif known.kind is Kind.BOOLEAN:
+        values += [True, False]
+    else:
+        values += ["", "a", "b", "é"]
+    found = [words(value, known, KEY) for value in values]
+    assert len(set(found)) == len(values)
+    assert all(0 <= word <= MASK for entry in found for word in entry)
+
+
+def test_no_group_is_favoured_over_all_units() -> None:
+    """2000 units choose 2 of 10 groups: each group is chosen 400 times, give or take (six standard deviations)."""
+    known = Facts(Kind.NUMBER, lower=0, upper=9)
+    chosen = [0] * 10
+    for unit in range(2000):
+        state = start(words(Fraction(unit), Facts(Kind.NUMBER), KEY), KEY)
+        order = sorted(range(10), key=lambda g: rank(state, words(Fraction(g), known, KEY), KEY))
+        for group in order[:2]:
+            chosen[group] += 1
+    assert all(abs(count - 400) < 6 * (2000 * 0.2 * 0.8) ** 0.5 for count in chosen)
