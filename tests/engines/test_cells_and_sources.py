@@ -26,6 +26,7 @@ from deniable.plan.expression import Column
 from deniable.plan.nodes import Bounding, GroupAgg, KeyColumn, Rows, Total, Units, scan
 from deniable.plan.variable import Type, Variable
 from tests.engines.random_plans import KEY, as_values
+from tests.naming import case
 
 BOOK = Codebook.from_yaml(
     """
@@ -132,7 +133,7 @@ def test_odd_cells_never_raise_and_all_engines_read_the_same() -> None:
     assert _answers(connect(columns, BOOK, key=KEY)) == _answers(ReferenceEngine({"t": columns}, BOOK, key=KEY))
 
 
-@pytest.mark.parametrize("odd", ODD, ids=lambda cell: repr(cell)[:30])
+@pytest.mark.parametrize("odd", ODD, ids=lambda cell: case(cell, 30))
 def test_one_odd_cell_changes_no_other_cell(odd: Any) -> None:
     """An odd cell of another person leaves every group it is not in as it was, and the dtype of all of them."""
     plain = {**GOOD, "v": [1.5, 2.0, 3.0, 4.0, 5.0]}

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from deniable.engines import conformance
 from deniable.engines.assemble import held
 from deniable.engines.order import MASK, mixed, order_key, rank, start, words
+from deniable.engines.sql.build import call
 from deniable.engines.sql.groups import Statement
 from deniable.engines.sql.profile import DuckDBProfile
 from deniable.errors import InvalidArgument
@@ -42,10 +43,10 @@ def test_the_quick_digests_are_the_reference_engines() -> None:
 
 
 class _OtherDuckDB(DuckDBProfile):
-    """An engine whose truncation of weeks starts on Sunday, or whose MD5 is cut elsewhere."""
+    """An engine that hashes texts without their case."""
 
     def text_number(self, value: Any) -> Any:
-        return super().text_number(super().text_number(value))
+        return super().text_number(call("lower", value))
 
 
 def test_an_engine_that_differs_is_refused_by_name() -> None:
@@ -83,7 +84,7 @@ def _unshift(value: int, bits: int) -> int:
 def test_different_values_have_different_words(known: Facts) -> None:
     values: list[Any] = [None]
     if known.kind is Kind.NUMBER:
-        edges = range(-3, 10) if known.bounded else (0, 1, -1, MASK, MASK + 1, 2**62, -(2**63), 2**63 - 1, 2**31)
+        edges = range(-3, 10) if known.bounded else (0, 1, -1, MASK, MASK + 1, 2**62, -(2**63), 2**63 - 1)
         values += [Fraction(value) for value in edges]
     elif known.kind is Kind.BOOLEAN:
         values += [True, False]

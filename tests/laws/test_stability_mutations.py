@@ -12,6 +12,7 @@ from deniable.testing.couplings import keeps_coupling
 from deniable.testing.laws_privacy import check_privacy
 from deniable.testing.neighbours import data_sets, try_stability
 from tests.laws.test_stability import CASES, SIZED_ONLY, _attained
+from tests.naming import case
 
 ONE, TWO = Fraction(1), Fraction(2)
 
@@ -60,7 +61,7 @@ REPLACED = rows(integers(lower=-1, upper=2), size=2)
         (t.total(), TWO),  # the largest absolute value where the range is meant
         (t.total(), Fraction(3) - Fraction(1, 100)),
     ],
-    ids=repr,
+    ids=case,
 )
 def test_a_dropped_factor_two_is_caught(step, forgotten):
     built = replace(REPLACED >> step, stability_map=lambda d: forgotten)
@@ -82,7 +83,7 @@ def test_a_coupling_one_too_tight_is_caught():
     assert not keeps_coupling(pairs, [1, 2], [1, 2, 3], apart=ONE)
 
 
-@pytest.mark.parametrize("noise", [laplace(scale=1), discrete_gaussian(scale=1)], ids=repr)
+@pytest.mark.parametrize("noise", [laplace(scale=1), discrete_gaussian(scale=1)], ids=case)
 def test_a_wrong_map_in_a_chain_breaks_the_promise_of_the_whole(noise):
     """From data to noise: a histogram under replaced rows priced as under added rows is caught on its output law."""
     space = rows(integers(lower=0, upper=1), size=2)

@@ -17,9 +17,11 @@ from deniable.accounting.instance import instance
 from deniable.accounting.measures.pure import Pure
 from deniable.accounting.measures.renyi import RenyiLoss, RenyiPrivacy
 from deniable.accounting.pld import PrivacyLoss
+from deniable.accounting.rounding import expm1
 from deniable.accounting.terms import terms
-from deniable.cost import Concentrated, Cost, DiscreteGaussian, Gaussian, Parallel, Renyi
+from deniable.cost import Concentrated, Cost, DiscreteGaussian, Gaussian, Grouped, Parallel, Renyi
 from deniable.errors import Unaccountable
+from deniable.exact import up
 
 _FINE = 1e-9
 
@@ -69,6 +71,56 @@ class NumericReader:
 
     def delta(self, epsilon: Fraction, gap: float) -> Bracket:
         return self.loss.delta(epsilon, gap=gap)
+
+
+@dataclass(frozen=True, slots=True)
+class Backed:
+    """A reading with another behind it, asked only where the first is infinite or wider than it should be."""
+
+    first: Reader
+    second: Reader
+
+    @property
+    def theorem(self) -> str:
+        return self.first.theorem
+
+    def epsilon(self, delta: Fraction, gap: float) -> Bracket:
+        found = self.first.epsilon(delta, gap)
+        return found if found.gap <= 10 * gap else _together([found, self.second.epsilon(delta, gap)])
+
+    def delta(self, epsilon: Fraction, gap: float) -> Bracket:
+        found = self.first.delta(epsilon, gap)
+        return found if found.gap <= 10 * gap else _together([found, self.second.delta(epsilon, gap)])
+
+
+@dataclass(frozen=True, slots=True)
+class GroupReader:
+    """Several units at once, from the profile of one: delta(k e) <= delta(e) (1 + e^e + ... + e^((k-1) e))."""
+
+    inner: Reader
+    size: int
+    theorem: ClassVar[str] = "group privacy of a profile (Vadhan 2017, lemma 2.2)"
+
+    def epsilon(self, delta: Fraction, gap: float) -> Bracket:
+        """The best step found by halving; any step is sound."""
+        low, high = Fraction(0), Fraction(1)
+        while self.delta(self.size * high, gap).upper > delta:
+            high *= 2
+            if high > _FARTHEST:
+                return Bracket(0.0, math.inf)
+        while high - low > high * Fraction(gap):
+            middle = Fraction(float((low + high) / 2))
+            low, high = (low, middle) if self.delta(self.size * middle, gap).upper <= delta else (middle, high)
+        return Bracket(0.0, up(self.size * high))
+
+    def delta(self, epsilon: Fraction, gap: float) -> Bracket:
+        step = epsilon / self.size
+        single = Fraction(self.inner.delta(step, gap).upper)
+        factor = expm1(epsilon).upper / expm1(step).lower if step else Fraction(self.size)
+        return Bracket(0.0, min(1.0, up(single * factor)))
+
+
+_FARTHEST = 2**11
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +209,8 @@ def tightest(cost: Cost) -> Reader:
     if isinstance(only, Parallel) and not terms(cost).leaks:
         return WorstReader(tuple(tightest(each) for each in only.costs))
     found = tuple(_general(cost))
+    if not found and isinstance(only, Grouped) and not terms(cost).leaks:
+        return GroupReader(tightest(only.cost), only.size)
     if not found:
         raise Unaccountable(f"no theorem reads {type(cost).__name__} as (epsilon, delta): {_reason(cost)}")
     return found[0] if len(found) == 1 else Together(found)
@@ -166,16 +220,17 @@ def _general(cost: Cost) -> Iterator[Reader]:
     releases = [each for each, _ in terms(cost).releases]
     only_promises = all(isinstance(each, Concentrated | Renyi | Gaussian) for each in releases)
     distribution = None if only_promises else numeric(cost)
-    if distribution is not None:
+    loss, pure = renyi(cost), pure_loss(cost)
+    others: list[Reader] = [] if loss is None else [RenyiReader(cost, loss)]
+    if distribution is None:
+        yield from others
+        if pure is not None:
+            yield PureReader(cost, pure)
+    elif others and any(isinstance(each, _PROMISES) for each in releases):
         yield NumericReader(distribution)
-        if not any(isinstance(each, _PROMISES) for each in releases):
-            return
-    loss = renyi(cost)
-    if loss is not None:
-        yield RenyiReader(cost, loss)
-    pure = pure_loss(cost)
-    if pure is not None and distribution is None:
-        yield PureReader(cost, pure)
+        yield from others
+    else:
+        yield Backed(NumericReader(distribution), others[0]) if others else NumericReader(distribution)
 
 
 _PROMISES = (DiscreteGaussian, Concentrated, Renyi)

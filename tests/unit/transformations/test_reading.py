@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from deniable import transformations as t
 from deniable.core import Anything, Lattice, Numbers, Rows, Space, SymmetricDistance, Texts, integers, numbers, rows
 from deniable.transformations.reading import exact_sum, floats, steps, whole_numbers
+from tests.naming import case
 
 NAN = float("nan")
 ODD = [
@@ -89,7 +90,7 @@ STEPS = [
 ]
 
 
-@pytest.mark.parametrize("step", STEPS, ids=repr)
+@pytest.mark.parametrize("step", STEPS, ids=case)
 @pytest.mark.parametrize(("space", "alike"), SPACES)
 def test_rows_the_metric_calls_equal_stay_equal(space, alike, step):
     if isinstance(space.domain.element, Anything) and "map_rows" in repr(step):
@@ -144,7 +145,7 @@ LATTICE = rows(integers(lower=0, upper=5))
         ),
         (rows(t.categorize(values=("x",), other=0).build(rows(Texts())).target.domain.element), t.one_hot()),
     ],
-    ids=lambda value: repr(value)[:40] if not isinstance(value, Space) else "",
+    ids=lambda value: case(value, 40) if not isinstance(value, Space) else "",
 )
 def test_no_data_raises_whether_or_not_it_is_in_the_domain(space, step):
     built = space >> step

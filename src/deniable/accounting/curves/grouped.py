@@ -37,5 +37,5 @@ class GroupedCurve:
         return min(found, default=None)
 
     def estimate(self, order: float) -> float:
-        found = self.at(Fraction(order).limit_denominator(1000))
+        found = self.at(max(1 + Fraction(1, 1024), Fraction(order).limit_denominator(1024)))
         return math.inf if found is None else float(found)

@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 from deniable.accounting.curves.curve import BITS, Curve, log_moment, log_sum, point
 from deniable.exact import Interval, exp, ln, power
@@ -36,41 +37,39 @@ class NegativeBinomialCurve:
 
     def at(self, order: Fraction) -> Fraction | None:
         inner = self.base.at(order)
-        extra = self._least()
-        if inner is None or extra is None:
+        extra = _least(self)
+        if inner is None:
             return None
         tries = ln(expected_tries(self.shape, self.gamma), BITS).upper
         return inner + max(Fraction(0), tries) / (order - 1) + (1 + self.shape) * extra
 
-    def _least(self) -> Fraction | None:
-        """The minimum at one good auxiliary order: any order is sound."""
-        cost = -ln(self.gamma, BITS).lower
-        found = [cost] if self.ceiling is None else [cost, self.ceiling]
-        for order in self._orders():
-            inner = self.base.at(order)
-            if inner is not None:
-                found.append((1 - 1 / order) * inner + cost / order)
-        return min(found)
-
-    def _orders(self) -> list[Fraction]:
-        cost = math.log(1 / self.gamma)
-
-        def value(t: float) -> float:
-            order = 1 + math.exp(t)
-            return (1 - 1 / order) * self.base.estimate(order) + cost / order
-
-        grid = [k / 4 for k in range(-_STEPS, _STEPS + 1)]
-        best = min(grid, key=value)
-        return [1 + Fraction(math.exp(best + k / 40)).limit_denominator(1000) for k in range(-5, 6)]
-
     def estimate(self, order: float) -> float:
-        found = self._least()
+        found = _least(self)
         tries = max(0.0, math.log(expected_tries(self.shape, self.gamma).upper))
-        return (
-            math.inf
-            if found is None
-            else self.base.estimate(order) + tries / (order - 1) + float((1 + self.shape) * found)
-        )
+        return self.base.estimate(order) + tries / (order - 1) + float((1 + self.shape) * found)
+
+
+@lru_cache(maxsize=256)
+def _least(curve: NegativeBinomialCurve) -> Fraction:
+    """The minimum over auxiliary orders, at a few good ones: any order is sound."""
+    cost = -ln(curve.gamma, BITS).lower
+    found = [cost] if curve.ceiling is None else [cost, curve.ceiling]
+    for order in _orders(curve):
+        inner = curve.base.at(order)
+        if inner is not None:
+            found.append((1 - 1 / order) * inner + cost / order)
+    return min(found)
+
+
+def _orders(curve: NegativeBinomialCurve) -> list[Fraction]:
+    cost = math.log(1 / curve.gamma)
+
+    def value(t: float) -> float:
+        order = 1 + math.exp(t)
+        return (1 - 1 / order) * curve.base.estimate(order) + cost / order
+
+    best = min((k / 4 for k in range(-_STEPS, _STEPS + 1)), key=value)
+    return [1 + Fraction(math.exp(best + k / 40)).limit_denominator(1000) for k in range(-5, 6)]
 
 
 @dataclass(frozen=True, slots=True)

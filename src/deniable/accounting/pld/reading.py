@@ -24,8 +24,8 @@ from deniable.accounting.pld.pair import Pair
 from deniable.accounting.pld.promised import PromisedPair
 from deniable.accounting.pld.replaced import ReplacedInSamplePair
 from deniable.accounting.pld.sampled import ReplacedPair, SampledPair
+from deniable.accounting.pld.several import MixedPair, WorstPair
 from deniable.accounting.pld.shuffled import shuffled
-from deniable.accounting.pld.worst import WorstPair
 from deniable.accounting.terms import terms
 from deniable.cost import (
     Bounded,
@@ -132,12 +132,14 @@ def pair_of(cost: Cost) -> Pair:
             return _sampled(cost)
         case Parallel(costs):
             return WorstPair([whole(each) for each in costs])
+        case Mixed(parts):
+            return MixedPair(
+                [(float_below(chance), float_above(chance), whole(each)) for chance, each in parts if chance]
+            )
         case Grouped(each, size):
             return _grouped(each, size)
         case Bounded() | Composed() | Repeated() | Concentrated() | Renyi() | DiscreteGaussian():
             return whole(cost)
-        case Mixed():
-            raise Unaccountable("no dominating pair is built for a mixture; read it as pure, approximate or Rényi")
         case Selected():
             raise Unaccountable("no theorem reads a private selection as a privacy loss distribution; read it as Rényi")
         case _:
