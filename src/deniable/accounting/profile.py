@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from fractions import Fraction
 
 from deniable.accounting.bracket import Bracket
 from deniable.accounting.read import delta, epsilon
 from deniable.cost import Cost
-from deniable.exact.guards import Real
+from deniable.errors import InvalidArgument
+from deniable.exact.guards import Real, integer, open_probability
+from deniable.svg import Band, Figure, Line, Scale, plot
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +35,25 @@ class PrivacyProfile:
     def advantage(self) -> Bracket:
         """How much better than a coin any attacker guesses which of two neighbouring data sets was used: delta at 0."""
         return delta(self.cost, epsilon=0)
+
+    def plot(self, *, least: Real = Fraction(1, 10**9), points: int = 40) -> Figure:
+        """Delta against epsilon on a logarithmic scale, down to `least`: the upper ends, with the bracket as a band."""
+        lowest, count = float(open_probability(least=least)), integer(points=points, least=2)
+        reach = self.epsilon(least).upper
+        if not reach < math.inf:
+            raise InvalidArgument(f"no finite epsilon goes with delta = {least}; plot down to a larger one")
+        at = [reach * k / (count - 1) for k in range(count)]
+        found = [self(epsilon) for epsilon in at]
+        upper = [max(each.upper, lowest) for each in found]
+        lower = [max(each.lower, lowest) for each in found]
+        return plot(
+            Band(at, lower, upper),
+            Line(at, upper),
+            title="Privacy profile",
+            x_label="epsilon",
+            y_label="delta",
+            y_scale=Scale.LOG,
+        )
 
 
 def profile(cost: Cost) -> PrivacyProfile:
