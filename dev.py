@@ -188,6 +188,9 @@ def pytest(python, *words):
     return [python, "-m", "pytest", "-n", min(os.cpu_count() or 1, 8), "--dist", "loadgroup", *list(words)]
 
 
+QUICK = ["tests/unit"]  # what `check` and the other Pythons run; laws, exactness, engines, attacks and pages are for `test`
+
+
 def all_of(steps):
     """Run every step, say how each went, and give back the first failure's exit code."""
     codes = {}
@@ -201,7 +204,7 @@ def all_of(steps):
 
 def check(words):
     python = environment("base", "dev")
-    return all_of(dict(gates(python), tests=pytest(python, "-m", "not slow", *words)))
+    return all_of(dict(gates(python), tests=pytest(python, "-m", "not slow", *(words or QUICK))))
 
 
 def test(words):
@@ -211,7 +214,7 @@ def test(words):
     for version, other in other_pythons():
         if can_make_environments(other):
             inside = environment("base", "dev", folder=".venv-" + version, python=other)
-            steps["fast tests on Python " + version] = pytest(inside, "-m", "not slow", "--ignore=tests/engines")
+            steps["fast tests on Python " + version] = pytest(inside, "-m", "not slow", *QUICK)
     return all_of(steps)
 
 
