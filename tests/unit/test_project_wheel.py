@@ -64,4 +64,4 @@ def test_wheel_runs_in_a_clean_environment(wheel, tmp_path):
     said(python, "-m", "pip", "check")
     assert said(command, "--version") == f"deniable {__version__}\n"
     assert said(python, "-c", "import deniable; print(deniable.__file__)").startswith(str(tmp_path / "clean"))
-    assert "released" in said(command, "demo")
+    assert "Guarantee" in said(command, "demo")

@@ -198,7 +198,8 @@ def _in(source: Source, node: exp.In, kind: JoinKind, env: Env) -> Source:
     if not isinstance(node.this, exp.Column):
         raise refused(node, env.text, "subquery", "IN (SELECT ...) looks at one column", "derive the column first")
     name = next((each for each in source.names if each.column == source.resolve(node.this)), None)
-    assert name is not None
+    if name is None:
+        raise refused(node, env.text, "unknown-column", f"there is no column {node.this.name!r} here to look up")
     query = part(node, "query")
     right = table_of(query.this if isinstance(query, exp.Subquery) else query, env, "subquery")
     if len(right.names) != 1:
