@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from deniable.errors import QueryRefused
+from deniable.errors import DeniableError, QueryRefused
 from deniable.plan.codebook import Codebook
 from deniable.plan.expression import Column, Expression
 from deniable.plan.relation import shape
@@ -45,8 +45,12 @@ def compiled(statement: Statement, codebook: Codebook, asker: Asker) -> Private:
         query = replace(built.query, groups=statement.options.groups)
         key_set(query)
         return replace(built, query=query)
+    except DeniableError:
+        raise
     except RecursionError:
         raise QueryRefused("too-deep", "the query is nested too deeply", rewrite="name parts of it in a WITH") from None
+    except Exception:  # only public text has been looked at, so a form nobody thought of is refused like any other
+        raise QueryRefused("not-understood", "a part of this query is not understood", rewrite="write it plainly") from None
 
 
 def _checked_unit(statement: Statement, codebook: Codebook) -> None:
