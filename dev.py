@@ -188,7 +188,9 @@ def pytest(python, *words):
     return [python, "-m", "pytest", "-n", min(os.cpu_count() or 1, 8), "--dist", "loadgroup", *list(words)]
 
 
-QUICK = ["tests/unit"]  # what `check` and the other Pythons run; laws, exactness, engines, attacks and pages are for `test`
+QUICK = [
+    "tests/unit"
+]  # what `check` and the other Pythons run; laws, exactness, engines, attacks and pages are for `test`
 
 
 def all_of(steps):

@@ -70,13 +70,17 @@ class NumericReader:
         try:
             return self.loss.epsilon(delta, gap=gap)
         except IndexError:  # known: a leak nested in a sample leaves the survey no finite loss to look at
-            raise Unaccountable("a promise with a delta inside a sample has no loss distribution yet; keep them apart") from None
+            raise Unaccountable(
+                "a promise with a delta inside a sample has no loss distribution yet; keep them apart"
+            ) from None
 
     def delta(self, epsilon: Fraction, gap: float) -> Bracket:
         try:
             return self.loss.delta(epsilon, gap=gap)
         except IndexError:
-            raise Unaccountable("a promise with a delta inside a sample has no loss distribution yet; keep them apart") from None
+            raise Unaccountable(
+                "a promise with a delta inside a sample has no loss distribution yet; keep them apart"
+            ) from None
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,7 +50,9 @@ def compiled(statement: Statement, codebook: Codebook, asker: Asker) -> Private:
     except RecursionError:
         raise QueryRefused("too-deep", "the query is nested too deeply", rewrite="name parts of it in a WITH") from None
     except Exception:  # only public text has been looked at, so a form nobody thought of is refused like any other
-        raise QueryRefused("not-understood", "a part of this query is not understood", rewrite="write it plainly") from None
+        raise QueryRefused(
+            "not-understood", "a part of this query is not understood", rewrite="write it plainly"
+        ) from None
 
 
 def _checked_unit(statement: Statement, codebook: Codebook) -> None:
