@@ -14,6 +14,7 @@ from typing import assert_never
 
 from deniable.cost import Neighbours
 from deniable.errors import InvalidArgument, QueryRefused
+from deniable.mechanisms.quantile import share
 from deniable.plan import nodes as plan
 from deniable.plan.analysis import facts
 from deniable.plan.expression import (
@@ -290,7 +291,7 @@ class _Lowering:
         return product if factor == 1 else Round(Rounding.NEAREST, product, known.step * factor)
 
     def _quantile(self, of: Expression, q: Fraction) -> QuantileOf:
-        known = self._bounded(of, "a quantile")
+        known, q = self._bounded(of, "a quantile"), share(q)  # a long fraction could overflow the rank scores
         low, high = known.ends
         per_bin = -(-(high - low + 1) // _CANDIDATES)
         bins = -(-(high - low + 1) // per_bin)

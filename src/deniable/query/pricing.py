@@ -23,6 +23,8 @@ from deniable.plan.sensitivity import Sensitivity
 from deniable.query.noise import Law, Noise
 
 _BETA = Fraction(1, 20)
+_WIDEST = Fraction(2**49)
+"""Vectors of noise are drawn up to a scale of 2**50 steps; a scale is rounded up a little after this check."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +203,11 @@ def _noises(needs: Needs, asked: Request, law: Law, noise_delta: Fraction) -> di
 
 
 def _positive_scale(scale: Fraction) -> Fraction:
-    """A column that no unit can move needs no noise; the smallest scale stands for that."""
+    """A column that no unit can move needs no noise; the smallest scale stands for that. What no sampler draws is refused now."""
+    if scale > _WIDEST:
+        raise InvalidArgument(
+            f"this price needs noise of {float(scale):.3g} grid steps, more than can be drawn; pay more, or declare tighter bounds"
+        )
     return coarse(scale) if scale > 0 else Fraction(1, 1000)
 
 

@@ -253,6 +253,12 @@ def test_rho_sessions():
         (lambda s: s.query().agg(n=ask.count()).release(epsilon=1, law="cauchy"), InvalidArgument, "laplace"),
         (lambda s: s.query().group_by("tag", values={"city": ["a"]}), InvalidArgument, "not a key"),
         (lambda s: by_city(s).where("age > 1"), InvalidArgument, "come before"),
+        (lambda s: by_city(s).agg(x=ask.sum("cost")).release(epsilon=1e-14), InvalidArgument, "pay more"),
+        (
+            lambda s: by_city(s).agg(q=ask.quantile("age", 0.1234567890123456)).release(epsilon=0.1),
+            InvalidArgument,
+            "denominator",
+        ),
     ],
 )
 def test_bad_questions_get_one_line_and_cost_nothing(session, ask_it, error, says):
