@@ -12,7 +12,8 @@ from typing import NoReturn
 import pytest
 
 
-def _without(what: str) -> NoReturn:
+def without(what: str) -> NoReturn:
+    """Skip a test for which something is missing, or fail it in CI."""
     if os.environ.get("CI") == "true":
         pytest.fail(f"{what} is missing, and with CI=true nothing may be left out; `python3 dev.py test` installs it")
     pytest.skip(f"{what} is missing; `python3 dev.py test` installs it")
@@ -23,7 +24,7 @@ def require(tool: str) -> Path:
     java = os.environ.get("JAVA_HOME")
     hidden = [*sorted(Path("/usr/lib/postgresql").glob("*/bin")), *([Path(java) / "bin"] if java else [])]
     found = shutil.which(tool) or shutil.which(tool, path=os.pathsep.join(map(str, hidden)))
-    return Path(found) if found else _without(tool)
+    return Path(found) if found else without(tool)
 
 
 def require_module(name: str) -> ModuleType:
@@ -31,4 +32,4 @@ def require_module(name: str) -> ModuleType:
     try:
         return import_module(name)
     except ModuleNotFoundError:
-        _without(f"the Python package {name}")
+        without(f"the Python package {name}")
