@@ -83,7 +83,7 @@ _NATIONS = (
 
 BOOK: dict[str, Any] = {
     "name": "tpch",
-    "unit": {"id": "c_custkey", "groups": 400, "rows_per_group": 1000},
+    "unit": {"id": "c_custkey", "groups": 200, "rows_per_group": 140},
     "tables": {
         "customer": {
             "variables": {

@@ -45,7 +45,7 @@ def compared(release: Release, query: str, database: duckdb.DuckDBPyConnection) 
     shown, seen = {_key(row, keys) for row in ours}, {_key(row, keys) for row in truth}
     beside = [row for row in ours if _key(row, keys) not in seen]
     kinds = {name.lower(): column.kind for name, column in release.columns.items()}
-    additive = [index for index, name in enumerate(names) if kinds.get(name) in ("count", "sum")]
+    additive = [index for index, name in enumerate(names) if kinds.get(name) == "number"]
     filled = [row for row in beside if any(row[index] for index in additive)]
     ours = [row for row in ours if _key(row, keys) in seen]
     kept = [row for row in truth if _key(row, keys) in shown]

@@ -45,7 +45,9 @@ def _result(text: str, session: Session, database: duckdb.DuckDBPyConnection) ->
 def _line(number: int, result: Compared | str) -> str:
     if isinstance(result, str):
         return f"| {number} | refused: `{result}` | | | |"
-    return f"| {number} | answered | {result.equal} | {result.empty or ''} | {result.hidden or ''} |".replace("  |", " |")
+    return f"| {number} | answered | {result.equal} | {result.empty or ''} | {result.hidden or ''} |".replace(
+        "  |", " |"
+    )
 
 
 def test_at_least_fourteen_are_answered_and_none_is_wrong() -> None:

@@ -16,6 +16,7 @@ from typing import Any
 from deniable.errors import InvalidArgument
 from deniable.exact.guards import probability
 from deniable.plan.facts import Facts
+from deniable.plan.memo import remembered
 from deniable.plan.unit import Unit
 from deniable.plan.variable import Type, Variable
 
@@ -89,7 +90,12 @@ class Table:
     @property
     def schema(self) -> dict[str, Facts]:
         """The public facts of every variable."""
-        return {variable.name: variable.facts() for variable in self.variables}
+        return _schema(self)
+
+
+@remembered
+def _schema(table: Table) -> dict[str, Facts]:
+    return {variable.name: variable.facts() for variable in table.variables}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

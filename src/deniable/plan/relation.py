@@ -15,6 +15,7 @@ from deniable.plan.analysis import checked_facts, condition_facts, facts
 from deniable.plan.codebook import Codebook, Table
 from deniable.plan.expression import Column, Expression
 from deniable.plan.facts import LARGEST, Facts, Kind, hull
+from deniable.plan.memo import remembered
 from deniable.plan.nodes import (
     Filter,
     Join,
@@ -68,6 +69,7 @@ def derive(source: Relation, **new: Expression) -> Project:
     return Project(source, tuple({**kept, **new}.items()))
 
 
+@remembered
 def shape(relation: Relation) -> Shape:
     """The public facts of a relation; refuses one that is not sound."""
     match relation:
