@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
+from operator import itemgetter
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -38,8 +39,8 @@ def fetched_result(plan: GroupAgg, main: Fetched, others: Mapping[str, Fetched])
     count = len(order)
     added = [name for name, aggregate in plan.aggregates if isinstance(aggregate, Rows | Units | Total)]
     columns = {name: _whole(main[f"cell_{index}"])[order] for index, name in enumerate(added)}
-    keys = {key.name: tuple(values[i] for i in order) for key, values in zip(plan.keys, lists, strict=True)}
-    places = {group: index for index, group in enumerate(zip(*keys.values(), strict=True))} if keys else {(): 0}
+    keys = {key.name: _taken(values, order) for key, values in zip(plan.keys, lists, strict=True)}
+    places = {group: index for index, group in enumerate(zip(*keys.values(), strict=True))} if keys and others else {}
     histograms = {}
     for name, table in others.items():
         entries = [python_values(table[f"key_{index}"], kind) for index, kind in enumerate(known)]
@@ -55,15 +56,18 @@ def fetched_result(plan: GroupAgg, main: Fetched, others: Mapping[str, Fetched])
     return Result(count, keys, ordered, histograms)
 
 
-def _order(main: Fetched, lists: list[list[KeyValue]]) -> list[int]:
+def _taken(values: list[KeyValue], order: Integers) -> tuple[KeyValue, ...]:
+    return itemgetter(*order.tolist())(values) if len(order) > 1 else tuple(values)
+
+
+def _order(main: Fetched, lists: list[list[KeyValue]]) -> Integers:
     if not lists:
-        return [0]
+        return np.zeros(1, dtype=np.int64)
     first = main["key_0"]
     if len(lists) == 1 and np.ma.getdata(first).dtype.kind in "iu" and not np.ma.getmaskarray(first).any():
-        ranked: list[int] = np.argsort(np.ma.getdata(first), kind="stable").tolist()
-        return ranked
+        return np.argsort(np.ma.getdata(first), kind="stable")
     rows = list(zip(*lists, strict=True))
-    return sorted(range(len(rows)), key=lambda index: key_rank(rows[index]))
+    return np.array(sorted(range(len(rows)), key=lambda index: key_rank(rows[index])), dtype=np.int64)
 
 
 def _whole(column: Any) -> Integers:

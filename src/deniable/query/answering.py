@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, assert_never
@@ -19,14 +20,16 @@ from deniable.query.outputs import (
     TopKOf,
     mean,
     moment,
-    plain,
 )
 from deniable.query.price import Price
 
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """One output column: plain values, interval ends where there are any, and its error in words."""
+    """One output column: plain values, interval ends where there are any, and its error in words.
+
+    `within` is there when every interval is its value give or take the same number.
+    """
 
     name: str
     kind: str
@@ -34,6 +37,13 @@ class Answered:
     lower: tuple[Any, ...] | None
     upper: tuple[Any, ...] | None
     error: str
+    within: int | float | None = None
+
+
+def even(name: str, kind: str, values: Sequence[Any], within: int | float, error: str) -> Answered:
+    """A column whose intervals are all as wide."""
+    low, high = tuple([value - within for value in values]), tuple([value + within for value in values])
+    return Answered(name, kind, tuple(values), low, high, error, within)
 
 
 def answered(lowered: Lowered, drawn: Drawn, price: Price) -> tuple[Answered, ...]:
@@ -69,16 +79,14 @@ def _number(value: Fraction) -> int | float:
 
 def _plain(name: str, drawn: Drawn, column: str, beta: Fraction, error: str) -> Answered:
     noisy = drawn.columns[column]
+    half = noisy.noise.half_width(beta)
     if noisy.step == 1:
-        half = noisy.noise.half_width(beta)
-        counts = [int(count) for count in noisy.steps]
-        low, high = tuple(count - half for count in counts), tuple(count + half for count in counts)
-        return Answered(name, "number", tuple(counts), low, high, error)
-    return _banded(name, "number", plain(noisy, beta), error)
+        return even(name, "number", noisy.steps.tolist(), half, error)
+    return even(name, "number", noisy.values.tolist(), half * float(noisy.step), error)
 
 
 def _banded(name: str, kind: str, band: Band, error: str) -> Answered:
-    value, lower, upper = (tuple(float(x) for x in part) for part in (band.value, band.lower, band.upper))
+    value, lower, upper = (tuple(part.tolist()) for part in (band.value, band.lower, band.upper))
     return Answered(name, kind, value, lower, upper, error)
 
 

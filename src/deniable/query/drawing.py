@@ -51,6 +51,8 @@ def drawn(lowered: Lowered, result: Result, bill: Bill, entropy: Entropy) -> Dra
     if bill.threshold is not None:
         shown = np.flatnonzero(noisy[bill.threshold.column].steps >= bill.threshold.at)
     chosen = {name: _choices(layout, result, lowered, name, bill, shown, entropy) for name in lowered.choices}
+    if len(shown) == len(layout.groups):
+        return Drawn(layout.groups, noisy, chosen)
     groups = tuple(layout.groups[i] for i in shown)
     kept = {name: Noisy(column.steps[shown], column.step, column.noise) for name, column in noisy.items()}
     return Drawn(groups, kept, chosen)

@@ -6,7 +6,7 @@ bounded whole number, a bounded date cut to a period. Keys are never read from d
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from itertools import product
@@ -52,13 +52,13 @@ class KeySet:
         """Every declared group, as engines hold keys, in public order; only when all keys are declared."""
         return product(*(column.domain or () for column in self.columns))
 
-    def read(self, index: int, value: Any) -> Any:
-        """A key as people read it: numbers come off the grid."""
+    def read_all(self, index: int, values: Sequence[Any]) -> Sequence[Any]:
+        """One key of every group as people read it: numbers come off the grid."""
         known = self.facts[index]
-        if known.kind is Kind.NUMBER and value is not None:
-            number = value * known.step
-            return int(number) if number.denominator == 1 else float(number)
-        return value
+        if known.kind is not Kind.NUMBER or known.step == 1:
+            return values
+        top, bottom = known.step.as_integer_ratio()
+        return [value if value is None else _quotient(value * top, bottom) for value in values]
 
     def sentence(self) -> str:
         """How the keys were chosen, for the reader of a release."""
@@ -68,6 +68,11 @@ class KeySet:
         if not observed:
             return "all keys are declared publicly; empty groups are shown"
         return f"values of {', '.join(observed)} come from the data; groups with few units are hidden"
+
+
+def _quotient(top: int, bottom: int) -> int | float:
+    """A whole number where it is one, else the nearest float."""
+    return top / bottom if top % bottom else top // bottom
 
 
 def key_set(query: Query) -> KeySet:

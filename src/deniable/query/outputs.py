@@ -139,11 +139,6 @@ class Band:
         return Band(*(np.clip(part, lower, upper) for part in (self.value, self.lower, self.upper)))
 
 
-def plain(column: Noisy, beta: Fraction) -> Band:
-    """A count or a sum."""
-    return column.around(beta)
-
-
 def mean(output: MeanOf, noisy: Mapping[str, Noisy], beta: Fraction) -> Band:
     """A mean; where the count's interval reaches below one, the interval is the whole public range."""
     ratio = _ratio(noisy[output.total].around(beta / 2), noisy[output.count].around(beta / 2))

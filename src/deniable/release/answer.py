@@ -8,36 +8,58 @@ from __future__ import annotations
 
 import html
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import date, datetime
+from itertools import chain
+from math import isfinite
 from typing import Any
 
 from deniable.errors import InvalidArgument
 from deniable.query import Answered
+from deniable.query.answering import even
 from deniable.release.facts import ReleaseFacts
 from deniable.release.receipt import Receipt
 from deniable.release.release_table import ReleaseTable, release_table
-from deniable.release.store import unpacked
+from deniable.release.store import Packed, unpacked
 from deniable.svg import Figure
 
 
 def column_record(column: Answered) -> dict[str, Any]:
-    """An answered column as JSON-able values."""
-    return {
-        "name": column.name,
-        "kind": column.kind,
-        "values": [written(value) for value in column.values],
-        "lower": None if column.lower is None else [written(value) for value in column.lower],
-        "upper": None if column.upper is None else [written(value) for value in column.upper],
-        "error": column.error,
+    """An answered column as JSON-able values; intervals that are all as wide are stored as that one number."""
+    told = {"name": column.name, "kind": column.kind, "values": written_cells(column.values), "error": column.error}
+    if column.within is not None and isfinite(column.within):
+        return told | {"within": column.within}
+    return told | {
+        "lower": None if column.lower is None else written_cells(column.lower),
+        "upper": None if column.upper is None else written_cells(column.upper),
     }
 
 
 def column_from_record(record: Mapping[str, Any]) -> Answered:
     """The column `column_record` wrote."""
-    ends = [None if record[end] is None else tuple(read(value) for value in record[end]) for end in ("lower", "upper")]
-    values = tuple(read(value) for value in record["values"])
-    return Answered(record["name"], record["kind"], values, ends[0], ends[1], record["error"])
+    if "within" in record:
+        return even(record["name"], record["kind"], read_cells(record["values"]), record["within"], record["error"])
+    ends = [None if record[end] is None else read_cells(record[end]) for end in ("lower", "upper")]
+    return Answered(record["name"], record["kind"], read_cells(record["values"]), ends[0], ends[1], record["error"])
+
+
+_PLAIN = frozenset((int, str, bool, type(None)))
+"""Cells of these types are JSON as they are, and so are finite numbers."""
+
+
+def written_cells(values: Sequence[Any]) -> list[Any]:
+    """A column of cells as JSON."""
+    kinds = set(map(type, values))
+    if kinds <= _PLAIN or (kinds == {float} and all(map(isfinite, values))):
+        return list(values)
+    return [written(value) for value in values]
+
+
+def read_cells(values: Sequence[Any]) -> tuple[Any, ...]:
+    """The cells `written_cells` wrote."""
+    if set(map(type, values)) <= _PLAIN | {float}:
+        return tuple(values)
+    return tuple(read(value) for value in values)
 
 
 def written(value: Any) -> Any:
@@ -64,6 +86,12 @@ def read(value: Any) -> Any:
     return [read(item) for item in value] if isinstance(value, list) else value
 
 
+def _read_groups(groups: Sequence[Sequence[Any]]) -> tuple[tuple[Any, ...], ...]:
+    if set(map(type, chain.from_iterable(groups))) <= _PLAIN | {float}:
+        return tuple(map(tuple, groups))
+    return tuple(map(read_cells, groups))
+
+
 class Release:
     """What leaves: a small table with error bars, and everything needed to trust it.
 
@@ -73,7 +101,7 @@ class Release:
     def __init__(self, record: Mapping[str, Any], facts: ReleaseFacts, receipt: Receipt | None) -> None:
         self._record, self.facts, self.receipt = record, facts, receipt
         self.keys: tuple[str, ...] = tuple(record["keys"])
-        self.groups: tuple[tuple[Any, ...], ...] = tuple(tuple(read(v) for v in group) for group in record["groups"])
+        self.groups: tuple[tuple[Any, ...], ...] = _read_groups(record["groups"])
         self.columns = {column["name"]: column_from_record(column) for column in record["columns"]}
         self.confidence: float = record["confidence"]
         self.guarantee: str = record["guarantee"]
@@ -82,7 +110,11 @@ class Release:
     @classmethod
     def from_bytes(cls, payload: bytes, receipt: Receipt | None = None) -> Release:
         """The release that was stored as these bytes."""
-        packed = unpacked(payload)
+        return cls.from_packed(unpacked(payload), receipt)
+
+    @classmethod
+    def from_packed(cls, packed: Packed, receipt: Receipt | None = None) -> Release:
+        """The release that was packed as this record."""
         return cls(packed.release, ReleaseFacts.from_record(packed.facts), receipt)
 
     @property

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, NoReturn
@@ -23,12 +23,13 @@ from deniable.plan.codebook import Codebook
 from deniable.plan.nodes import scan
 from deniable.plan.unit import Unit
 from deniable.query import Law, Lowered, Price, Query, Request, answered, drawn, lowered, priced, solved
+from deniable.query.keys import KeySet
 from deniable.query.price import Terms as PriceTerms
 from deniable.query.sql import Explanation
-from deniable.release.answer import Release, column_record, written
+from deniable.release.answer import Release, column_record, written_cells
 from deniable.release.ledger import Ledger
 from deniable.release.statement import facts, guarantee, notes
-from deniable.release.store import pack
+from deniable.release.store import Packed, pack, unpacked
 
 DELTA_SHARE = Fraction(1, 20)
 """A query that needs a delta and names none gets this share of the session's delta, or what is left of it."""
@@ -134,17 +135,21 @@ class Session:
             raise Retired("this session met an engine failure; ask the curator, then open a new session")
         ready = self._lowered(query)
         price = self._priced(ready, terms)
+        packed: dict[bytes, Packed] = {}  # what was stored need not be parsed again if it is this
+
+        def run() -> bytes:
+            made = self._answer(ready, price)
+            payload = pack(made)
+            packed[payload] = made
+            return payload
+
         released = self._ledger.answer(
-            price.charge,
-            lambda: self._answer(ready, price),
-            request=request,
-            plan=_digest(ready, price),
-            account=self.account,
+            price.charge, run, request=request, plan=_digest(ready, price), account=self.account
         )
         self._last = price.spend
-        return Release.from_bytes(released.payload, released.receipt)
+        return Release.from_packed(packed.get(released.payload) or unpacked(released.payload), released.receipt)
 
-    def _answer(self, ready: Lowered, price: Price) -> bytes:
+    def _answer(self, ready: Lowered, price: Price) -> Packed:
         try:
             result = self._engine.run(ready.plan)
             drawing = drawn(ready, result, price.bill, self._entropy or system_entropy())
@@ -159,13 +164,13 @@ class Session:
         keys = ready.keys
         record = {
             "keys": list(keys.names),
-            "groups": [[written(keys.read(i, part)) for i, part in enumerate(group)] for group in drawing.groups],
+            "groups": _groups(keys, drawing.groups),
             "columns": [column_record(column) for column in columns],
             "confidence": float(price.confidence),
             "guarantee": guarantee(price, self.unit, ready, self.rehearsal),
             "notes": notes(price, self.codebook),
         }
-        return pack(release=record, facts=facts(self, ready, price).to_record())
+        return Packed(record, facts(self, ready, price).to_record())
 
     @property
     def unit(self) -> Unit:
@@ -212,6 +217,14 @@ class Session:
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
         raise TypeError("a Session holds private data and a budget: it cannot be copied or pickled")
+
+
+def _groups(keys: KeySet, groups: Sequence[tuple[Any, ...]]) -> list[list[Any]]:
+    """Groups as they are stored: every key as people read it."""
+    if not keys.names:
+        return [[] for _ in groups]
+    columns = [written_cells(keys.read_all(i, column)) for i, column in enumerate(zip(*groups, strict=True))]
+    return [list(group) for group in zip(*columns, strict=True)]
 
 
 def _loss(terms: Mapping[str, Any], rule: Rule) -> tuple[Fraction | None, Fraction | None]:

@@ -53,9 +53,9 @@ class Packed:
     facts: dict[str, Any]
 
 
-def pack(*, release: dict[str, Any], facts: dict[str, Any]) -> bytes:
+def pack(made: Packed) -> bytes:
     """A release and the facts for its table as bytes; both JSON-able. NaN is refused: it has no JSON."""
-    record = {"format": PACKED, "release": release, "facts": facts}
+    record = {"format": PACKED, "release": made.release, "facts": made.facts}
     return json.dumps(record, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
 
 

@@ -14,7 +14,7 @@ from deniable import cli
 from deniable.cost import Bounded
 from deniable.release.facts import ReleaseFacts
 from deniable.release.ledger import Ledger, SqliteJournal, verify
-from deniable.release.store import pack
+from deniable.release.store import Packed, pack
 
 TENTH = Bounded(epsilon=0.1)
 FACTS = ReleaseFacts(
@@ -28,7 +28,7 @@ FACTS = ReleaseFacts(
 
 @pytest.fixture
 def used(ledger: Ledger) -> Ledger:
-    payload = pack(release={"n": 42}, facts=FACTS.to_record())
+    payload = pack(Packed({"n": 42}, FACTS.to_record()))
     ledger.answer(TENTH, lambda: payload, request="r1", plan="count(*)")
     ledger.answer(TENTH, lambda: b"\x00raw", request="raw", account="bob")
     ledger.reserve(TENTH, request="lost")

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from deniable.errors import InvalidArgument, LedgerError
-from deniable.release.store import Answer, opened, pack, seal, sealed, unpacked
+from deniable.release.store import Answer, Packed, opened, pack, seal, sealed, unpacked
 
 
 def test_a_seal_tells_nothing_and_proves_everything():
@@ -34,14 +34,14 @@ def test_a_seal_is_a_keyed_hash():
 
 def test_packed_releases_come_back():
     content = {"columns": ["n"], "rows": [[1, 2.5, "é"]]}
-    packed = unpacked(pack(release=content, facts={"scope": "x"}))
+    packed = unpacked(pack(Packed(content, {"scope": "x"})))
     assert (packed.release, packed.facts) == (content, {"scope": "x"})
-    assert pack(release={"b": 1, "a": 2}, facts={}) == pack(release={"a": 2, "b": 1}, facts={})
+    assert pack(Packed({"b": 1, "a": 2}, {})) == pack(Packed({"a": 2, "b": 1}, {}))
 
 
 def test_not_a_number_has_no_json():
     with pytest.raises(ValueError, match="JSON"):
-        pack(release={"x": float("nan")}, facts={})
+        pack(Packed({"x": float("nan")}, {}))
 
 
 @pytest.mark.parametrize(
