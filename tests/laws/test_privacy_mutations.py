@@ -9,8 +9,8 @@ from importlib import import_module
 import numpy as np
 import pytest
 
-from deniable.core.domain import Categories, Keyed, Lattice, Rows, Vectors
-from deniable.core.metric import L1, AbsoluteDistance, ChangeOne, LInfinity, PartitionDistance
+from deniable.core.domain import Categories, Keyed, Lattice, Numbers, Rows, Vectors
+from deniable.core.metric import L1, AbsoluteDistance, ChangeOne, LInfinity, PartitionDistance, SymmetricDistance
 from deniable.core.space import Space
 from deniable.cost import Bounded
 from deniable.mechanisms import (
@@ -21,6 +21,7 @@ from deniable.mechanisms import (
     laplace,
     most_frequent,
     private_histogram,
+    private_median,
     private_mode,
     report_noisy_max,
     threshold_histogram,
@@ -70,6 +71,22 @@ def test_a_halved_scale_of_a_choice(monkeypatch):
         lambda values, *, scale, entropy: module("choice").choice(values, scale=scale / 2, entropy=entropy),
     )
     assert check_privacy(mechanism, [4, 0, 0], [3, 1, 1]).broken
+
+
+@pytest.mark.parametrize(("noise", "chosen"), [(MaxNoise.EXPONENTIAL, "flip_choice"), (MaxNoise.GUMBEL, "choice")])
+def test_a_halved_scale_of_a_quantile(noise, chosen, monkeypatch):
+    rows = Space(Rows(Numbers()), SymmetricDistance())
+    mechanism = rows >> private_median(scale=1, lower=0, upper=40, grid=1, noise=noise)
+    left, right = [39.5], [39.5, 40]  # one point rises while forty, which hold almost all weight, fall
+    assert check_privacy(mechanism, left, right).kept
+    monkeypatch.setattr(
+        module("private_quantile"),
+        chosen,
+        lambda scores, *, counts, scale, entropy: getattr(module(chosen), chosen)(
+            scores, counts=counts, scale=scale / 2, entropy=entropy
+        ),
+    )
+    assert check_privacy(mechanism, left, right).broken
 
 
 def test_a_scale_in_the_wrong_units(monkeypatch):

@@ -50,23 +50,39 @@ TAIL = Fraction(1, 10**5)
 ADDED = [([], [2]), ([2], [2, 2]), ([0, 5], [0, 5, 3]), ([1, 4, 4], [1, 4, 4, 0]), ([3, 3, 3], [3, 3, 3, float("nan")])]
 
 
+BETWEEN = [([], [2.5]), ([2.5, 2.5], [2.5]), ([1.5, 4.0], [1.5, 4.0, 3.2]), ([0.1] * 4, [0.1] * 5), ([4.9, 5], [5])]
+CONTESTS = [MaxNoise.EXPONENTIAL, MaxNoise.GUMBEL]
+
+
+@pytest.mark.parametrize("noise", CONTESTS)
 @pytest.mark.parametrize("q", [Fraction(1, 2), Fraction(1, 10), Fraction(9, 10)])
-@pytest.mark.parametrize(("left", "right"), ADDED)
-def test_a_quantile_when_rows_are_added(q, left, right):
-    mechanism = NUMBERS >> private_quantile(q=q, scale=2, **GRID)
+@pytest.mark.parametrize(("left", "right"), ADDED + BETWEEN)
+def test_a_quantile_when_rows_are_added(q, left, right, noise):
+    mechanism = NUMBERS >> private_quantile(q=q, scale=2, noise=noise, **GRID)
     verdict = check_privacy(mechanism, left, right)
     assert verdict.kept
-    assert mechanism.cost() == Exponential(eta=max(q, 1 - q))
+    promise = {MaxNoise.EXPONENTIAL: Bounded(epsilon=max(q, 1 - q)), MaxNoise.GUMBEL: Exponential(eta=max(q, 1 - q))}
+    assert mechanism.cost() == promise[noise]
+
+
+@pytest.mark.parametrize("scale", [Fraction(1, 8), 3])
+def test_a_quantile_of_crowded_cells(scale):
+    """A cell that holds every value may count at its lower point, whatever the price of that in scales."""
+    for many in range(6):
+        left, right = [2.5] * many, [2.5] * (many + 1)
+        assert check_privacy(NUMBERS >> private_median(scale=scale, **GRID), left, right).kept
 
 
 @pytest.mark.parametrize("q", [Fraction(1, 2), Fraction(9, 10)])
 @pytest.mark.parametrize(("left", "right"), [([1, 2, 3], [1, 2, 5]), ([0, 0, 5], [0, 5, 5]), ([4, 4, 4], [4, 4, 0])])
-def test_a_quantile_when_rows_change(q, left, right):
-    assert check_privacy(FIXED >> private_quantile(q=q, scale=1, **GRID), left, right).kept
+@pytest.mark.parametrize("noise", CONTESTS)
+def test_a_quantile_when_rows_change(q, left, right, noise):
+    assert check_privacy(FIXED >> private_quantile(q=q, scale=1, noise=noise, **GRID), left, right).kept
 
 
-def test_the_median_price_is_used_up():
-    mechanism = NUMBERS >> private_median(scale=Fraction(1, 4), **GRID)
+@pytest.mark.parametrize("noise", CONTESTS)
+def test_the_median_price_is_used_up(noise):
+    mechanism = NUMBERS >> private_median(scale=Fraction(1, 4), noise=noise, **GRID)
     worst = [
         check_privacy(mechanism, left, right).reaches(Fraction(1, 5))
         for left, right in (([2, 2, 3], [2, 2, 3, 3]), ([0, 5], [0, 5, 5]))
@@ -77,7 +93,7 @@ def test_the_median_price_is_used_up():
 @pytest.mark.parametrize(("step", "q"), [(private_minimum, Fraction(1, 100)), (private_maximum, Fraction(99, 100))])
 def test_extremes_are_quantiles(step, q):
     mechanism = NUMBERS >> step(scale=2, **GRID)
-    assert mechanism.cost() == Exponential(eta=max(q, 1 - q))
+    assert mechanism.cost() == Bounded(epsilon=max(q, 1 - q))
     assert check_privacy(mechanism, [1, 2], [1, 2, 5]).kept
 
 

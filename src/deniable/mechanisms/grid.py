@@ -15,6 +15,8 @@ from deniable.errors import InvalidArgument
 from deniable.exact.guards import Real, positive, rational
 
 _MOST_POINTS = 1 << 60
+_NEAR = 2.0**-32
+_FLOAT_ERRORS = 2.0**-50
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +34,38 @@ class Grid:
 
     def points(self, values: NDArray[Any]) -> NDArray[np.int64]:
         """The point at or just below each value; values beyond the ends go to the ends. NaN must be gone."""
+        if self._whole and values.dtype.kind in "iu":
+            return self._shifted(values) // int(self.step)
+        return np.floor(self._positions(values)).astype(np.int64)
+
+    def places(self, values: NDArray[Any]) -> NDArray[np.int64]:
+        """Twice the point a value lies on, or one more than twice the point below it; never decreasing in the value.
+
+        Beyond the ends is on the ends; within a few float errors of a point is on it. NaN must be gone.
+        """
+        if self._whole and values.dtype.kind in "iu":
+            point, over = np.divmod(self._shifted(values), int(self.step))
+            return 2 * point + (over > 0)
+        position = self._positions(values)
+        nearest = np.rint(position)
+        on = np.abs(position - nearest) <= _NEAR + position * _FLOAT_ERRORS
+        return np.where(on, 2 * nearest.astype(np.int64), 2 * np.floor(position).astype(np.int64) + 1)
+
+    def _shifted(self, values: NDArray[Any]) -> NDArray[np.int64]:
         low, high = int(self.lower), int(self.lower + (self.count - 1) * self.step)
-        whole = self.lower.denominator == self.step.denominator == 1 and -_MOST_POINTS < low <= high < _MOST_POINTS
-        if whole and values.dtype.kind in "iu":
-            return (np.clip(values.astype(np.int64), low, high) - low) // int(self.step)
-        position = (values.astype(np.float64) - float(self.lower)) / float(self.step)
-        return np.clip(np.floor(position), 0, self.count - 1).astype(np.int64)
+        if values.dtype == np.uint64:
+            values = np.minimum(values, np.uint64(_MOST_POINTS))
+        return np.clip(values.astype(np.int64), low, high) - low
+
+    def _positions(self, values: NDArray[Any]) -> NDArray[np.float64]:
+        with np.errstate(over="ignore"):  # infinite is beyond the end as well
+            position = (values.astype(np.float64) - float(self.lower)) / float(self.step)
+        return np.clip(position, 0, self.count - 1)
+
+    @property
+    def _whole(self) -> bool:
+        low, high = int(self.lower), int(self.lower + (self.count - 1) * self.step)
+        return self.lower.denominator == self.step.denominator == 1 and -_MOST_POINTS < low <= high < _MOST_POINTS
 
 
 def public_grid(lower: Real, upper: Real, grid: Real) -> Grid:
@@ -59,7 +87,11 @@ def values_of(data: Any, element: Any) -> NDArray[Any]:
     values = np.asarray(data)
     if values.dtype.kind not in "iuf":
         values = np.array([_number(value) for value in data], dtype=np.float64)
-    return values[~np.isnan(values)] if values.dtype.kind == "f" else values
+    if values.dtype.kind != "f":
+        return values
+    values = values.astype(np.float64, copy=False)
+    absent = np.isnan(values)
+    return values[~absent] if absent.any() else values
 
 
 def _without_missing(data: Any) -> NDArray[Any]:

@@ -1,14 +1,14 @@
-"""Private quantiles of rows over a public grid, by the exponential mechanism on every grid point at once.
+"""Private quantiles of rows over a public grid, by a noisy contest of every grid point at once.
 
-Between two neighbouring values all grid points have the same score, so the mechanism runs over pieces: exact, and as fast as
-sorting the rows.
+Between two neighbouring values all grid points have the same score, so the contest runs over pieces: exact, and only the pieces
+near the wanted rank are ever looked at.
 """
 
 from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,120 +18,178 @@ from deniable.core.distance import Distance
 from deniable.core.mechanism import Mechanism, Utility
 from deniable.core.space import Space
 from deniable.core.step import step
-from deniable.cost import Exponential
+from deniable.errors import InvalidArgument
 from deniable.exact.guards import Real, positive
+from deniable.mechanisms.choice import choice
+from deniable.mechanisms.flip_choice import flip_choice, windowed_flip
 from deniable.mechanisms.grid import public_grid, values_of
-from deniable.mechanisms.interval_choice import interval_choice
-from deniable.mechanisms.quantile import rank_scores, rank_spread, share
+from deniable.mechanisms.noisy_max import MaxNoise, contest_cost
+from deniable.mechanisms.quantile import crowded_scores, rank_spread, share
+from deniable.mechanisms.ranked import Ranked, ranked
 from deniable.mechanisms.rows import added_or_removed, rows_of
 from deniable.mechanisms.scores import exponential_score_error
 from deniable.mechanisms.windowed_choice import Rest, windowed_choice
 from deniable.noise import Entropy
 
+Ints: TypeAlias = NDArray[np.int64]
+
+_CROWD = 4
+"""A crowded cell counts at its lower point for the price of so many scales: see `quantile.crowded_scores`."""
+
 
 @step
-def private_quantile(space: Space, *, q: Real, lower: Real, upper: Real, grid: Real, scale: Real) -> Mechanism:
-    """A number on the public grid near the q-quantile of the rows.
+def private_quantile(
+    space: Space,
+    *,
+    q: Real,
+    lower: Real,
+    upper: Real,
+    grid: Real,
+    scale: Real,
+    noise: MaxNoise = MaxNoise.EXPONENTIAL,
+) -> Mechanism:
+    """A number on the public grid near the q-quantile of the rows: the best by rank distance after noise of `scale` ranks.
 
-    Each grid point has probability proportional to exp(-rank distance / scale). Missing values are left out, values beyond
-    the bounds count at the bounds.
+    Exponential noise (permute-and-flip) has the least error, Gumbel noise (the exponential mechanism) composes better. Missing
+    values are left out, values beyond the bounds count at the bounds.
 
-    Guarantee: bounded range with eta = 2·max(q, 1 - q)·rows/scale when rows are added or removed, 2·rows/scale when rows
-    change. Accuracy is in ranks: how many values too many lie on one side of the answer.
+    Guarantee: epsilon = 2·max(q, 1 - q)·rows/scale when rows are added or removed, at most 2·rows/scale when rows change; with
+    Gumbel noise this is a bounded range. Accuracy is in ranks: how many more values than at the best grid point lie on the
+    wrong side of the answer.
     """
     element, fraction, width = rows_of(space, "private_quantile").element, share(q), positive(scale=scale)
-    points = public_grid(lower, upper, grid)
+    points, contest = public_grid(lower, upper, grid), check_noise(noise, "private_quantile")
 
     def answer(data: Any, entropy: Entropy) -> int | float:
-        placed = np.sort(points.points(values_of(data, element)))
-        return points.read(quantile_point(placed, points.count, q=fraction, scale=width, entropy=entropy))
+        values = values_of(data, element)
+        first, last = rank_window(values.size, points.count, fraction, width)
+        near = ranked(values, points, first=first, last=last)
+        return points.read(quantile_point(near, points.count, q=fraction, scale=width, noise=contest, entropy=entropy))
 
     return Mechanism(
         space,
         answer,
-        lambda d_in: Exponential(eta=_eta(space, d_in, fraction) / width),
+        lambda d_in: contest_cost(_eta(space, d_in, fraction), width, contest),
         Utility("rank", lambda beta: exponential_score_error(beta, count=points.count, scale=width)),
     )
 
 
+def check_noise(noise: MaxNoise, who: str) -> MaxNoise:
+    """Exponential or Gumbel noise; Laplace noise has no law over whole pieces."""
+    if noise is MaxNoise.LAPLACE:
+        raise InvalidArgument(f"{who} takes MaxNoise.EXPONENTIAL or MaxNoise.GUMBEL, got {noise!r}")
+    return noise
+
+
 @step
-def private_median(space: Space, *, lower: Real, upper: Real, grid: Real, scale: Real) -> Mechanism:
+def private_median(
+    space: Space, *, lower: Real, upper: Real, grid: Real, scale: Real, noise: MaxNoise = MaxNoise.EXPONENTIAL
+) -> Mechanism:
     """A number on the public grid near the median of the rows.
 
-    Guarantee: that of `private_quantile` at one half: eta = rows/scale when rows are added or removed.
+    Guarantee: that of `private_quantile` at one half: epsilon = rows/scale when rows are added or removed.
     """
-    return private_quantile(q=Fraction(1, 2), lower=lower, upper=upper, grid=grid, scale=scale).build(space)
+    return private_quantile(q=Fraction(1, 2), lower=lower, upper=upper, grid=grid, scale=scale, noise=noise).build(
+        space
+    )
 
 
 @step
 def private_minimum(
-    space: Space, *, lower: Real, upper: Real, grid: Real, scale: Real, q: Real = Fraction(1, 100)
+    space: Space,
+    *,
+    lower: Real,
+    upper: Real,
+    grid: Real,
+    scale: Real,
+    q: Real = Fraction(1, 100),
+    noise: MaxNoise = MaxNoise.EXPONENTIAL,
 ) -> Mechanism:
     """A number near the bottom of the rows: the quantile at `q`, since no private answer can follow a single lowest row.
 
     Guarantee: that of `private_quantile`.
     """
-    return private_quantile(q=q, lower=lower, upper=upper, grid=grid, scale=scale).build(space)
+    return private_quantile(q=q, lower=lower, upper=upper, grid=grid, scale=scale, noise=noise).build(space)
 
 
 @step
 def private_maximum(
-    space: Space, *, lower: Real, upper: Real, grid: Real, scale: Real, q: Real = Fraction(99, 100)
+    space: Space,
+    *,
+    lower: Real,
+    upper: Real,
+    grid: Real,
+    scale: Real,
+    q: Real = Fraction(99, 100),
+    noise: MaxNoise = MaxNoise.EXPONENTIAL,
 ) -> Mechanism:
     """A number near the top of the rows: the quantile at `q`, since no private answer can follow a single highest row.
 
     Guarantee: that of `private_quantile`.
     """
-    return private_quantile(q=q, lower=lower, upper=upper, grid=grid, scale=scale).build(space)
+    return private_quantile(q=q, lower=lower, upper=upper, grid=grid, scale=scale, noise=noise).build(space)
 
 
-def quantile_point(placed: NDArray[np.int64], count: int, *, q: Fraction, scale: Fraction, entropy: Entropy) -> int:
-    """A grid point below `count` near the q-quantile of sorted grid points, `scale` in ranks.
+def rank_window(size: int, count: int, q: Fraction, scale: Fraction) -> tuple[int, int]:
+    """The ranks beyond which `count` points together weigh almost nothing."""
+    reach = math.ceil(scale * (64 + count.bit_length()))
+    return int(q * size) - reach, int(q * size) + reach
+
+
+def quantile_point(near: Ranked, count: int, *, q: Fraction, scale: Fraction, noise: MaxNoise, entropy: Entropy) -> int:
+    """A grid point below `count` near the q-quantile of ranked places, `scale` in ranks.
 
     Ranks far from the target weigh almost nothing, so only a window of them is scored; the exact choice looks at the rest if
     the draw falls there.
     """
-    reach = math.ceil(scale * (64 + count.bit_length()))
-    target = int(q * placed.size)
-    first, last = target - reach, target + reach
-    if first <= 0 and last >= placed.size:
-        return _full(placed, count, q, scale, entropy)
-    low = int(placed[first]) if first > 0 else 0
-    high = int(placed[last]) + 1 if last < placed.size else count
-    window = _Window(placed, count, q, low, high)
-    pick = windowed_choice(window.near(), window.rest(), scale=scale * q.denominator, entropy=entropy)
-    if pick is None:
-        return _full(placed, count, q, scale, entropy)
-    edges = window.far_edges() if pick.outside else window.near_edges()
-    return int(edges[pick.index]) + noise.uniform_below(int(edges[pick.index + 1] - edges[pick.index]), entropy)
+    first, last = rank_window(near.size, count, q, scale)
+    low = int(near.places[first - near.before]) >> 1 if first > 0 else 0
+    high = (int(near.places[last - near.before]) >> 1) + 1 if last < near.size else count
+    if (low, high) != (0, count):
+        window = Window(near, count, q, scale, low, high)
+        windowed = windowed_flip if noise is MaxNoise.EXPONENTIAL else windowed_choice
+        pick = windowed(window.near(), window.rest(), scale=scale * q.denominator, entropy=entropy)
+        if pick is not None:
+            return _point(window.far_edges() if pick.outside else window.near_edges(), pick.index, entropy)
+    edges, scores = scored(near.whole(), count, q=q, scale=scale)
+    chosen = flip_choice if noise is MaxNoise.EXPONENTIAL else choice
+    return _point(edges, chosen(scores, counts=np.diff(edges), scale=scale * q.denominator, entropy=entropy), entropy)
 
 
-def _full(placed: NDArray[np.int64], count: int, q: Fraction, scale: Fraction, entropy: Entropy) -> int:
-    edges, below, above = pieces(placed, count)
-    scores = rank_scores(below, above, placed.size, q)
-    return interval_choice(edges, scores, scale=scale * q.denominator, entropy=entropy)
+def _point(edges: Ints, piece: int, entropy: Entropy) -> int:
+    return int(edges[piece]) + noise.uniform_below(int(edges[piece + 1] - edges[piece]), entropy)
 
 
-class _Window:
+def scored(
+    places: Ints, count: int, *, q: Fraction, scale: Fraction, before: int = 0, size: int | None = None
+) -> tuple[Ints, Ints]:
+    """Edges and scores of the pieces of `count` points, when `before` of `size` rows lie below all of these places."""
+    total = int(places.size) if size is None else size
+    edges, below, above, crowd = pieces(places, count)
+    below, above = below + before, above + (total - before - places.size)
+    most = math.ceil(_CROWD * scale * q.denominator)
+    return edges, crowded_scores(below, above, crowd, total=total, q=q, most=most)
+
+
+class Window:
     """The pieces from grid point `low` up to `high`, and those outside."""
 
-    def __init__(self, placed: NDArray[np.int64], count: int, q: Fraction, low: int, high: int) -> None:
-        self._placed, self._count, self._q, self._low, self._high = placed, count, q, low, high
-        self._before, self._until = (int(np.searchsorted(placed, edge, side="left")) for edge in (low, high))
-        inner = placed[self._before : self._until] - low
-        self._edges, below, above = pieces(inner, high - low)
-        after = placed.size - self._until
-        self._scores = rank_scores(below + self._before, above + after, placed.size, q)
+    def __init__(self, rows: Ranked, count: int, q: Fraction, scale: Fraction, low: int, high: int) -> None:
+        self._rows, self._count, self._q, self._scale, self._low, self._high = rows, count, q, scale, low, high
+        start, stop = (int(np.searchsorted(rows.places, 2 * edge, side="left")) for edge in (low, high))
+        self._before, self._until = rows.before + start, rows.before + stop
+        inner = rows.places[start:stop] - 2 * low
+        self._edges, self._scores = scored(inner, high - low, q=q, scale=scale, before=self._before, size=rows.size)
 
-    def near_edges(self) -> NDArray[np.int64]:
+    def near_edges(self) -> Ints:
         return self._edges + self._low
 
-    def near(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def near(self) -> tuple[Ints, Ints]:
         return self._scores, np.diff(self._edges)
 
     def rest(self) -> Rest:
         """Below the window at least n - before values lie above; above it at least `until` lie below."""
-        size, top, bottom = self._placed.size, self._q.numerator, self._q.denominator
+        size, top, bottom = self._rows.size, self._q.numerator, self._q.denominator
         sides = []
         if self._low > 0:
             sides.append(size * top - self._before * bottom)
@@ -145,30 +203,35 @@ class _Window:
             load=self._far,
         )
 
-    def far_edges(self) -> NDArray[np.int64]:
-        return pieces(self._placed, self._count)[0]
+    def far_edges(self) -> Ints:
+        return pieces(self._rows.whole(), self._count)[0]
 
-    def _far(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def _far(self) -> tuple[Ints, Ints]:
         """All pieces of the grid; those of the window, which ends where pieces end, count nothing."""
-        edges, below, above = pieces(self._placed, self._count)
+        edges, scores = scored(self._rows.whole(), self._count, q=self._q, scale=self._scale)
         within = (edges[:-1] >= self._low) & (edges[1:] <= self._high)
-        return rank_scores(below, above, self._placed.size, self._q), np.where(within, 0, np.diff(edges))
+        return scores, np.where(within, 0, np.diff(edges))
 
 
-def pieces(placed: NDArray[np.int64], count: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """The grid cut at the values: edges, and for each piece how many values lie below and above it.
+def pieces(places: Ints, count: int) -> tuple[Ints, Ints, Ints, Ints]:
+    """The grid cut at sorted places: edges, and for each piece how many values lie below it, above it, and in its crowd.
 
-    Every distinct value is a piece of its own; the pieces between may be empty.
+    Every point with values on it or just above it is a piece of its own, and the values just above it are its crowd. The
+    pieces between may be empty.
     """
-    last = np.flatnonzero(np.diff(placed, append=count))  # the last of each run of equal values
-    distinct, at_most = placed[last], last + 1
+    cells = places >> 1
+    last = np.flatnonzero(np.diff(cells, append=count))  # the last of each run of equal cells
+    distinct, at_most = cells[last], last + 1
+    on = np.searchsorted(places, 2 * distinct, side="right")
     edges = np.empty(2 * distinct.size + 2, dtype=np.int64)
     edges[0], edges[-1], edges[1:-1:2], edges[2:-1:2] = 0, count, distinct, distinct + 1
     below = np.zeros(2 * distinct.size + 1, dtype=np.int64)
     below[2::2], below[3::2] = at_most, at_most[:-1]
-    above = np.full(2 * distinct.size + 1, placed.size, dtype=np.int64)
-    above[1::2] = above[2::2] = placed.size - at_most
-    return edges, below, above
+    above = np.full(2 * distinct.size + 1, places.size, dtype=np.int64)
+    above[1::2], above[2::2] = places.size - on, places.size - at_most
+    crowd = np.zeros(2 * distinct.size + 1, dtype=np.int64)
+    crowd[1::2] = at_most - on
+    return edges, below, above, crowd
 
 
 def _eta(space: Space, d_in: Distance, q: Fraction) -> Fraction:

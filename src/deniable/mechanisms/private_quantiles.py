@@ -25,8 +25,10 @@ from deniable.cost import Cost, Exponential, composed
 from deniable.errors import InvalidArgument
 from deniable.exact.guards import Real, integer, positive
 from deniable.mechanisms.grid import Grid, public_grid, values_of
+from deniable.mechanisms.noisy_max import MaxNoise
 from deniable.mechanisms.private_quantile import quantile_point
 from deniable.mechanisms.quantile import rank_spread, share
+from deniable.mechanisms.ranked import Ranked
 from deniable.mechanisms.rows import added_or_removed, rows_of
 from deniable.mechanisms.scores import exponential_score_error
 from deniable.noise import Entropy
@@ -53,7 +55,7 @@ def private_quantiles(
     layers = relative_shares(shares)
 
     def answer(data: Any, entropy: Entropy) -> list[int | float]:
-        placed = np.sort(_spread(coarse.points(values_of(data, element)), places, entropy))
+        placed = _sorted(_spread(coarse.points(values_of(data, element)), places, entropy), coarse.count * places)
         found = recursive_points(placed, coarse.count * places, shares, scale=width, entropy=entropy)
         return [coarse.read(point // places) for point in found]
 
@@ -87,11 +89,12 @@ def recursive_points(
             return []
         middle = len(wanted) // 2
         relative = (wanted[middle] - low) / (high - low)
-        values = placed[part.first : part.last] - part.lowest
+        values = 2 * (placed[part.first : part.last] - part.lowest)
+        rows, count_here = Ranked(values, 0, values.size, lambda: values), part.highest - part.lowest + 1
         point = part.lowest + quantile_point(
-            values, part.highest - part.lowest + 1, q=relative, scale=scale, entropy=entropy
+            rows, count_here, q=relative, scale=scale, noise=MaxNoise.GUMBEL, entropy=entropy
         )
-        split = part.first + int(np.searchsorted(values, point - part.lowest, side="right"))
+        split = part.first + int(np.searchsorted(values, 2 * (point - part.lowest), side="right"))
         left = within(_Part(part.first, split, part.lowest, point), wanted[:middle], low, wanted[middle])
         right = within(_Part(split, part.last, point, part.highest), wanted[middle + 1 :], wanted[middle], high)
         return [*left, point, *right]
@@ -140,6 +143,13 @@ def _spread(points: NDArray[np.int64], places: int, entropy: Entropy) -> NDArray
     if places == 1:
         return points
     return points * places + noise.uniforms_below(places, points.size, entropy)
+
+
+def _sorted(points: NDArray[np.int64], count: int) -> NDArray[np.int64]:
+    """The points in order; counted rather than compared where the grid is not much larger than the data."""
+    if count > 4 * points.size:
+        return np.sort(points)
+    return np.repeat(np.arange(count), np.bincount(points, minlength=count))
 
 
 def _cost(space: Space, layers: list[list[Fraction]], d_in: Distance, scale: Fraction) -> Cost:

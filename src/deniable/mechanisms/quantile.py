@@ -41,6 +41,16 @@ def rank_scores(below: NDArray[Any], above: NDArray[Any], total: NDArray[Any] | 
     return -wrong
 
 
+def crowded_scores(below: Counts, above: Counts, crowd: Counts, *, total: int, q: Fraction, most: int) -> Counts:
+    """Scores of candidates when `crowd` of the values above one lie before the next: counting those at the candidate costs `most`.
+
+    Without this a cell that holds almost all values would leave no candidate near the quantile. The better of two scores that
+    each move by at most max(q, 1 - q) moves by no more.
+    """
+    strict = rank_scores(below, above, total, q)
+    return np.maximum(strict, rank_scores(below, above - crowd, total, q) - most)
+
+
 def rank_spread(q: Fraction) -> Fraction:
     """How far one added or removed value can move two scores apart: 2·max(q, 1 - q)."""
     return 2 * max(q, 1 - q)

@@ -21,7 +21,7 @@ import numpy as np
 from deniable import noise
 from deniable.exact import Interval, exp
 from deniable.mechanisms import choice as weighted
-from deniable.mechanisms import selection
+from deniable.mechanisms import flip_choice, selection
 from deniable.mechanisms.laws import Law, least, mass, upper_tail
 from deniable.noise import Entropy
 
@@ -188,6 +188,27 @@ def _flip_branches(scores: tuple[int, ...], scale: Fraction) -> Branches:
     return [(index, chance(share)) for index, share in enumerate(shares)]
 
 
+@lru_cache(maxsize=4096)
+def grouped_flip_branches(scores: tuple[int, ...], counts: tuple[int, ...], scale: Fraction) -> Branches:
+    """Permute and flip over groups, candidate by candidate: p ∫ Π over the others of (1 - p' t) dt, as a polynomial in t."""
+    best = max(score for score, count in zip(scores, counts, strict=True) if count)
+    heads = [exp(min(score - best, 0) / scale, 200) for score in scores]
+    branches: Branches = []
+    for index, (head, count) in enumerate(zip(heads, counts, strict=True)):
+        if not count:
+            continue
+        powers = [Interval.point(1)]
+        for other, (rival, many) in enumerate(zip(heads, counts, strict=True)):
+            for _ in range(many - (other == index)):
+                powers = [
+                    low - high * rival
+                    for low, high in zip([*powers, Interval.point(0)], [Interval.point(0), *powers], strict=True)
+                ]
+        whole = sum((term / (power + 1) for power, term in enumerate(powers)), Interval.point(0))
+        branches.append((index, chance(head * whole * count)))
+    return branches
+
+
 def _replacements(tail: Fraction) -> dict[Callable[..., Any], Callable[..., Any]]:
     def one(law: Law) -> Callable[..., int]:
         return lambda scale, entropy: entropy.take(*_noise_branches(law, Fraction(scale), tail))
@@ -206,6 +227,10 @@ def _replacements(tail: Fraction) -> dict[Callable[..., Any], Callable[..., Any]
             choose(row, scale=scale, entropy=entropy, counts=size) for row, size in zip(scores, sizes, strict=True)
         ]
         return np.array(picks, dtype=np.int64)
+
+    def flip(scores: Any, *, counts: Any, scale: Fraction, entropy: Branching) -> int:
+        table = tuple(np.asarray(scores).tolist()), tuple(np.asarray(counts).tolist())
+        return int(entropy.take(grouped_flip_branches(*table, scale)))
 
     def keep(units: Any, *, epsilon: Any, delta: Any, entropy: Branching) -> Any:
         chances = [selection.keep_probability(int(n), epsilon=epsilon, delta=delta) for n in np.ravel(units)]
@@ -244,6 +269,7 @@ def _replacements(tail: Fraction) -> dict[Callable[..., Any], Callable[..., Any]
         ),
         weighted.choice: choose,
         weighted.choices: choose_rows,
+        flip_choice.flip_choice: flip,
         selection.kept: keep,
     }
 

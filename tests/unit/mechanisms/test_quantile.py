@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from deniable.errors import InvalidArgument
-from deniable.mechanisms.quantile import quantile_index, rank_scores, rank_spread, share
+from deniable.mechanisms.quantile import crowded_scores, quantile_index, rank_scores, rank_spread, share
 from deniable.testing.entropy import Seeded, Silent
 
 
@@ -29,6 +29,26 @@ def test_one_value_moves_two_scores_apart_by_at_most_the_spread(q):
                 worst = max(worst, int(change.max() - change.min()))
     assert worst <= rank_spread(q) * q.denominator
     assert worst >= max(q, 1 - q, Fraction(1, 2)) * q.denominator  # the bound is not idle
+
+
+@pytest.mark.parametrize("q", [Fraction(1, 2), Fraction(1, 10)])
+@pytest.mark.parametrize("most", [0, 1, 3])
+def test_one_value_moves_crowded_scores_no_further(q, most):
+    """Values on the candidates 0, 1, 2 and between them, at 0.5 and 1.5."""
+
+    def scores(values):
+        below, above, crowd = (
+            np.array([sum(inside(v, c) for v in values) for c in range(3)])
+            for inside in (lambda v, c: v < c, lambda v, c: v > c, lambda v, c: c < v < c + 1)
+        )
+        return crowded_scores(below, above, crowd, total=len(values), q=q, most=most)
+
+    for size in range(4):
+        for values in product([0, 0.5, 1, 1.5, 2], repeat=size):
+            before = scores(values)
+            for added in (0, 0.5, 1, 1.5, 2):
+                change = scores((*values, added)) - before
+                assert change.max() - change.min() <= rank_spread(q) * q.denominator
 
 
 def test_silence_finds_the_exact_quantile():

@@ -12,6 +12,7 @@ from deniable.cost import Composed, Exponential, Gaussian, Grouped
 from deniable.errors import InvalidArgument, SpaceMismatch
 from deniable.mechanisms import (
     Law,
+    MaxNoise,
     consistent,
     exponential_interval,
     most_frequent,
@@ -38,8 +39,8 @@ from deniable.mechanisms.counted import _even, _evenly_spaced, _searched
 from deniable.mechanisms.covariance import exact_moments
 from deniable.mechanisms.grid import public_grid, values_of
 from deniable.mechanisms.interval_choice import interval_choice
-from deniable.mechanisms.private_quantile import _Window, pieces, quantile_point
-from deniable.mechanisms.quantile import rank_scores
+from deniable.mechanisms.private_quantile import Window, pieces, quantile_point, scored
+from deniable.mechanisms.ranked import ranked
 from deniable.mechanisms.set_union import item_weight, union_threshold
 from deniable.mechanisms.tree import tree_depth, tree_sums
 from deniable.mechanisms.windowed_choice import Rest, _cover, windowed_choice
@@ -71,14 +72,29 @@ def test_what_cannot_be_read_is_left_out():
     assert values_of([2, None], Lattice(missing=True)).tolist() == [2]
 
 
-@pytest.mark.parametrize("values", [[], [0], [5, 5, 5], [0, 9], [1, 3, 3, 8]])
+def test_places_tell_on_a_point_from_between_two():
+    grid = public_grid(0, 1, Fraction(1, 10))
+    values = np.array(
+        [-3.0, 0.0, 0.05, 0.1, 0.1 + 0.2, 0.3, 0.31, 0.7, 1.0, np.inf]
+    )  # 0.1 + 0.2 is 0.3 but for the last bit
+    assert grid.places(values).tolist() == [0, 0, 1, 2, 6, 6, 7, 14, 20, 20]
+    whole = public_grid(-10, 10, 5)
+    assert whole.places(np.array([-99, -10, -6, 0, 4, 99])).tolist() == [0, 0, 1, 4, 5, 8]
+    assert whole.places(np.array([0, 250], dtype=np.uint8)).tolist() == [4, 8]
+    assert whole.places(np.array([2**64 - 1, 3], dtype=np.uint64)).tolist() == [8, 5]
+    numbers = np.sort(np.random.default_rng(3).normal(0.5, 0.5, 5000))  # noqa: TID251 - public test data
+    assert (np.diff(grid.places(numbers)) >= 0).all()
+
+
+@pytest.mark.parametrize("values", [[], [0], [5, 5, 5], [0, 9], [1, 3, 3, 8], [2.5], [2, 2.5, 2.5, 3, 8.1, 9]])
 def test_pieces_know_what_lies_below_and_above(values):
-    edges, below, above = pieces(np.array(values, dtype=np.int64), 10)
+    edges, below, above, crowd = pieces(public_grid(0, 9, 1).places(np.array(values, dtype=float)), 10)
     assert (edges[0], edges[-1]) == (0, 10)
     for piece in range(len(below)):
         for point in range(edges[piece], edges[piece + 1]):
             assert below[piece] == sum(v < point for v in values)
             assert above[piece] == sum(v > point for v in values)
+            assert crowd[piece] == sum(point < v < point + 1 for v in values)
 
 
 def test_a_point_of_a_piece_is_uniform():
@@ -92,33 +108,69 @@ def test_a_point_of_a_piece_is_uniform():
 # The window --------------------------------------------------------------------------------------------------------------------
 
 
-def _window():
-    placed = np.sort(np.random.default_rng(7).integers(0, 10**9, 4000))  # noqa: TID251 - public test data
-    return placed, _Window(placed, 10**9 + 1, Fraction(1, 2), int(placed[1500]), int(placed[2500]) + 1)
+WIDE = public_grid(0, 10**9, 1)
+HALF = Fraction(1, 2)
+
+
+def _rows(values):
+    return ranked(np.asarray(values), WIDE, first=0, last=len(values) - 1)
+
+
+def _window(scale):
+    values = np.random.default_rng(7).integers(0, 2 * 10**9, 4000) / 2  # noqa: TID251 - public test data, on and off the grid
+    rows = _rows(values)
+    low, high = (int(rows.places[rank]) >> 1 for rank in (1500, 2500))
+    return rows, Window(rows, WIDE.count, HALF, scale, low, high + 1)
 
 
 def test_the_rest_is_covered_and_scored_no_better_than_said():
-    placed, window = _window()
+    scale = Fraction(10)
+    rows, window = _window(scale)
     (scores, counts), rest = window.near(), window.rest()
     far_scores, far_counts = rest.load()
     assert counts.sum() + far_counts.sum() == 10**9 + 1
     assert rest.count == far_counts.sum()
     assert rest.entries >= np.count_nonzero(far_counts)
     assert far_scores[far_counts > 0].max() <= rest.best_score
-    scale = Fraction(20)
-    offer, best = proposal(scores[None, :], scale=scale, counts=counts[None, :]), int(scores[counts > 0].max())
-    cover = _cover(offer, rest, best, scale)
+    units = scale * 2
+    offer, best = proposal(scores[None, :], scale=units, counts=counts[None, :]), int(scores[counts > 0].max())
+    cover = _cover(offer, rest, best, units)
     gaps = np.where(far_counts > 0, best - far_scores, 0).astype(np.uint64)
-    assert int(upper_weights(gaps[None, :], far_counts[None, :], offer.unit, scale).sum()) <= cover
+    assert int(upper_weights(gaps[None, :], far_counts[None, :], offer.unit, units).sum()) <= cover
     assert offer.weights.sum() + cover < 2**DRAWN
-    full_edges, below, above = pieces(placed, 10**9 + 1)
-    full = rank_scores(below, above, placed.size, Fraction(1, 2))
+    full_edges, full = scored(rows.whole(), WIDE.count, q=HALF, scale=scale)
     inside = (
         (full_edges[:-1] >= window.near_edges()[0])
         & (full_edges[1:] <= window.near_edges()[-1])
         & (np.diff(full_edges) > 0)
     )
     assert full[inside].tolist() == scores[counts > 0].tolist()  # the window scores as the whole does
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        np.random.default_rng(1).normal(5e8, 1e8, 40_000),  # noqa: TID251 - public test data
+        np.random.default_rng(2).integers(0, 50, 40_000),  # noqa: TID251 - public test data
+        np.arange(40_000)[::-1] * 1000,
+        np.r_[np.zeros(20_000), np.arange(20_000) ** 2],
+        np.full(40_000, 7),
+        np.random.default_rng(4).exponential(3, 40_000).astype(np.float32),  # noqa: TID251 - public test data
+        np.tile(np.r_[np.zeros(8), 1e9], 5000),  # the sample of every ninth value would see zeros only
+    ],
+    ids=["normal", "ages", "falling", "heavy", "one value", "float32", "in step"],
+)
+@pytest.mark.parametrize(("first", "last"), [(19_900, 20_100), (-5, 40), (39_990, 41_000)])
+def test_only_the_rows_near_a_rank_are_placed(values, first, last):
+    """Whatever order the rows come in, the places near a rank and the number below them are those of a full sort."""
+    found, full = ranked(values, WIDE, first=first, last=last), np.sort(WIDE.places(values))
+    assert found.size == full.size
+    assert found.places.tolist() == full[found.before : found.before + found.places.size].tolist()
+    cells = full >> 1
+    least, most = cells[max(first, 0)], cells[min(last, full.size - 1)]
+    assert found.before <= np.searchsorted(cells, least, side="left")
+    assert found.before + found.places.size >= np.searchsorted(cells, most, side="right")
+    assert (found.whole() == full).all()
 
 
 def test_a_draw_outside_the_window_finds_its_entry():
@@ -134,12 +186,13 @@ def test_a_draw_outside_the_window_finds_its_entry():
     assert windowed_choice((scores, counts), near, scale=scale, entropy=Silent()) is None  # not negligible: no shortcut
 
 
-def test_the_window_gives_the_law_of_the_whole():
-    placed, _ = _window()
+@pytest.mark.parametrize("noise", [MaxNoise.EXPONENTIAL, MaxNoise.GUMBEL])
+def test_the_window_gives_the_law_of_the_whole(noise):
+    rows, _ = _window(Fraction(4))
     drawn = [
-        quantile_point(placed, 10**9 + 1, q=Fraction(1, 2), scale=Fraction(4), entropy=Seeded(k)) for k in range(400)
+        quantile_point(rows, WIDE.count, q=HALF, scale=Fraction(4), noise=noise, entropy=Seeded(k)) for k in range(400)
     ]
-    ranks = np.searchsorted(placed, drawn)
+    ranks = np.searchsorted(rows.places, 2 * np.array(drawn))
     assert abs(ranks - 2000).max() < 4 * 40
     assert (
         abs(np.median(ranks) - 2000) < 4
@@ -163,6 +216,17 @@ def test_a_heavy_value_is_found():
     assert (NUMBERS >> private_median(scale=2, **GRID))(ages) == 40  # every other point is 500 ranks off: exp(-250)
     spread = NUMBERS >> private_quantiles(qs=[0.25, 0.5, 0.75], scale=2, **GRID)
     assert spread(ages) == [40, 40, 40]
+
+
+def test_a_crowded_cell_is_found():
+    """All values between two grid points: the lower one is the answer, and not any point of the grid."""
+    assert (NUMBERS >> private_median(scale=1, **GRID))([41.5] * 1000) == 41
+    assert (NUMBERS >> private_median(scale=1, lower=0, upper=1, grid=Fraction(1, 10)))([0.1 + 0.2] * 1000) == 0.3
+
+
+def test_laplace_noise_is_refused_for_quantiles():
+    with pytest.raises(InvalidArgument, match="EXPONENTIAL or MaxNoise"):
+        NUMBERS >> private_median(scale=1, noise=MaxNoise.LAPLACE, **GRID)
 
 
 def test_empty_rows_are_answered():
