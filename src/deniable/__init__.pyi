@@ -7,11 +7,14 @@ from deniable import cost as costs
 from deniable import noise as noise
 from deniable.accounting import Bracket as Bracket
 from deniable.accounting import Budget as Budget
+from deniable.accounting import Design as Design
+from deniable.accounting import Secrecy as Secrecy
 from deniable.accounting import budget as budget
 from deniable.accounting import calibrate as calibrate
 from deniable.accounting import delta as delta
 from deniable.accounting import epsilon as epsilon
 from deniable.accounting import explain as explain
+from deniable.accounting import population_cost as population_cost
 from deniable.accounting import profile as profile
 from deniable.accounting import tradeoff as tradeoff
 from deniable.attacks import anti_mechanisms as anti_mechanisms
@@ -76,6 +79,7 @@ from deniable.mechanisms import estimate_shares as estimate_shares
 from deniable.mechanisms import exponential as exponential
 from deniable.mechanisms import exponential_interval as exponential_interval
 from deniable.mechanisms import gaussian as gaussian
+from deniable.mechanisms import in_batches as in_batches
 from deniable.mechanisms import keep_probability as keep_probability
 from deniable.mechanisms import laplace as laplace
 from deniable.mechanisms import local_mean as local_mean
@@ -106,8 +110,10 @@ from deniable.mechanisms import query_stream as query_stream
 from deniable.mechanisms import randomized_response as randomized_response
 from deniable.mechanisms import report_noisy_max as report_noisy_max
 from deniable.mechanisms import running_total as running_total
+from deniable.mechanisms import sampled as sampled
 from deniable.mechanisms import select_partitions as select_partitions
 from deniable.mechanisms import set_union as set_union
+from deniable.mechanisms import shuffled as shuffled
 from deniable.mechanisms import threshold_for as threshold_for
 from deniable.mechanisms import threshold_histogram as threshold_histogram
 from deniable.mechanisms import truncated_laplace as truncated_laplace
@@ -185,6 +191,7 @@ __all__ = [
     "Compositor",
     "Dataset",
     "DeniableError",
+    "Design",
     "EngineFailed",
     "Entropy",
     "Estimate",
@@ -209,6 +216,7 @@ __all__ = [
     "ReleaseFacts",
     "Retired",
     "Root",
+    "Secrecy",
     "Session",
     "Side",
     "Space",
@@ -269,6 +277,7 @@ __all__ = [
     "gram",
     "histogram",
     "impute",
+    "in_batches",
     "in_each",
     "in_total",
     "integers",
@@ -302,6 +311,7 @@ __all__ = [
     "pair_randomly",
     "partition_by",
     "partition_randomly",
+    "population_cost",
     "posterior",
     "private_bounds",
     "private_cdf",
@@ -327,8 +337,10 @@ __all__ = [
     "row_unit",
     "rows",
     "running_total",
+    "sampled",
     "select_partitions",
     "set_union",
+    "shuffled",
     "std",
     "step",
     "sum",

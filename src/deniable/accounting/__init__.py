@@ -7,6 +7,7 @@ as a `Bracket` that encloses the truth.
 from deniable.accounting.bracket import Bracket
 from deniable.accounting.budget import Budget, budget
 from deniable.accounting.calibrate import calibrate
+from deniable.accounting.designs import Design, Secrecy, population_cost
 from deniable.accounting.explain import Explanation, explain
 from deniable.accounting.filters import (
     BasicRule,
@@ -34,6 +35,7 @@ __all__ = [
     "Bracket",
     "Budget",
     "ConcentratedRule",
+    "Design",
     "Explanation",
     "GaussianRule",
     "Measure",
@@ -42,6 +44,7 @@ __all__ = [
     "PureRule",
     "RenyiRule",
     "Rule",
+    "Secrecy",
     "Spend",
     "TradeOff",
     "ZeroConcentrated",
@@ -50,6 +53,7 @@ __all__ = [
     "delta",
     "epsilon",
     "explain",
+    "population_cost",
     "profile",
     "pure",
     "rho",

@@ -30,6 +30,15 @@ class Design(Enum):
     STRATIFIED = "so many from each stratum"
     CLUSTER = "whole clusters at a time"
     SYSTEMATIC = "every k-th unit"
+    ROWS = "rows, of units that have several"
+    DATA_DEPENDENT = "by what their data say"
+
+
+class Secrecy(Enum):
+    """Who knows which units were drawn."""
+
+    SECRET = "nobody who sees an answer can tell who was drawn"
+    KNOWN = "somebody who sees an answer can tell who was drawn"
 
 
 _WHY = {
@@ -37,6 +46,8 @@ _WHY = {
     Design.STRATIFIED: "how many come from a stratum depends on the data, which can raise the loss",
     Design.CLUSTER: "the units of a cluster are seen together, so one unit's presence shows in its neighbours",
     Design.SYSTEMATIC: "few samples are possible, so which one it was is no secret",
+    Design.ROWS: "a unit with many rows is hardly ever left out",
+    Design.DATA_DEPENDENT: "who was drawn says something about the data",
 }
 
 
@@ -57,6 +68,23 @@ def by_sampling(
             raise InvalidArgument(
                 f"sampling {design.value} does not amplify: {_WHY[design]}; charge the cost without amplification"
             )
+
+
+def population_cost(
+    cost: Cost, *, rate: Real, design: Design, secrecy: Secrecy, neighbours: Neighbours = Neighbours.REPLACE
+) -> Cost:
+    """What everything answered about one sample costs a person of the population it was drawn from.
+
+    `cost` is the whole loss of the sample, all its answers together: the sample was drawn once, so amplified losses of single
+    answers must not be added. For a simple random sample `rate` is the size of the sample over that of the population.
+
+    Guarantee: as for `Sampled`, where the design has a proof and the sample is secret; anything else is refused with the reason.
+    """
+    if secrecy is not Secrecy.SECRET:
+        raise InvalidArgument(
+            f"a sample amplifies only while it is secret, but {secrecy.value}; charge the cost without amplification"
+        )
+    return by_sampling(cost, rate=rate, design=design, neighbours=neighbours)
 
 
 def truncated_batches(cost: Cost, *, rate: Real, cap: int, population: int) -> Cost:

@@ -218,12 +218,19 @@ def tightest(cost: Cost) -> Reader:
     only = terms(cost).only
     if isinstance(only, Parallel) and not terms(cost).leaks:
         return WorstReader(tuple(tightest(each) for each in only.costs))
+    if isinstance(only, Grouped) and not terms(cost).leaks and numeric(cost) is None:
+        return _group(cost, only)
     found = tuple(_general(cost))
-    if not found and isinstance(only, Grouped) and not terms(cost).leaks:
-        return GroupReader(tightest(only.cost), only.size)
     if not found:
         raise Unaccountable(f"no theorem reads {type(cost).__name__} as (epsilon, delta): {_reason(cost)}")
     return found[0] if len(found) == 1 else Together(found)
+
+
+def _group(cost: Cost, group: Grouped) -> Reader:
+    """From the profile of one unit; a promise of divergences is also grouped as such."""
+    whole = GroupReader(tightest(group.cost), group.size)
+    loss = renyi(cost) if isinstance(group.cost, Concentrated | Renyi) else None
+    return whole if loss is None else Together((whole, RenyiReader(cost, loss)))
 
 
 def _general(cost: Cost) -> Iterator[Reader]:

@@ -6,7 +6,7 @@ full when it is opened; a child odometer passes every charge on to its parent as
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NoReturn
 
 from deniable.accounting import Budget, Spend
@@ -15,10 +15,11 @@ from deniable.core.distance import Distance, distance
 from deniable.core.domain import Frame, Rows
 from deniable.core.gate import Both, Filter, Gate, Odometer, Planned
 from deniable.core.mechanism import Mechanism
+from deniable.core.sampler import sampler
 from deniable.core.space import Space
-from deniable.cost import Bounded, Concentrated, Cost
+from deniable.cost import Bounded, Concentrated, Cost, composed
 from deniable.errors import InvalidArgument, SpaceMismatch
-from deniable.exact.guards import Real
+from deniable.exact.guards import Real, integer
 from deniable.noise import Entropy, system_entropy
 
 
@@ -57,6 +58,27 @@ class Compositor:
         gate = Planned(costs)
         self.gate.charge(gate.total)
         return Compositor(self._data, self.space, gate, self.d_in, self._entropy)
+
+    def batches(
+        self, costs: Sequence[Cost], *, steps: int, rate: Real | None = None, size: int | None = None
+    ) -> Iterator[Compositor]:
+        """`steps` fresh secret samples of the data, one after another, each a compositor for the `costs` of one training step.
+
+        Drawing a batch charges it here, amplified, before it is drawn; it then takes the declared costs and no others. What is
+        charged is what is drawn: a batch comes from nowhere else.
+
+        Guarantee: every batch costs `Sampled`, as the sampler's own price says; one unit at a time.
+        """
+        drawn, each = sampler(self.space, rate=rate, size=size), tuple(costs)
+        price, count = drawn.cost(lambda _: composed(each), self.d_in), integer(steps=steps, least=0)
+
+        def drawing() -> Iterator[Compositor]:
+            for _ in range(count):
+                self.gate.charge(price)
+                batch = drawn.draw(self._data, self._entropy or system_entropy())
+                yield Compositor(batch, drawn.target, Planned(each), self.d_in, self._entropy)
+
+        return drawing()
 
     @property
     def spent(self) -> Spend:

@@ -5,6 +5,7 @@ on whole-numbered arrays and know nothing of spaces.
 """
 
 from deniable.mechanisms.above_threshold import Hit, above_threshold, above_threshold_with_gap, all_above_threshold
+from deniable.mechanisms.amplified import in_batches, sampled, shuffled
 from deniable.mechanisms.bounded_noise import lower_estimate, truncated_laplace, upper_estimate
 from deniable.mechanisms.bounds import LearntBounds, private_bounds, private_upper_bound
 from deniable.mechanisms.constant_time import bounded_geometric
@@ -63,6 +64,7 @@ __all__ = [
     "exponential",
     "exponential_interval",
     "gaussian",
+    "in_batches",
     "keep_probability",
     "laplace",
     "local_mean",
@@ -93,8 +95,10 @@ __all__ = [
     "randomized_response",
     "report_noisy_max",
     "running_total",
+    "sampled",
     "select_partitions",
     "set_union",
+    "shuffled",
     "threshold_for",
     "threshold_histogram",
     "truncated_laplace",
