@@ -68,6 +68,7 @@ from deniable.mechanisms import above_threshold as above_threshold
 from deniable.mechanisms import above_threshold_with_gap as above_threshold_with_gap
 from deniable.mechanisms import alerts as alerts
 from deniable.mechanisms import all_above_threshold as all_above_threshold
+from deniable.mechanisms import best_of as best_of
 from deniable.mechanisms import bounded_geometric as bounded_geometric
 from deniable.mechanisms import coin_flip as coin_flip
 from deniable.mechanisms import consistent as consistent
@@ -78,6 +79,7 @@ from deniable.mechanisms import estimate_share as estimate_share
 from deniable.mechanisms import estimate_shares as estimate_shares
 from deniable.mechanisms import exponential as exponential
 from deniable.mechanisms import exponential_interval as exponential_interval
+from deniable.mechanisms import first_above as first_above
 from deniable.mechanisms import gaussian as gaussian
 from deniable.mechanisms import in_batches as in_batches
 from deniable.mechanisms import keep_probability as keep_probability
@@ -158,6 +160,7 @@ from deniable.transformations import filter_rows as filter_rows
 from deniable.transformations import gram as gram
 from deniable.transformations import impute as impute
 from deniable.transformations import in_each as in_each
+from deniable.transformations import in_random_parts as in_random_parts
 from deniable.transformations import in_total as in_total
 from deniable.transformations import join_public as join_public
 from deniable.transformations import log_bands as log_bands
@@ -171,6 +174,7 @@ from deniable.transformations import partition_by as partition_by
 from deniable.transformations import partition_randomly as partition_randomly
 from deniable.transformations import quantile_scores as quantile_scores
 from deniable.transformations import resize as resize
+from deniable.transformations import sample_and_aggregate as sample_and_aggregate
 from deniable.transformations import sum_of_squares as sum_of_squares
 from deniable.transformations import total as total
 from deniable.transformations import tree_counts as tree_counts
@@ -236,6 +240,7 @@ __all__ = [
     "alerts",
     "all_above_threshold",
     "anti_mechanisms",
+    "best_of",
     "bin_counts",
     "bins",
     "bounded_geometric",
@@ -272,6 +277,7 @@ __all__ = [
     "extended_release_table",
     "fill",
     "filter_rows",
+    "first_above",
     "frame",
     "gaussian",
     "gram",
@@ -279,6 +285,7 @@ __all__ = [
     "impute",
     "in_batches",
     "in_each",
+    "in_random_parts",
     "in_total",
     "integers",
     "join_public",
@@ -337,6 +344,7 @@ __all__ = [
     "row_unit",
     "rows",
     "running_total",
+    "sample_and_aggregate",
     "sampled",
     "select_partitions",
     "set_union",

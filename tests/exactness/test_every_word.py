@@ -131,12 +131,40 @@ def laplace_leads(lead: int) -> Law:
     return lambda i: 1 - behind if i == 1 else behind
 
 
+def tries(shape: Fraction | int, gamma: Fraction) -> Law:
+    """The truncated negative binomial law by its published formula, the logarithmic one at shape 0."""
+    left, eta = 1 - real(gamma), real(shape)
+    if shape == 0:
+        return lambda k: left**k / (k * -mp.log(real(gamma)))
+    whole = real(gamma) ** -eta - 1
+    return lambda k: left**k / whole * mp.fprod((i + eta) / (i + 1) for i in range(k))
+
+
+def poisson(mean: Fraction | int) -> Law:
+    return lambda k: mp.exp(-real(mean)) * real(mean) ** k / mp.factorial(k)
+
+
 HALF, THIRD = Fraction(1, 2), Fraction(1, 3)
 
 WEIGHTS = [1, 0, THIRD, 2]
+FIVE_HALVES = Fraction(5, 2)
 SEVENTHS, FIVE_THIRDS, SEVEN_FIFTHS = Fraction(3, 7), Fraction(5, 3), Fraction(7, 5)
 
 CASES = [
+    Case("geometric tries", lambda e: noise.truncated_negative_binomial(1, THIRD, e), tries(1, THIRD), 6, 3),
+    Case(
+        "tries of shape 5/2",
+        lambda e: noise.truncated_negative_binomial(FIVE_HALVES, HALF, e),
+        tries(FIVE_HALVES, HALF),
+        6,
+        3,
+    ),
+    Case("logarithmic tries", lambda e: noise.truncated_negative_binomial(0, THIRD, e), tries(0, THIRD), 6, 3),
+    Case(
+        "tries of shape -1/2", lambda e: noise.truncated_negative_binomial(-HALF, THIRD, e), tries(-HALF, THIRD), 6, 3
+    ),
+    Case("few tries", lambda e: noise.poisson(HALF, e), poisson(HALF), 6, 3),
+    Case("more tries", lambda e: noise.poisson(Fraction(7, 2), e), poisson(Fraction(7, 2)), 6, 3),
     Case("bernoulli", lambda e: noise.bernoulli(SEVENTHS, e), coin(mp.mpf(3) / 7), 8, 3, 1e-6),
     Case("bernoullis", lambda e: bool(noise.bernoullis(SEVENTHS, 1, e)[0]), coin(mp.mpf(3) / 7), 8, 3, 1e-6),
     Case("bernoulli_exp", lambda e: noise.bernoulli_exp(SEVENTHS, e), coin(mp.exp(-mp.mpf(3) / 7)), 8, 3, 1e-6),

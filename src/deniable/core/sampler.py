@@ -79,8 +79,7 @@ def _poisson(space: Space, rate: Fraction) -> Sampler:
     neighbours = _neighbours(space)
 
     def draw(data: Any, entropy: Entropy) -> Any:
-        units = _units(data, space)
-        return _taken(data, space, _heads(units, rate, entropy))
+        return _taken(data, space, _heads(data, space, rate, entropy))
 
     def price(inner: PrivacyMap) -> Cost:
         return Sampled(inner(_ONE), rate=rate, how=Sampling.POISSON, neighbours=neighbours)
@@ -114,10 +113,9 @@ def _truncated(space: Space, rate: Fraction, cap: int) -> Sampler:
     neighbours = _neighbours(space)
 
     def draw(data: Any, entropy: Entropy) -> Any:
-        units = _units(data, space)
-        heads = _heads(units, rate, entropy)
+        heads = _heads(data, space, rate, entropy)
         if len(heads) > cap:
-            heads = sorted(heads[int(at)] for at in sample_without_replacement(len(heads), cap, entropy))
+            heads = [heads[int(at)] for at in sample_without_replacement(len(heads), cap, entropy)]
         return _taken(data, space, heads)
 
     def price(inner: PrivacyMap) -> Cost:
@@ -177,30 +175,33 @@ def _unsized(space: Space) -> Space:
 
 # Units --------------------------------------------------------------------------------------------------------------------
 
-Units: TypeAlias = list[list[int]] | int
-"""How many rows there are; or for each person the places of their rows."""
+
+def units(data: Any, space: Space) -> list[list[int]]:
+    """For each unit the places of its rows: a person's rows where the space has an identifier, else one row each."""
+    if not isinstance(space.metric, IdentifierDistance):
+        return [[place] for place in range(row_count(data, space))]
+    people: dict[Any, list[int]] = {}
+    for place, person in enumerate(_cells(data[space.metric.identifier])):
+        people.setdefault(countable(person), []).append(place)
+    return list(people.values())
 
 
-def _units(data: Any, space: Space) -> Units:
-    if isinstance(space.metric, IdentifierDistance):
-        people: dict[Any, list[int]] = {}
-        for place, person in enumerate(_cells(data[space.metric.identifier])):
-            people.setdefault(countable(person), []).append(place)
-        return list(people.values())
+def row_count(data: Any, space: Space) -> int:
+    """How many rows there are: a private number."""
     return len(data[next(iter(space.domain.columns))]) if isinstance(space.domain, Frame) else len(data)
 
 
-def _heads(units: Units, rate: Fraction, entropy: Entropy) -> list[Any]:
+def _heads(data: Any, space: Space, rate: Fraction, entropy: Entropy) -> list[list[int]]:
     """The units whose coin comes up; a coin is thrown for each."""
-    places: list[Any] = list(range(units)) if isinstance(units, int) else units
-    coins = bernoullis(rate, len(places), entropy).tolist()
-    return [unit for unit, head in zip(places, coins, strict=True) if head]
+    if not isinstance(space.metric, IdentifierDistance):
+        return [[place] for place in bernoullis(rate, row_count(data, space), entropy).nonzero()[0].tolist()]
+    owned = units(data, space)
+    return [owned[at] for at in bernoullis(rate, len(owned), entropy).nonzero()[0].tolist()]
 
 
-def _taken(data: Any, space: Space, units: list[Any]) -> Any:
+def _taken(data: Any, space: Space, chosen: list[list[int]]) -> Any:
     """The rows of these units, in the order of the data."""
-    places = sorted(at for unit in units for at in unit) if units and isinstance(units[0], list) else units
-    return _rows_at(data, space, places)
+    return _rows_at(data, space, sorted(place for unit in chosen for place in unit))
 
 
 def _rows_at(data: Any, space: Space, places: list[int]) -> Any:
@@ -210,7 +211,7 @@ def _rows_at(data: Any, space: Space, places: list[int]) -> Any:
 
 
 def _pick(rows: Any, places: list[int]) -> Any:
-    if hasattr(rows, "take") and hasattr(rows, "dtype") and type(rows).__name__ == "ndarray":
+    if type(rows).__name__ == "ndarray":
         return rows.take(places, axis=0) if places else rows[:0]
     values = _cells(rows)
     return [values[at] for at in places]

@@ -6,6 +6,7 @@ on whole-numbered arrays and know nothing of spaces.
 
 from deniable.mechanisms.above_threshold import Hit, above_threshold, above_threshold_with_gap, all_above_threshold
 from deniable.mechanisms.amplified import in_batches, sampled, shuffled
+from deniable.mechanisms.best_of import best_of, first_above
 from deniable.mechanisms.bounded_noise import lower_estimate, truncated_laplace, upper_estimate
 from deniable.mechanisms.bounds import LearntBounds, private_bounds, private_upper_bound
 from deniable.mechanisms.constant_time import bounded_geometric
@@ -53,6 +54,7 @@ __all__ = [
     "above_threshold_with_gap",
     "alerts",
     "all_above_threshold",
+    "best_of",
     "bounded_geometric",
     "coin_flip",
     "consistent",
@@ -63,6 +65,7 @@ __all__ = [
     "estimate_shares",
     "exponential",
     "exponential_interval",
+    "first_above",
     "gaussian",
     "in_batches",
     "keep_probability",

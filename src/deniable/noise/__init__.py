@@ -6,6 +6,7 @@ the docstring exactly, and the work done does not depend on what is drawn.
 
 from deniable.noise.choice import categorical, categoricals, exponential_choice, permute_and_flip
 from deniable.noise.coin import bernoulli, bernoulli_exp, bernoullis
+from deniable.noise.counts import poisson, truncated_negative_binomial
 from deniable.noise.entropy import Entropy, system_entropy
 from deniable.noise.gaussian import (
     discrete_gaussian,
@@ -45,6 +46,7 @@ __all__ = [
     "laplace_ranking",
     "permutation",
     "permute_and_flip",
+    "poisson",
     "rounded_gaussian",
     "rounded_gaussians",
     "sample_without_replacement",
@@ -53,6 +55,7 @@ __all__ = [
     "truncated_gaussians",
     "truncated_laplace",
     "truncated_laplaces",
+    "truncated_negative_binomial",
     "uniform_below",
     "uniforms_below",
 ]

@@ -18,7 +18,7 @@ _GUARD = 40
 """Binary places beyond the bits asked for; ladders of 2**12 rungs lose about 2**26 units."""
 
 
-def _normalised(masses: list[int], *, loss: int, rest: int, bits: int) -> list[int]:
+def normalised(masses: list[int], *, loss: int, rest: int, bits: int) -> list[int]:
     """Lower bounds of 2**bits * P: every total is at most the sum of the bounds, all losses, and the rest."""
     total = sum(masses) + loss * len(masses) + rest
     return [(mass << bits) // total for mass in masses]
@@ -59,7 +59,7 @@ class Geometric:
         loss = ladder_loss(count)
         ladder = geometric_ladder(step=self.step, count=count + 1, places=bits + _GUARD)
         rest = 0 if count == self.size else _geometric_rest(ladder.pop() + loss, self.step)
-        return _normalised(ladder[:count], loss=loss, rest=rest, bits=bits)
+        return normalised(ladder[:count], loss=loss, rest=rest, bits=bits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ class Blocks:
         factor = exp_below(self.shift / self.scale, places)
         masses = _interleaved(ladder[:upper], [mass * factor >> places for mass in ladder[:lower]])
         rest = 0 if (upper, lower) == self.sides else 2 * _geometric_rest(ladder[upper] + loss, step)
-        return _normalised(masses, loss=loss + 3, rest=rest, bits=bits)
+        return normalised(masses, loss=loss + 3, rest=rest, bits=bits)
 
 
 def _gaussian_count(scale: Fraction, bits: int) -> int:
@@ -109,7 +109,7 @@ class DiscreteGaussian:
         loss = ladder_loss(count + 1)
         ladder = gaussian_ladder(start=Fraction(0), step=1 / self.scale, count=count + 1, places=bits + _GUARD)
         rest = _gaussian_rest(ladder[count] + loss, self.scale, count)
-        return _normalised(_interleaved(ladder[:count], ladder[1:count]), loss=loss, rest=rest, bits=bits)
+        return normalised(_interleaved(ladder[:count], ladder[1:count]), loss=loss, rest=rest, bits=bits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +131,7 @@ class RoundedGaussian:
         half, sums = _cell_sums(masses[:-1], cells)
         if self.radius is not None and self.radius < len(half):
             half, rest = half[: self.radius + 1], 0
-        return _normalised(_interleaved(half, half[1:]), loss=loss * sums, rest=rest, bits=bits)
+        return normalised(_interleaved(half, half[1:]), loss=loss * sums, rest=rest, bits=bits)
 
 
 def _cell_sums(masses: list[int], cells: int) -> tuple[list[int], int]:
@@ -214,7 +214,7 @@ class Steps:
         below = gaussian_ladder(start=self.near(-1) / self.scale, step=step, count=lower, places=places)
         loss, first_left_out = ladder_loss(upper + 1), above.pop()  # its mirror image is lower
         rest = 0 if complete else _gaussian_rest(first_left_out + loss, 1 / step, count - 1)
-        return _normalised(_interleaved([1 << places, *above], below), loss=loss, rest=rest, bits=bits)
+        return normalised(_interleaved([1 << places, *above], below), loss=loss, rest=rest, bits=bits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,4 +224,4 @@ class Rational:
     weights: tuple[int, ...]
 
     def bounds(self, bits: int) -> list[int]:
-        return _normalised(list(self.weights), loss=0, rest=0, bits=bits)
+        return normalised(list(self.weights), loss=0, rest=0, bits=bits)

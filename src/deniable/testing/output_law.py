@@ -24,6 +24,7 @@ from deniable.mechanisms import choice as weighted
 from deniable.mechanisms import flip_choice, selection
 from deniable.mechanisms.laws import Law, least, mass, upper_tail
 from deniable.noise import Entropy
+from deniable.noise.counts import NegativeBinomial, Poisson
 
 PLACES = 192
 _ONE = 1 << PLACES
@@ -166,6 +167,22 @@ def _choice_branches(scores: tuple[int, ...], counts: tuple[int, ...], scale: Fr
     return [(index, chance(weight / total)) for index, weight in enumerate(weights) if counts[index]]
 
 
+@lru_cache(maxsize=64)
+def _count_branches(law: NegativeBinomial | Poisson, first: int, tail: Fraction) -> tuple[Branches, int]:
+    """Counts from `first` on, by exact ratios of masses; their total is at most what is listed and a geometric rest."""
+    masses, mass = list[Fraction](), Fraction(1)
+    while True:
+        masses.append(mass)
+        mass *= law.ratio(len(masses) - 1)
+        steepest = law.most(len(masses))
+        if steepest < 1:
+            rest, listed = mass / (1 - steepest), sum(masses, Fraction(0))
+            if rest <= tail * listed:
+                break
+    shares = [chance(Interval(each / (listed + rest), each / listed)) for each in masses]
+    return [(first + i, share) for i, share in enumerate(shares)], chance(rest / listed)[1]
+
+
 def _coin(p: Fraction) -> Branches:
     return [(answer, chance(share)) for answer, share in ((True, p), (False, 1 - p)) if share]
 
@@ -264,6 +281,10 @@ def _replacements(tail: Fraction) -> dict[Callable[..., Any], Callable[..., Any]
         noise.sample_without_replacement: lambda n, k, entropy: np.array(
             entropy.take(_even(list(permutations(range(n), k)))), dtype=np.int64
         ),
+        noise.truncated_negative_binomial: lambda shape, gamma, entropy: entropy.take(
+            *_count_branches(NegativeBinomial(Fraction(shape), Fraction(gamma)), 1, tail)
+        ),
+        noise.poisson: lambda mean, entropy: entropy.take(*_count_branches(Poisson(Fraction(mean)), 0, tail)),
         noise.permute_and_flip: lambda scores, scale, entropy: entropy.take(
             _flip_branches(tuple(np.asarray(scores).tolist()), Fraction(scale))
         ),

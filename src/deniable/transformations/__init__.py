@@ -28,6 +28,7 @@ from deniable.transformations.pairing import pair_randomly
 from deniable.transformations.partition import in_each, in_total, partition_by, partition_randomly, union
 from deniable.transformations.ranks import quantile_scores
 from deniable.transformations.resize import resize
+from deniable.transformations.sample_and_aggregate import in_random_parts, sample_and_aggregate
 from deniable.transformations.sums import mean, mean_of_at_least, std, sum_of_squares, total, variance
 from deniable.transformations.vectors import clamp_entries, clamp_norm, gram, vector_mean, vector_total
 
@@ -53,6 +54,7 @@ __all__ = [
     "histogram",
     "impute",
     "in_each",
+    "in_random_parts",
     "in_total",
     "join_public",
     "log_bands",
@@ -67,6 +69,7 @@ __all__ = [
     "partition_randomly",
     "quantile_scores",
     "resize",
+    "sample_and_aggregate",
     "std",
     "sum_of_squares",
     "total",

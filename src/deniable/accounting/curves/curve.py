@@ -9,6 +9,7 @@ from typing import Protocol
 from deniable.exact import Interval, exp, ln
 
 BITS = 80
+_NEGLIGIBLE = Fraction(-200)
 
 
 class Curve(Protocol):
@@ -24,11 +25,15 @@ class Curve(Protocol):
 
 
 def log_moment(parts: list[tuple[Interval, Interval]], order: Fraction) -> Fraction:
-    """ln(sum of weight e^exponent)/(order - 1) from above, the largest exponent taken out first."""
+    """ln(sum of weight e^exponent)/(order - 1) from above, the largest exponent taken out first.
+
+    What is left far below it is raised to where it still adds nothing: its exact size would be a fraction of many thousand digits.
+    """
     top = max(exponent.upper for _, exponent in parts)
     total = Interval.point(0)
     for weight, exponent in parts:
-        total = total + weight * exp((exponent - top).rounded(BITS + 16), BITS)
+        below = (exponent - top).rounded(BITS + 16)
+        total = total + weight * exp(max(below.upper, _NEGLIGIBLE), BITS)
     return max(Fraction(0), (top + ln(total.rounded(BITS), BITS).upper) / (order - 1))
 
 

@@ -69,7 +69,8 @@ def _orders(curve: NegativeBinomialCurve) -> list[Fraction]:
         return (1 - 1 / order) * curve.base.estimate(order) + cost / order
 
     best = min((k / 4 for k in range(-_STEPS, _STEPS + 1)), key=value)
-    return [1 + Fraction(math.exp(best + k / 40)).limit_denominator(1000) for k in range(-5, 6)]
+    steps = (Fraction(math.exp(best + k / 40)).limit_denominator(1000) for k in range(-5, 6))
+    return [1 + step for step in steps if step > 0]
 
 
 @dataclass(frozen=True, slots=True)
