@@ -257,3 +257,12 @@ def test_removing_one_unit_moves_the_integers_by_at_most_the_declared_sensitivit
         assert d["n"] <= 3
         assert d["s"] <= 150
         assert d["h"].sum() <= 3
+
+
+def test_preparing_a_question_releases_nothing_and_changes_no_answer():
+    plain, prepared = exact(), exact()
+    question = kinds(prepared).prepare()
+    assert prepared.spent.loss == 0
+    assert question.release(epsilon=100).table == kinds(plain).release(epsilon=100).table
+    fewer = [session.query("orders").group_by("kind").agg(n=dp.count()) for session in (plain, prepared)]
+    assert fewer[0].release(epsilon=100).table == fewer[1].release(epsilon=100).table

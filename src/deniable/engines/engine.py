@@ -68,3 +68,12 @@ class Engine(Protocol):
     def close(self) -> None:
         """Let go of the data and remove temporary files."""
         ...
+
+
+@runtime_checkable
+class Keeping(Protocol):
+    """An engine that can keep a plan's bounded rows, for later plans to read."""
+
+    def prepare(self, plan: Plan) -> None:
+        """Keep the rows of this plan, every unit in the groups it may touch."""
+        ...

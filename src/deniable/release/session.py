@@ -14,7 +14,7 @@ from fractions import Fraction
 from typing import Any, NoReturn
 
 from deniable.accounting import Rule, Spend
-from deniable.engines.engine import Engine
+from deniable.engines.engine import Engine, Keeping
 from deniable.errors import EngineFailed, InvalidArgument, Retired
 from deniable.exact.guards import Real, integer, open_probability, positive, probability
 from deniable.noise import Entropy, system_entropy
@@ -148,6 +148,12 @@ class Session:
         )
         self._last = price.spend
         return Release.from_packed(packed.get(released.payload) or unpacked(released.payload), released.receipt)
+
+    def prepare(self, query: Query) -> None:
+        """Have the engine keep a query's bounded rows; nothing is released."""
+        if not isinstance(self._engine, Keeping):
+            raise InvalidArgument(f"{self.engine} keeps no rows between queries; ask without prepare()")
+        self._engine.prepare(self._lowered(query).plan)
 
     def _answer(self, ready: Lowered, price: Price) -> Packed:
         try:

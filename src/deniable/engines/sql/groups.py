@@ -30,6 +30,7 @@ from deniable.engines.sql.build import (
     within,
 )
 from deniable.engines.sql.expressions import Expressions, constant
+from deniable.engines.sql.kept import Kept
 from deniable.engines.sql.ordering import hashed_text, layers, start_tree, word_trees
 from deniable.engines.sql.profile import Profile
 from deniable.engines.sql.relations import Relations, named, over, unit_names
@@ -58,8 +59,10 @@ class Statement:
 class Groups:
     """Writes the statements of one plan."""
 
-    def __init__(self, plan: GroupAgg, relations: Relations, profile: Profile, key: OrderKey) -> None:
-        self._plan, self._relations, self._profile, self._key = plan, relations, profile, key
+    def __init__(
+        self, plan: GroupAgg, relations: Relations, profile: Profile, key: OrderKey, kept: Kept | None = None
+    ) -> None:
+        self._plan, self._relations, self._profile, self._key, self._kept = plan, relations, profile, key, kept
         self._below = checked(plan)
         self._limits = limits(plan, self._below)
         self._keys = [f"key_{index}" for index in range(len(plan.keys))]
@@ -92,6 +95,12 @@ class Groups:
             rows, counted = self._thinned(rows, value, aggregate.most), self._whole_sum(column("kept"))
         written = [named(column(value), "bin"), named(counted, "cell_0")]
         return Statement(self._by_key(written, rows, column(value)), (name,))
+
+    def bounded(self, table: str) -> tuple[Kept, Statement]:
+        """What to keep of this plan, and the statement that computes it."""
+        values = list(self._inputs.values())
+        kept = [*self._units, *self._keys, *values]
+        return Kept(self._plan, table, dict(self._inputs)), Statement(self._chosen_rows(values), tuple(kept))
 
     # rows
 
@@ -205,6 +214,11 @@ class Groups:
 
     def _chosen_rows(self, values: list[str]) -> exp.Select:
         """The rows of the groups each unit keeps."""
+        if self._kept is not None:
+            there = {name: self._kept.values[expression] for expression, name in self._inputs.items()}
+            written = [*map(column, [*self._units, *self._keys])]
+            written += [named(column(there[name]), name) for name in values]
+            return exp.select(*written, copy=False).from_(exp.to_table(self._kept.table), copy=False)
         rows = self._rows()
         kept = [*self._units, *self._keys, *values]
         if not self._capped():
@@ -225,9 +239,10 @@ class Groups:
     def _totals(self, aggregates: list[Aggregate]) -> exp.Select:
         if self._single:
             cells = [named(self._alone(a), f"cell_{i}") for i, a in enumerate(aggregates)]
-            return self._by_key(cells, self._rows())
+            rows = self._rows() if self._kept is None else self._chosen_rows(list(self._inputs.values()))
+            return self._by_key(cells, rows)
         few = [a.most for a in aggregates if isinstance(a, Rows)]
-        if self._capped() and few and max(few) <= FEW_ROWS:
+        if self._kept is not None or (self._capped() and few and max(few) <= FEW_ROWS):
             per_unit = self._per_unit(aggregates, self._chosen_rows(list(self._inputs.values())), ordered=False)
         else:
             per_unit = self._per_unit(aggregates, self._rows(), ordered=True)
@@ -353,10 +368,10 @@ def _first(
 
 
 def statements(
-    plan: GroupAgg, relations: Relations, profile: Profile, key: OrderKey
+    plan: GroupAgg, relations: Relations, profile: Profile, key: OrderKey, kept: Kept | None = None
 ) -> tuple[Statement, dict[str, Statement]]:
-    """The main statement of a plan, and one for every distinct count and histogram, by name."""
-    groups = Groups(plan, relations, profile, key)
+    """The main statement of a plan, and one for every distinct count and histogram, by name; from kept rows if there are."""
+    groups = Groups(plan, relations, profile, key, kept)
     further = {}
     for name, aggregate in plan.aggregates:
         if isinstance(aggregate, Distinct):
