@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import date, datetime
 from fractions import Fraction
 from functools import cache
+from itertools import combinations
 from typing import Any
 
 from hypothesis import strategies as st
@@ -25,6 +26,7 @@ from deniable.plan.nodes import (
     Join,
     JoinKind,
     KeyColumn,
+    Level,
     Relation,
     Rows,
     Summary,
@@ -243,7 +245,21 @@ def plans(draw: st.DrawFn, book: Codebook) -> GroupAgg:
         rows_per_unit=draw(st.sampled_from([None, None, 2, 3])),
         choice=choice,
     )
-    return GroupAgg(relation, keys, bounding, _aggregates(draw, relation))
+    return GroupAgg(relation, keys, bounding, _aggregates(draw, relation), _levels(draw, keys))
+
+
+def _levels(draw: st.DrawFn, keys: tuple[KeyColumn, ...]) -> tuple[Level, ...] | None:
+    """No grouping sets, or some that name every key."""
+    names = tuple(key.name for key in keys)
+    if not names or draw(st.booleans()):
+        return None
+    every = [tuple(name for name in names if name in chosen) for chosen in _subsets(names)]
+    some = draw(st.lists(st.sampled_from(every), min_size=1, unique=True))
+    return tuple(some) if {name for level in some for name in level} == set(names) else (names, ())
+
+
+def _subsets(names: tuple[str, ...]) -> list[tuple[str, ...]]:
+    return [chosen for size in range(len(names) + 1) for chosen in combinations(names, size)]
 
 
 def _domain(draw: st.DrawFn, expression: Expression, relation: Relation) -> tuple[tuple[object, ...] | None, bool]:
@@ -265,18 +281,19 @@ def private(relation: Relation) -> bool:
 
 def as_values(result: Result) -> dict[str, Any]:
     """A result as plain values, to compare and to show."""
-    values: dict[str, Any] = {"groups": result.groups, "keys": dict(result.keys)}
+    values: dict[str, Any] = {"groups": result.groups, "keys": dict(result.keys), "level": result.level.tolist()}
     values |= {name: column.tolist() for name, column in result.columns.items()}
     for name, bins in result.histograms.items():
         values[name] = list(zip(bins.group.tolist(), bins.bin.tolist(), bins.count.tolist(), strict=True))
     return values
 
 
-def cells(result: Result, name: str) -> dict[Any, int]:
-    """One aggregate as {group (and bin): value}, zeros left out."""
+def cells(result: Result, name: str, level: int = 0) -> dict[Any, int]:
+    """One aggregate on one level as {group (and bin): value}, zeros left out."""
     groups = list(zip(*result.keys.values(), strict=True)) if result.keys else [()] * result.groups
     if name in result.histograms:
         bins = result.histograms[name]
         triples = zip(bins.group.tolist(), bins.bin.tolist(), bins.count.tolist(), strict=True)
-        return {(groups[group], place): count for group, place, count in triples}
-    return {group: value for group, value in zip(groups, result.columns[name].tolist(), strict=True) if value}
+        return {(groups[group], place): count for group, place, count in triples if result.level[group] == level}
+    found = zip(groups, result.level.tolist(), result.columns[name].tolist(), strict=True)
+    return {group: value for group, at, value in found if value and at == level}

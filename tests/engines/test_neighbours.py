@@ -42,14 +42,15 @@ def _without(rows: dict[str, list[Any]], gone: list[bool]) -> dict[str, list[Any
 
 def _moves(engine: Engine, other: Engine, plan: GroupAgg) -> None:
     here, there = engine.run(plan), other.run(plan)
-    for name, bound in sensitivities(plan).items():
-        before, after = cells(here, name), cells(there, name)
-        changes = [abs(before.get(cell, 0) - after.get(cell, 0)) for cell in {*before, *after}]
-        changes = [change for change in changes if change]
-        assert len(changes) <= bound.l0, name
-        assert max(changes, default=0) <= bound.linf, name
-        assert sum(changes) <= bound.l1, name
-        assert sum(change**2 for change in changes) <= bound.l2_squared, name
+    for place, level in enumerate(plan.grouping):
+        for name, bound in sensitivities(plan, level).items():
+            before, after = cells(here, name, place), cells(there, name, place)
+            changes = [abs(before.get(cell, 0) - after.get(cell, 0)) for cell in {*before, *after}]
+            changes = [change for change in changes if change]
+            assert len(changes) <= bound.l0, (name, level)
+            assert max(changes, default=0) <= bound.linf, (name, level)
+            assert sum(changes) <= bound.l1, (name, level)
+            assert sum(change**2 for change in changes) <= bound.l2_squared, (name, level)
 
 
 def _check(kind: str, data: st.DataObject, build: Any) -> None:

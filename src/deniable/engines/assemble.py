@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -27,17 +27,27 @@ def key_rank(key: Sequence[KeyValue]) -> tuple[Any, ...]:
     return tuple((value is not None, value) for value in key)
 
 
-def assembled(plan: GroupAgg, groups: Sequence[tuple[KeyValue, ...]], cells: Mapping[str, Sequence[Any]]) -> Result:
+Place: TypeAlias = tuple[int, tuple[KeyValue, ...]]
+"""A group: its level's place among the plan's, and all its keys, None for those outside the level."""
+
+
+def place_rank(place: Place) -> tuple[Any, ...]:
+    """The order of groups: level by level, then by key."""
+    return (place[0], key_rank(place[1]))
+
+
+def assembled(plan: GroupAgg, groups: Sequence[Place], cells: Mapping[str, Sequence[Any]]) -> Result:
     """A result from the groups as found and, for every aggregate, one entry per group."""
-    order = sorted(range(len(groups)), key=lambda index: key_rank(groups[index]))
+    order = sorted(range(len(groups)), key=lambda index: place_rank(groups[index]))
     columns, histograms = {}, {}
     for name, aggregate in plan.aggregates:
         if isinstance(aggregate, Histogram):
             histograms[name] = _sparse([cells[name][index] for index in order])
         else:
             columns[name] = np.array([cells[name][index] for index in order], dtype=np.int64)
-    keys = {key.name: tuple(groups[index][place] for index in order) for place, key in enumerate(plan.keys)}
-    return Result(len(groups), keys, columns, histograms)
+    keys = {key.name: tuple(groups[index][1][place] for index in order) for place, key in enumerate(plan.keys)}
+    level = np.array([groups[index][0] for index in order], dtype=np.int64)
+    return Result(len(groups), level, keys, columns, histograms)
 
 
 def _sparse(groups: Sequence[Mapping[int, int]]) -> SparseHistogram:

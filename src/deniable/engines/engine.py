@@ -36,10 +36,13 @@ class Result:
     """The exact integers of one plan; private until noise is added.
 
     `keys[name][i]` is the key of group i, groups sorted by key (missing first); `columns[name][i]` its integer, always
-    int64. Groups with no row are not here: a release adds the declared ones. A plan without keys has exactly one group.
+    int64. Groups with no row are not here: a release adds the declared ones. `level[i]` is the place of group i's level in
+    the plan's `grouping`; groups are sorted by it first, and a key outside the level is None. A level without keys (or a
+    plan without them) has exactly one group.
     """
 
     groups: int
+    level: Integers
     keys: Mapping[str, tuple[KeyValue, ...]]
     columns: Mapping[str, Integers]
     histograms: Mapping[str, SparseHistogram]

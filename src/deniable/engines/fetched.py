@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from deniable.engines.assemble import key_rank
+from deniable.engines.assemble import place_rank
 from deniable.engines.engine import Integers, KeyValue, Result, SparseHistogram
 from deniable.plan.analysis import facts
 from deniable.plan.facts import Kind
@@ -17,7 +17,10 @@ from deniable.plan.nodes import GroupAgg, Histogram, Rows, Total, Units
 from deniable.plan.relation import schema
 
 Fetched: TypeAlias = dict[str, Any]
-"""Column name to NumPy array, masked where values are missing: `key_0`, ..., then `cell_0`, ... (and `bin`)."""
+"""Column name to NumPy array, masked where values are missing: `key_0`, ..., then `cell_0`, ... (and `bin`).
+
+A plan with levels has `rolled_0`, ... too: one where the key is outside the row's level.
+"""
 
 
 def python_values(column: Any, kind: Kind) -> list[KeyValue]:
@@ -34,18 +37,20 @@ def python_values(column: Any, kind: Kind) -> list[KeyValue]:
 def fetched_result(plan: GroupAgg, main: Fetched, others: Mapping[str, Fetched]) -> Result:
     """The result of a plan from its main statement and those of its distinct counts and histograms."""
     known = [facts(key.expression, schema(plan.source)).kind for key in plan.keys]
+    main = _with_totals(plan, main)
     lists = [python_values(main[f"key_{index}"], kind) for index, kind in enumerate(known)]
-    order = _order(main, lists)
+    levels = _levels(plan, main)
+    order = _order(plan, main, lists, levels)
     count = len(order)
     added = [name for name, aggregate in plan.aggregates if isinstance(aggregate, Rows | Units | Total)]
     columns = {name: _whole(main[f"cell_{index}"])[order] for index, name in enumerate(added)}
     keys = {key.name: _taken(values, order) for key, values in zip(plan.keys, lists, strict=True)}
-    places = {group: index for index, group in enumerate(zip(*keys.values(), strict=True))} if keys and others else {}
+    level = levels[order]
+    places = _numbered(level, list(keys.values())) if others else {}
     histograms = {}
     for name, table in others.items():
         entries = [python_values(table[f"key_{index}"], kind) for index, kind in enumerate(known)]
-        rows = len(table["cell_0"])
-        at = [places[group] for group in zip(*entries, strict=True)] if entries else [0] * rows
+        at = [places[place] for place in zip(_levels(plan, table).tolist(), *entries, strict=True)]
         groups = np.array(at, dtype=np.int64)
         if isinstance(dict(plan.aggregates)[name], Histogram):
             histograms[name] = _sparse(groups, _whole(table["bin"]), _whole(table["cell_0"]))
@@ -53,21 +58,56 @@ def fetched_result(plan: GroupAgg, main: Fetched, others: Mapping[str, Fetched])
             columns[name] = np.zeros(count, dtype=np.int64)
             columns[name][groups] = _whole(table["cell_0"])
     ordered = {name: columns[name] for name, _ in plan.aggregates if name in columns}
-    return Result(count, keys, ordered, histograms)
+    return Result(count, level, keys, ordered, histograms)
 
 
 def _taken(values: list[KeyValue], order: Integers) -> tuple[KeyValue, ...]:
     return itemgetter(*order.tolist())(values) if len(order) > 1 else tuple(values)
 
 
-def _order(main: Fetched, lists: list[list[KeyValue]]) -> Integers:
+def _numbered(level: Integers, keys: list[tuple[KeyValue, ...]]) -> dict[tuple[Any, ...], int]:
+    return {place: index for index, place in enumerate(zip(level.tolist(), *keys, strict=True))}
+
+
+def _levels(plan: GroupAgg, table: Fetched) -> Integers:
+    """The place of every row's level among the plan's."""
+    if plan.levels is None:
+        return np.zeros(len(next(iter(table.values()))) if table else 1, dtype=np.int64)
+    names = [key.name for key in plan.keys]
+    flags = {tuple(name not in level for name in names): place for place, level in enumerate(plan.levels)}
+    rolled = zip(*((_whole(table[f"rolled_{index}"]) != 0).tolist() for index in range(len(names))), strict=True)
+    return np.array([flags[row] for row in rolled], dtype=np.int64)
+
+
+def _with_totals(plan: GroupAgg, main: Fetched) -> Fetched:
+    """The grand total has a row even where an engine, finding nothing to add up, gives none."""
+    if plan.levels is None or () not in plan.levels:
+        return main
+    rolled = np.array([_whole(main[f"rolled_{index}"]) for index in range(len(plan.keys))])
+    if rolled.all(axis=0).any():
+        return main
+    zero = np.zeros(1, dtype=np.int64)
+    more: Fetched = {f"key_{index}": _with_none(main[f"key_{index}"]) for index in range(len(plan.keys))}
+    more |= {f"rolled_{index}": np.append(rolled[index], zero + 1) for index in range(len(plan.keys))}
+    more |= {name: np.append(_whole(column), zero) for name, column in main.items() if name.startswith("cell_")}
+    return more
+
+
+def _with_none(column: Any) -> Any:
+    values = np.empty(len(column) + 1, dtype=object)
+    values[:-1] = np.ma.getdata(column).tolist()
+    return np.ma.array(values, mask=[*np.ma.getmaskarray(column).tolist(), True])
+
+
+def _order(plan: GroupAgg, main: Fetched, lists: list[list[KeyValue]], levels: Integers) -> Integers:
     if not lists:
         return np.zeros(1, dtype=np.int64)
     first = main["key_0"]
-    if len(lists) == 1 and np.ma.getdata(first).dtype.kind in "iu" and not np.ma.getmaskarray(first).any():
+    whole = np.ma.getdata(first).dtype.kind in "iu" and not np.ma.getmaskarray(first).any()
+    if len(lists) == 1 and plan.levels is None and whole:
         return np.argsort(np.ma.getdata(first), kind="stable")
-    rows = list(zip(*lists, strict=True))
-    return np.array(sorted(range(len(rows)), key=lambda index: key_rank(rows[index])), dtype=np.int64)
+    rows = list(zip(levels.tolist(), zip(*lists, strict=True), strict=True))
+    return np.array(sorted(range(len(rows)), key=lambda index: place_rank(rows[index])), dtype=np.int64)
 
 
 def _whole(column: Any) -> Integers:

@@ -9,7 +9,7 @@ from fractions import Fraction
 from math import ceil, floor
 from typing import Any, TypeAlias, assert_never
 
-from deniable.engines.assemble import assembled, held, key_rank
+from deniable.engines.assemble import Place, assembled, held, key_rank
 from deniable.engines.cells import Cell, read
 from deniable.engines.engine import KeyValue, Result
 from deniable.engines.evaluate import evaluate
@@ -225,14 +225,15 @@ def _summary(value: UnitValue, rows: list[Owned], known: dict[str, Facts]) -> Ce
     return min(max(result, lower * step), upper * step)
 
 
-Members: TypeAlias = dict[Identity, list[dict[str, Cell]]]
+Members: TypeAlias = list[tuple[Identity, list[dict[str, Cell]]]]
+"""A group's units, each with its rows in one of the groups by all keys; on a coarser level a unit may stand here often."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What bounding keeps: for every group key, the units in it, and for each its rows."""
+    """What bounding keeps: for every group of every level, the units in it and their rows."""
 
-    groups: dict[tuple[KeyValue, ...], Members]
+    groups: dict[Place, Members]
 
 
 def _grouped(plan: GroupAgg, below: Shape, rows: list[Owned], key: OrderKey) -> Kept:
@@ -242,13 +243,16 @@ def _grouped(plan: GroupAgg, below: Shape, rows: list[Owned], key: OrderKey) -> 
         group = _group(plan, below, row)
         if group is not None:
             by_unit[row.unit][group].append(row.cells)
-    kept: dict[tuple[KeyValue, ...], Members] = defaultdict(dict)
-    if not plan.keys:
-        kept[()] = {}
+    kept: dict[Place, Members] = defaultdict(list)
+    for place, level in enumerate(plan.grouping):
+        if not level:
+            kept[place, (None,) * len(plan.keys)] = []
     for unit, groups in by_unit.items():
         chosen = _unit_bounded(plan, below, unit, groups, key)
         for group, members in chosen.items():
-            kept[group][unit] = members
+            for place, level in enumerate(plan.grouping):
+                coarse = tuple(v if k.name in level else None for k, v in zip(plan.keys, group, strict=True))
+                kept[place, coarse].append((unit, members))
     return Kept(dict(kept))
 
 
@@ -360,24 +364,24 @@ def _in_group(aggregate: Aggregate, members: Members, below: Shape, key: OrderKe
     )
     match aggregate:
         case Units():
-            return sum(any(value(cells) is not None for cells in rows) for rows in members.values())
+            return len({unit for unit, rows in members if any(value(cells) is not None for cells in rows)})
         case Rows(most):
-            return sum(min(most, sum(value(cells) is not None for cells in rows)) for rows in members.values())
+            return sum(min(most, sum(value(cells) is not None for cells in rows)) for _, rows in members)
         case Total(of):
             known = facts(of, below.columns)
-            sums = [_unit_total(aggregate, known, [value(cells) for cells in rows]) for rows in members.values()]
+            sums = [_unit_total(aggregate, known, [value(cells) for cells in rows]) for _, rows in members]
             return min(max(sum(sums), -LARGEST), LARGEST)
         case Distinct(of, most):
             known = facts(of, below.columns)
             brought: set[Cell] = set()
-            for unit, rows in members.items():
+            for unit, rows in members:
                 state = start(_unit_words(below, unit, key), key)
                 values = {value(cells) for cells in rows} - {None}
                 brought |= set(sorted(values, key=lambda v: rank(state, words(v, known, key), key))[:most])
             return len(brought)
         case Histogram(_, _, most):
             bins: dict[int, int] = defaultdict(int)
-            for rows in members.values():
+            for _, rows in members:
                 found = sorted(int(cell) for cells in rows if isinstance(cell := value(cells), Fraction))
                 for position in thinned(len(found), most):
                     bins[found[position]] += 1

@@ -231,19 +231,27 @@ class Histogram:
 Aggregate: TypeAlias = Rows | Units | Total | Distinct | Histogram
 
 
+Level: TypeAlias = tuple[str, ...]
+"""A grouping set: the names of the keys that part its groups, in the order of the plan's keys; () is the grand total."""
+
+
 @dataclass(frozen=True, slots=True)
 class GroupAgg:
     """The private boundary: integers per group, every unit's contribution bounded.
 
-    Guarantee: adding or removing one unit moves each aggregate by at most its `sensitivity` triple.
+    `levels` are the grouping sets to compute; None means one, by all keys. Units are bounded once, in the groups by all
+    keys; a group of a coarser level holds what was kept in the groups it is made of, so rows and sums add up.
+    Guarantee: adding or removing one unit moves each aggregate, on each level, by at most its `sensitivity` triple.
     """
 
     source: Relation
     keys: tuple[KeyColumn, ...]
     bounding: Bounding
     aggregates: tuple[tuple[str, Aggregate], ...]
+    levels: tuple[Level, ...] | None = None
 
     def __post_init__(self) -> None:
+        self._check_levels()
         names = [key.name for key in self.keys] + [name for name, _ in self.aggregates]
         if len(set(names)) != len(names) or not all(names):
             raise InvalidArgument(f"keys and aggregates need names that differ, got {', '.join(names)}")
@@ -251,6 +259,21 @@ class GroupAgg:
             raise InvalidArgument("a query needs at least one aggregate")
         if self.observed and not any(aggregate == Units() for _, aggregate in self.aggregates):
             raise InvalidArgument("observed keys need the number of units, Units(), for their threshold")
+
+    def _check_levels(self) -> None:
+        if self.levels is None:
+            return
+        names = tuple(key.name for key in self.keys)
+        for level in self.levels:
+            if level != tuple(name for name in names if name in level):
+                raise InvalidArgument(f"a level names keys in their order, {', '.join(names)}; got {level!r}")
+        if len(set(self.levels)) != len(self.levels) or {name for level in self.levels for name in level} != set(names):
+            raise InvalidArgument(f"levels must differ and name every key at least once, got {self.levels!r}")
+
+    @property
+    def grouping(self) -> tuple[Level, ...]:
+        """The grouping sets; by all keys when none are named."""
+        return (tuple(key.name for key in self.keys),) if self.levels is None else self.levels
 
     @property
     def observed(self) -> bool:

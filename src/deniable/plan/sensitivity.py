@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import prod
 from typing import assert_never
@@ -14,7 +15,18 @@ from deniable.cost import Neighbours
 from deniable.errors import QueryRefused
 from deniable.plan.analysis import checked_facts, facts
 from deniable.plan.facts import Facts, Kind
-from deniable.plan.nodes import Aggregate, ByOrder, Distinct, GroupAgg, Histogram, KeyColumn, Rows, Total, Units
+from deniable.plan.nodes import (
+    Aggregate,
+    ByOrder,
+    Distinct,
+    GroupAgg,
+    Histogram,
+    KeyColumn,
+    Level,
+    Rows,
+    Total,
+    Units,
+)
 from deniable.plan.relation import Shape, shape
 from deniable.plan.semantics import clamp_ends
 
@@ -40,22 +52,28 @@ class Sensitivity:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one unit can do in a plan: touch `groups` of `cells` groups, with `rows` rows in one and `total` in all."""
+    """What one unit can do on one level of a plan: touch `groups` of `cells` groups, with `total` rows in all.
+
+    Units are bounded in the groups by all keys: there one unit is in at most `kept` groups, with `rows` rows in each. At
+    most `merged` of those fall into one group of this level.
+    """
 
     groups: int
     cells: int | None
     rows: int | None
     total: int | None
+    kept: int
+    merged: int
 
 
-def sensitivities(plan: GroupAgg) -> dict[str, Sensitivity]:
-    """The triple of every aggregate, for the plan's own unit and neighbours.
+def sensitivities(plan: GroupAgg, level: Level | None = None) -> dict[str, Sensitivity]:
+    """The triple of every aggregate on one level (all keys unless named), for the plan's own unit and neighbours.
 
     Guarantee: on any two data sets that differ in one unit, each aggregate of an engine's Result differs by at most
     its triple.
     """
     below = checked(plan)
-    return {name: sensitivity(aggregate, plan, below) for name, aggregate in plan.aggregates}
+    return {name: sensitivity(aggregate, plan, below, level) for name, aggregate in plan.aggregates}
 
 
 def checked(plan: GroupAgg) -> Shape:
@@ -90,40 +108,45 @@ def _checked_key(key: KeyColumn, below: Shape) -> None:
         raise QueryRefused("bad-constant", f"key {key.name}: declared values must differ")
 
 
-def limits(plan: GroupAgg, below: Shape) -> Limits:
-    """How much one unit can do in this plan."""
+def limits(plan: GroupAgg, below: Shape, level: Level | None = None) -> Limits:
+    """How much one unit can do on one level of this plan; by all keys unless named."""
     bounding = plan.bounding
-    domains = [_cells(key) for key in plan.keys]
-    cells = None if None in domains else prod(size for size in domains if size is not None)
+    inside = [key for key in plan.keys if level is None or key.name in level]
+    cells, beside = _cells(inside), _cells([key for key in plan.keys if key not in inside])
     total = _least(bounding.rows_per_unit, below.most_rows)
-    groups = _least(bounding.groups if plan.keys else 1, cells, total)
+    kept = _least(bounding.groups if plan.keys else 1, _cells(plan.keys), total)
+    assert kept is not None
+    groups, merged = _least(kept, cells), _least(kept, beside)
     assert groups is not None
-    return Limits(groups, cells, _least(bounding.rows_per_group, total), total)
+    assert merged is not None
+    return Limits(groups, cells, _least(bounding.rows_per_group, total), total, kept, merged)
 
 
-def _cells(key: KeyColumn) -> int | None:
-    return None if key.domain is None else len(key.domain) + key.keep_missing
+def _cells(keys: Sequence[KeyColumn]) -> int | None:
+    """How many groups these keys make; unknown when one is observed."""
+    sizes = [None if key.domain is None else len(key.domain) + key.keep_missing for key in keys]
+    return None if None in sizes else prod(size for size in sizes if size is not None)
 
 
 def _least(*bounds: int | None) -> int | None:
     return min((bound for bound in bounds if bound is not None), default=None)
 
 
-def sensitivity(aggregate: Aggregate, plan: GroupAgg, below: Shape) -> Sensitivity:
-    """The triple of one aggregate."""
-    within = limits(plan, below)
+def sensitivity(aggregate: Aggregate, plan: GroupAgg, below: Shape, level: Level | None = None) -> Sensitivity:
+    """The triple of one aggregate on one level; by all keys unless named."""
+    within = limits(plan, below, level)
     assert below.unit is not None
     replaced = below.unit.neighbours is Neighbours.REPLACE
     match aggregate:
         case Units(of):
             _known(of, below)
-            return _counted(1, within, replaced)
+            return _counted(1, replace(within, kept=within.groups, merged=1), replaced)
         case Rows(most, of):
             _known(of, below)
             return _counted(_least(most, within.rows) or most, within, replaced)
         case Distinct(of, most):
             known = facts(of, below.columns)
-            return _counted(_least(most, within.rows, _values(known)) or most, within, replaced)
+            return _counted(_least(most, within.rows, _values(known)) or most, within, replaced, _values(known))
         case Histogram(of, bins, most):
             return _binned(facts(of, below.columns), bins, most, within, replaced)
         case Total():
@@ -145,15 +168,20 @@ def _values(known: Facts) -> int | None:
     return known.ends[1] - known.ends[0] + 1 if known.bounded else None
 
 
-def _counted(each: int, within: Limits, replaced: bool) -> Sensitivity:
-    """Counts: one unit adds 0 to `each` to a group; a unit that replaces another can only cancel within a group."""
-    each_l1 = _least(within.groups * each, within.total)
-    assert each_l1 is not None
+def _counted(each: int, within: Limits, replaced: bool, most: int | None = None) -> Sensitivity:
+    """Counts: one unit adds 0 to `each` to a group by all keys, never more than `most` to a group of this level.
+
+    A unit that replaces another can only cancel within a group.
+    """
+    linf = _least(within.merged * each, within.total, most)
+    assert linf is not None
+    l1 = _least(within.kept * each, within.groups * linf, within.total)
+    assert l1 is not None
     if not replaced:
-        return Sensitivity(l0=within.groups, l1=each_l1, linf=each)
+        return Sensitivity(l0=within.groups, l1=l1, linf=linf)
     l0 = _least(2 * within.groups, within.cells)
     assert l0 is not None
-    return Sensitivity(l0=l0, l1=min(2 * each_l1, l0 * each), linf=each)
+    return Sensitivity(l0=l0, l1=min(2 * l1, l0 * linf), linf=linf)
 
 
 def _binned(known: Facts, bins: int, most: int, within: Limits, replaced: bool) -> Sensitivity:
@@ -166,13 +194,13 @@ def _binned(known: Facts, bins: int, most: int, within: Limits, replaced: bool) 
     ):
         raise QueryRefused("bad-histogram", f"a histogram needs whole numbers from 0 to {bins - 1}, got {known}")
     each = _least(most, within.rows) or most
-    touched = within.groups * min(each, bins)
-    total = _least(within.groups * each, within.total)
+    touched = within.kept * min(each, bins)
+    total, linf = _least(within.kept * each, within.total), _least(within.merged * each, within.total)
     assert total is not None
+    assert linf is not None
     factor = 2 if replaced else 1
-    return Sensitivity(
-        l0=min(factor * touched, (within.cells or factor * touched) * bins), l1=factor * total, linf=each
-    )
+    l0 = min(factor * touched, (within.cells or factor * touched) * bins)
+    return Sensitivity(l0=l0, l1=factor * total, linf=linf)
 
 
 def total_ends(aggregate: Total, known: Facts) -> tuple[int, int]:
@@ -195,11 +223,11 @@ def _summed(aggregate: Total, known: Facts, within: Limits, replaced: bool) -> S
         high = min(max(max(most, within.rows * most), clip_low), clip_high)
     # A group a unit is not in gets nothing from it, so zero is always among what a unit adds.
     low, high = min(low, 0), max(high, 0)
-    l1 = within.groups * max(-low, high)
+    l1 = within.kept * max(-low, high)
     if within.total is not None and clip_low <= 0 <= clip_high:
         l1 = min(l1, within.total * max(abs(least), abs(most)))
     if not replaced:
-        return Sensitivity(l0=within.groups, l1=l1, linf=max(-low, high), step=known.step)
-    l0 = _least(2 * within.groups, within.cells)
+        return Sensitivity(l0=within.groups, l1=l1, linf=within.merged * max(-low, high), step=known.step)
+    l0, linf = _least(2 * within.groups, within.cells), within.merged * (high - low)
     assert l0 is not None
-    return Sensitivity(l0=l0, l1=min(2 * l1, l0 * (high - low)), linf=high - low, step=known.step)
+    return Sensitivity(l0=l0, l1=min(2 * l1, l0 * linf), linf=linf, step=known.step)

@@ -248,11 +248,18 @@ class Groups:
             per_unit = self._per_unit(aggregates, self._rows(), ordered=True)
             if self._capped():
                 per_unit = self._first_groups(per_unit, len(aggregates))
-        cells = [
-            named(exp.Count(this=exp.Star()) if a == Units() else self._whole_sum(column(f"part_{i}")), f"cell_{i}")
-            for i, a in enumerate(aggregates)
-        ]
+        cells = [named(self._cell(a, f"part_{i}"), f"cell_{i}") for i, a in enumerate(aggregates)]
         return self._by_key(cells, per_unit)
+
+    def _cell(self, aggregate: Aggregate, part: str) -> Tree:
+        """What all units add to a group; on a coarser level a unit in several groups is still one unit."""
+        if isinstance(aggregate, Units) and self._plan.levels is not None and self._limits.kept > 1:
+            units = [column(name) for name in self._units]
+            if aggregate != Units():
+                there = binary(exp.GT, column(part), number(0))
+                units = [case([(there.copy(), unit)]) for unit in units]
+            return exp.Count(this=exp.Distinct(expressions=units))
+        return exp.Count(this=exp.Star()) if aggregate == Units() else self._whole_sum(column(part))
 
     def _per_unit(self, aggregates: list[Aggregate], rows: exp.Select, *, ordered: bool) -> exp.Select:
         """One row per unit and group: what the unit adds to each aggregate, clipped."""
@@ -268,17 +275,35 @@ class Groups:
     def _first_groups(self, per_unit: exp.Select, count: int) -> exp.Select:
         aggregates = [a for _, a in self._plan.aggregates if isinstance(a, Rows | Units | Total)]
         parts = [f"part_{i}" for i in range(count) if aggregates[i] != Units()]
-        kept = [*self._keys, *parts]
+        kept = [*self._units, *self._keys, *parts]
         ordered = ["sorted"] if isinstance(self._plan.bounding.choice, ByOrder) else []
-        ranked, order = self._ranked(per_unit, [*self._units, *kept, *ordered], self._key_facts())
+        ranked, order = self._ranked(per_unit, [*kept, *ordered], self._key_facts())
         places = self._preferred() + order
+        kept = kept if self._plan.levels is not None else kept[len(self._units) :]
         return _first(ranked, kept, self._units, places, self._plan.bounding.groups, exp.RowNumber())
 
     def _by_key(self, cells: list[Tree], inner: exp.Select, *further: Tree) -> exp.Select:
-        """Totals per group; one row without keys."""
+        """Totals per group of every level; one row without keys."""
+        if self._plan.levels is not None:
+            return self._by_level(cells, inner, further)
         total = over([*map(column, self._keys), *cells], inner)
         grouped = [*map(column, self._keys), *further]
         return total.group_by(*grouped, copy=False) if grouped else total
+
+    def _by_level(self, cells: list[Tree], inner: exp.Select, further: tuple[Tree, ...]) -> exp.Select:
+        """All levels in one pass, and for every key whether a row rolls it up."""
+        names = {key.name: name for key, name in zip(self._plan.keys, self._keys, strict=True)}
+        sets: list[Tree] = [
+            exp.Tuple(expressions=[*(column(names[key]) for key in level), *(tree.copy() for tree in further)])
+            for level in self._plan.grouping
+        ]
+        rolled = [
+            named(bigint(exp.Anonymous(this="GROUPING", expressions=[column(name)])), f"rolled_{index}")
+            for index, name in enumerate(self._keys)
+        ]
+        total = over([*map(column, self._keys), *rolled, *cells], inner)
+        total.set("group", exp.Group(grouping_sets=[exp.GroupingSets(expressions=sets)]))
+        return total
 
     def _whole_sum(self, value: Tree) -> Tree:
         """An exact sum, zero of nothing; it saturates far beyond what a declared grid reaches."""
