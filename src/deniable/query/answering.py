@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from math import ceil, floor
 from typing import Any, assert_never
 
+from deniable.query.consistent import Fitted, consistent
 from deniable.query.drawing import Drawn
 from deniable.query.lowering import Lowered
 from deniable.query.outputs import (
     Band,
+    Column,
     HistogramOf,
     MeanOf,
     MomentOf,
+    Noisy,
     Output,
     Plain,
     QuantileOf,
@@ -28,7 +32,8 @@ from deniable.query.price import Price
 class Answered:
     """One output column: plain values, interval ends where there are any, and its error in words.
 
-    `within` is there when every interval is its value give or take the same number.
+    `within` is there when every interval is its value give or take the same number. `measured` holds the values before they
+    were made to add up; None when they were not.
     """
 
     name: str
@@ -38,6 +43,7 @@ class Answered:
     upper: tuple[Any, ...] | None
     error: str
     within: int | float | None = None
+    measured: tuple[Any, ...] | None = None
 
 
 def even(name: str, kind: str, values: Sequence[Any], within: int | float, error: str) -> Answered:
@@ -46,16 +52,48 @@ def even(name: str, kind: str, values: Sequence[Any], within: int | float, error
     return Answered(name, kind, tuple(values), low, high, error, within)
 
 
-def answered(lowered: Lowered, drawn: Drawn, price: Price) -> tuple[Answered, ...]:
-    """Every output of the query."""
+def answered(lowered: Lowered, parts: tuple[Drawn, ...], price: Price) -> tuple[Answered, ...]:
+    """Every output of the query, over the groups of all slices."""
     beta = 1 - price.confidence
-    return tuple(_column(name, output, drawn, beta, str(price.errors[name])) for name, output in lowered.outputs)
+    fitted = consistent(lowered, parts)
+    found = []
+    for name, output in lowered.outputs:
+        error = str(price.errors[name])
+        pieces = [_piece(lowered, name, output, each, beta, error) for each in fitted]
+        pairs = zip(fitted, parts, pieces, strict=True)
+        raw = [piece if new is old else _piece(lowered, name, output, old, beta, error) for new, old, piece in pairs]
+        found.append(_together(pieces, raw))
+    return tuple(found)
+
+
+def _piece(lowered: Lowered, name: str, output: Output, drawn: Drawn, beta: Fraction, error: str) -> Answered:
+    if lowered.tells(output, drawn.part):
+        return _column(name, output, drawn, beta, error)
+    nothing = (None,) * len(drawn.groups)
+    return Answered(name, "", nothing, nothing, nothing, error)
+
+
+def _together(pieces: Sequence[Answered], raw: Sequence[Answered]) -> Answered:
+    first = pieces[0]
+    if len(pieces) == 1 and first.values == raw[0].values:
+        return first
+    values = _joined([piece.values for piece in pieces])
+    measured = _joined([piece.values for piece in raw])
+    lower, upper = first.lower, first.upper
+    if lower is not None:
+        lower, upper = (_joined([getattr(piece, end) for piece in pieces]) for end in ("lower", "upper"))
+    kept = None if values == measured else measured
+    return Answered(first.name, first.kind, values, lower, upper, first.error, measured=kept)
+
+
+def _joined(parts: Sequence[tuple[Any, ...]]) -> tuple[Any, ...]:
+    return tuple(value for part in parts for value in part)
 
 
 def _column(name: str, output: Output, drawn: Drawn, beta: Fraction, error: str) -> Answered:
     match output:
         case Plain(column):
-            return _plain(name, drawn, column, beta, error)
+            return _plain(name, drawn.columns[column], beta, error)
         case MeanOf():
             return _banded(name, "mean", mean(output, drawn.columns, beta), error)
         case MomentOf():
@@ -65,7 +103,7 @@ def _column(name: str, output: Output, drawn: Drawn, beta: Fraction, error: str)
             values = tuple(_number(start + width * picked[0]) for picked in drawn.choices[choice])
             return Answered(name, "quantile", values, None, None, error)
         case HistogramOf(column):
-            return _histogram(name, drawn, column, beta, error)
+            return _histogram(name, drawn.columns[column], beta, error)
         case TopKOf(choice, labels):
             named = tuple([labels[index] for index in picked] for picked in drawn.choices[choice])
             return Answered(name, "top values", named, None, None, error)
@@ -77,12 +115,18 @@ def _number(value: Fraction) -> int | float:
     return int(value) if value.denominator == 1 else float(value)
 
 
-def _plain(name: str, drawn: Drawn, column: str, beta: Fraction, error: str) -> Answered:
-    noisy = drawn.columns[column]
-    half = noisy.noise.half_width(beta)
-    if noisy.step == 1:
-        return even(name, "number", noisy.steps.tolist(), half, error)
-    return even(name, "number", noisy.values.tolist(), half * float(noisy.step), error)
+def _plain(name: str, column: Column, beta: Fraction, error: str) -> Answered:
+    if isinstance(column, Noisy):
+        half = column.noise.half_width(beta)
+        if column.step == 1:
+            return even(name, "number", column.steps.tolist(), half, error)
+        return even(name, "number", column.values.tolist(), half * float(column.step), error)
+    found = _banded(name, "number", column.around(beta), error)
+    whole = isinstance(column, Fitted) and column.whole and column.measured.step == 1
+    if not whole or found.lower is None or found.upper is None:
+        return found
+    ends = (tuple(map(floor, found.lower)), tuple(map(ceil, found.upper)))
+    return replace(found, values=tuple(map(int, found.values)), lower=ends[0], upper=ends[1])
 
 
 def _banded(name: str, kind: str, band: Band, error: str) -> Answered:
@@ -90,9 +134,12 @@ def _banded(name: str, kind: str, band: Band, error: str) -> Answered:
     return Answered(name, kind, value, lower, upper, error)
 
 
-def _histogram(name: str, drawn: Drawn, column: str, beta: Fraction, error: str) -> Answered:
-    noisy = drawn.columns[column]
-    half = noisy.noise.half_width(beta)
-    tables = (noisy.steps, noisy.steps - half, noisy.steps + half)
-    value, lower, upper = (tuple([int(count) for count in row] for row in table) for table in tables)
+def _histogram(name: str, column: Column, beta: Fraction, error: str) -> Answered:
+    if isinstance(column, Noisy):
+        half = column.noise.half_width(beta)
+        tables: tuple[Any, ...] = (column.steps, column.steps - half, column.steps + half)
+    else:
+        band = column.around(beta)
+        tables = (band.value, band.lower, band.upper)
+    value, lower, upper = (tuple(row.tolist() for row in table) for table in tables)
     return Answered(name, "histogram", value, lower, upper, error)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import combinations
 from typing import Any, Protocol
 
 from deniable.errors import InvalidArgument
@@ -20,6 +21,7 @@ from deniable.plan.nodes import (
     Filter,
     Join,
     JoinKind,
+    Level,
     Project,
     Relation,
     Summary,
@@ -75,6 +77,9 @@ class Query:
     groups: int | None = None
     rows: int | None = None
     choice: Choice = _BY_HASH
+    levels: tuple[Level, ...] | None = None
+    other: str | None = None
+    whole: bool = False
 
     def where(self, condition: Of) -> Query:
         """Only the rows on which `condition` is true, such as `"duration > 0 and country in ('FR', 'DE')"`."""
@@ -134,7 +139,7 @@ class Query:
         """Groups by columns or by named expressions, such as `month="date_trunc('month', day)"`.
 
         `values` declares the keys to show; otherwise they are the codebook's, or, when it has none, those of the data that
-        enough units share.
+        enough units share. Add `.rollup()`, `.cube()` or `.grouping_sets(...)` for totals.
         """
         declared = dict(values or {})
         asked = {**{key: key for key in keys}, **named}
@@ -143,6 +148,57 @@ class Query:
             raise InvalidArgument(f"values are given for {unknown[0]!r}, which is not a key; keys are {sorted(asked)}")
         built = [Key(name, self._read(of), _listed(declared.get(name))) for name, of in asked.items()]
         return replace(self, keys=(*self.keys, *built))
+
+    def rollup(self) -> Query:
+        """Sub-totals too: by all keys, by all but the last, ..., and the grand total.
+
+        Guarantee: every level is measured and charged; rows and sums are then fitted so that they add up exactly.
+        """
+        names = self._key_names("rollup")
+        return self.grouping_sets(*(names[:size] for size in range(len(names), -1, -1)))
+
+    def cube(self) -> Query:
+        """Totals by every subset of the keys.
+
+        Guarantee: every level is measured and charged; rows and sums are then fitted so that they add up exactly.
+        """
+        names = self._key_names("cube")
+        return self.grouping_sets(*(part for size in range(len(names), -1, -1) for part in combinations(names, size)))
+
+    def grouping_sets(self, *levels: Sequence[str]) -> Query:
+        """Exactly these levels, each a list of key names; `()` is the grand total. Every key must be in one of them.
+
+        Guarantee: every level is measured and charged; rows and sums are then fitted so that they add up exactly.
+        """
+        names = self._key_names("grouping_sets")
+        unknown = [each for level in levels for each in level if each not in names]
+        if any(isinstance(level, str) for level in levels) or unknown:
+            raise InvalidArgument(f"each level is a list of keys among {', '.join(names)}, got {levels!r}")
+        asked = {tuple(name for name in names if name in level) for level in levels}
+        absent = [name for name in names if not any(name in level for level in asked)]
+        if absent:
+            raise InvalidArgument(f"key {absent[0]!r} is in none of the levels; leave it out of group_by")
+        ordered = sorted(asked, key=lambda level: (-len(level), [names.index(name) for name in level]))
+        return replace(self, levels=None if ordered == [names] else tuple(ordered))
+
+    def _key_names(self, what: str) -> tuple[str, ...]:
+        if not self.keys:
+            raise InvalidArgument(f"{what} comes after group_by, which names the keys")
+        return tuple(key.name for key in self.keys)
+
+    def with_other(self, label: str = "other") -> Query:
+        """One more row for the rows of all groups that stay hidden, under `label`; one for each combination of declared keys.
+
+        Guarantee: a further measurement, asked once it is decided what is hidden, and charged like a total. Units and distinct
+        values of hidden groups are not told.
+        """
+        if not (isinstance(label, str) and label):
+            raise InvalidArgument(f"other rows need a name that is not empty, got {label!r}")
+        return replace(self, other=label)
+
+    def whole_numbers(self) -> Query:
+        """Counts and sums as non-negative whole numbers that still add up; what was measured is kept beside them."""
+        return replace(self, whole=True)
 
     def agg(self, **aggregates: Aggregate) -> Query:
         """What to compute of each group, by name."""

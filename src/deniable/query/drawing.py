@@ -1,6 +1,7 @@
 """From exact integers to noisy ones: the only place where a query's noise is drawn, once, from the entropy it is handed.
 
-Groups are laid out before any value is looked at: every declared group in public order, or the observed ones sorted by key.
+Groups are laid out before any value is looked at: every declared group of a level in public order, or the observed ones sorted
+by key.
 """
 
 from __future__ import annotations
@@ -16,9 +17,11 @@ from numpy.typing import NDArray
 from deniable.engines.engine import Result, SparseHistogram
 from deniable.mechanisms.choice import choices
 from deniable.noise import Entropy
+from deniable.plan.facts import LARGEST
 from deniable.query.lowering import Lowered, Ordered, Ranked
-from deniable.query.outputs import Noisy
+from deniable.query.outputs import Column, Noisy
 from deniable.query.pricing import Bill
+from deniable.query.slices import Slice, column_of
 
 Integers: TypeAlias = NDArray[np.int64]
 
@@ -28,85 +31,146 @@ _CELLS = 1 << 22
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Drawn:
-    """Noisy columns and private choices for the groups that may be shown."""
+    """Noisy columns and private choices for the groups of one slice that may be shown.
 
+    Groups name all keys, None for those the slice rolls up. Columns and choices have the plan's own names.
+    """
+
+    part: Slice
     groups: tuple[tuple[Any, ...], ...]
-    columns: Mapping[str, Noisy]
+    columns: Mapping[str, Column]
     choices: Mapping[str, tuple[tuple[int, ...], ...]]
 
 
-def drawn(lowered: Lowered, result: Result, bill: Bill, entropy: Entropy) -> Drawn:
-    """Noise on everything measured, then the threshold, then the private choices in the groups that remain.
+def drawn(lowered: Lowered, result: Result, bill: Bill, entropy: Entropy) -> tuple[Drawn, ...]:
+    """Slice by slice: noise on everything measured, then the threshold, then the private choices in the groups that remain.
 
     Guarantee: costs at most `bill.cost`: each additive column gets the noise it was priced with, each group at most the
-    choices it was priced with, and observed groups show only at the priced threshold.
+    choices it was priced with, observed groups show only at the priced threshold, and other rows are asked after the
+    groups they stand for have been hidden.
     """
-    layout = _layout(lowered, result)
+    found: list[Drawn] = []
+    levels: dict[int, tuple[_Layout, Integers]] = {}
+    for part in lowered.slices:
+        layout = _hidden(lowered, part, *levels[part.place]) if part.other else _layout(lowered, result, part)
+        noisy = _noisy(lowered, result, layout, part, bill, entropy)
+        shown = _shown(part, noisy, bill, len(layout.groups))
+        levels[part.place] = (layout, shown)
+        chosen = {name: _choices(layout, result, lowered, name, part, bill, shown, entropy) for name in lowered.choices}
+        if len(shown) == len(layout.groups):
+            found.append(Drawn(part, layout.groups, noisy, chosen))
+            continue
+        groups = tuple(layout.groups[i] for i in shown)
+        kept = {name: Noisy(column.steps[shown], column.step, column.noise) for name, column in noisy.items()}
+        found.append(Drawn(part, groups, kept, chosen))
+    return tuple(found)
+
+
+def _noisy(
+    lowered: Lowered, result: Result, layout: _Layout, part: Slice, bill: Bill, entropy: Entropy
+) -> dict[str, Noisy]:
     noisy = {}
-    for part in lowered.needs.additive:
-        exact = layout.dense(result, part.name, lowered.bins.get(part.name))
-        noise = bill.noises[part.name]
-        noisy[part.name] = Noisy(exact + noise.draw(exact.size, entropy).reshape(exact.shape), part.moved.step, noise)
-    shown = np.arange(len(layout.groups))
-    if bill.threshold is not None:
-        shown = np.flatnonzero(noisy[bill.threshold.column].steps >= bill.threshold.at)
-    chosen = {name: _choices(layout, result, lowered, name, bill, shown, entropy) for name in lowered.choices}
-    if len(shown) == len(layout.groups):
-        return Drawn(layout.groups, noisy, chosen)
-    groups = tuple(layout.groups[i] for i in shown)
-    kept = {name: Noisy(column.steps[shown], column.step, column.noise) for name, column in noisy.items()}
-    return Drawn(groups, kept, chosen)
+    for entry in lowered.needs.additive:
+        name = column_of(entry.name)
+        if entry.name == part.named(name):
+            exact = layout.dense(result, name, lowered.bins.get(name))
+            noise = bill.noises[entry.name]
+            noisy[name] = Noisy(exact + noise.draw(exact.size, entropy).reshape(exact.shape), entry.moved.step, noise)
+    return noisy
+
+
+def _shown(part: Slice, noisy: Mapping[str, Noisy], bill: Bill, count: int) -> Integers:
+    """Which groups may be shown: all declared ones, and the observed ones at or above their threshold."""
+    if not part.observed or part.other:
+        return np.arange(count)
+    threshold = next(each for each in bill.thresholds if each.column == part.named(column_of(each.column)))
+    return np.flatnonzero(noisy[column_of(threshold.column)].steps >= threshold.at)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Layout:
-    """Where each of the result's groups stands among the groups to show."""
+    """Where each of the result's groups stands among those of a slice: row `rows[i]` at `place[i]`; `merging`: some meet."""
 
     groups: tuple[tuple[Any, ...], ...]
+    rows: Integers
     place: Integers
+    merging: bool = False
 
     def dense(self, result: Result, name: str, bins: int | None) -> Integers:
         """A column (or a histogram, groups by bins) over all groups; groups without rows are zero."""
         if bins is None:
-            column = np.zeros(len(self.groups), dtype=np.int64)
-            column[self.place] = result.columns[name]
-            return column
-        sparse = result.histograms[name]
-        table = np.zeros((len(self.groups), bins), dtype=np.int64)
-        table[self.place[sparse.group], sparse.bin] = sparse.count
-        return table
+            return _added(len(self.groups), self.place, result.columns[name][self.rows], merging=self.merging)
+        return self.histogram(result, result.histograms[name], np.arange(len(self.groups)), bins)
 
-    def histogram(self, sparse: SparseHistogram, groups: Integers, bins: int) -> Integers:
+    def histogram(self, result: Result, sparse: SparseHistogram, groups: Integers, bins: int) -> Integers:
         """The counts of some groups, all bins."""
-        row = np.full(len(self.groups), -1, dtype=np.int64)
-        row[groups] = np.arange(len(groups))
-        rows = row[self.place[sparse.group]]
+        asked = np.full(len(self.groups), -1, dtype=np.int64)
+        asked[groups] = np.arange(len(groups))
+        at = np.full(result.groups, -1, dtype=np.int64)
+        at[self.rows] = asked[self.place]
+        rows = at[sparse.group]
         here = rows >= 0
         counts = np.zeros((len(groups), bins), dtype=np.int64)
-        counts[rows[here], sparse.bin[here]] = sparse.count[here]
+        np.add.at(counts, (rows[here], sparse.bin[here]), sparse.count[here])
         return counts
 
 
-def _layout(lowered: Lowered, result: Result) -> _Layout:
+def _added(size: int, place: Integers, values: Integers, *, merging: bool) -> Integers:
+    """Values added up where they meet, exactly, limited to what an engine's total is limited to."""
+    if not merging:
+        column = np.zeros(size, dtype=np.int64)
+        column[place] = values
+        return column
+    high, low = np.zeros(size, dtype=np.int64), np.zeros(size, dtype=np.int64)
+    np.add.at(high, place, values >> 31)
+    np.add.at(low, place, values & (2**31 - 1))
+    whole = [(int(h) << 31) + int(k) for h, k in zip(high, low, strict=True)]
+    return np.array([min(max(value, -LARGEST), LARGEST) for value in whole], dtype=np.int64)
+
+
+def _layout(lowered: Lowered, result: Result, part: Slice) -> _Layout:
+    """The groups of a level: all declared ones, or those found."""
     keys = lowered.keys
-    found = tuple(zip(*(result.keys[name] for name in keys.names), strict=True)) if keys.columns else ((),)
-    if keys.observed or not keys.columns:
-        return _Layout(found, np.arange(len(found), dtype=np.int64))
-    declared = tuple(keys.declared())
+    rows = np.flatnonzero(result.level == part.place)
+    every = tuple(zip(*(result.keys[name] for name in keys.names), strict=True)) if keys.columns else ((),)
+    found = every if len(rows) == len(every) else tuple(every[row] for row in rows.tolist())
+    if part.observed:
+        return _Layout(found, rows, np.arange(len(found), dtype=np.int64))
+    declared = tuple(keys.declared(part.level))
     where = {group: index for index, group in enumerate(declared)}
-    return _Layout(declared, np.fromiter((where[group] for group in found), dtype=np.int64, count=len(found)))
+    return _Layout(declared, rows, np.fromiter((where[group] for group in found), dtype=np.int64, count=len(found)))
+
+
+def _hidden(lowered: Lowered, part: Slice, level: _Layout, shown: Integers) -> _Layout:
+    """The hidden groups of a level, put together: one group for each combination of its declared keys."""
+    keys = lowered.keys
+    declared = [name in part.moved_by for name in keys.names]
+    label = [lowered.other if name in part.level and name not in part.moved_by else None for name in keys.names]
+    together = tuple(keys.declared(part.moved_by))
+    where = {group: index for index, group in enumerate(together)}
+    kept = np.setdiff1d(np.arange(len(level.groups)), shown)
+    at = [where[tuple(v if d else None for v, d in zip(level.groups[i], declared, strict=True))] for i in kept.tolist()]
+    groups = tuple(tuple(v if d else t for v, d, t in zip(g, declared, label, strict=True)) for g in together)
+    return _Layout(groups, level.rows[kept], np.array(at, dtype=np.int64), merging=True)
 
 
 def _choices(
-    layout: _Layout, result: Result, lowered: Lowered, name: str, bill: Bill, shown: Integers, entropy: Entropy
+    layout: _Layout,
+    result: Result,
+    lowered: Lowered,
+    name: str,
+    part: Slice,
+    bill: Bill,
+    shown: Integers,
+    entropy: Entropy,
 ) -> tuple[tuple[int, ...], ...]:
     choice = lowered.choices[name]
-    selection = next(part for part in lowered.needs.selections if part.name == name)
-    temperature = selection.temperature(bill.etas[name])
+    selection = next(entry for entry in lowered.needs.selections if entry.name == part.named(name))
+    temperature = selection.temperature(bill.etas[part.named(name)])
     picked: list[Integers] = []
     for start in range(0, len(shown), max(1, _CELLS // choice.bins)):
-        part = shown[start : start + max(1, _CELLS // choice.bins)]
-        counts = layout.histogram(result.histograms[choice.histogram], part, choice.bins)
+        some = shown[start : start + max(1, _CELLS // choice.bins)]
+        counts = layout.histogram(result, result.histograms[choice.histogram], some, choice.bins)
         picked.append(_chosen(choice, counts, temperature, entropy))
     return tuple(tuple(int(index) for index in row) for block in picked for row in block)
 

@@ -48,9 +48,9 @@ class KeySet:
         """The names of the keys, in order."""
         return tuple(column.name for column in self.columns)
 
-    def declared(self) -> Iterator[tuple[Any, ...]]:
-        """Every declared group, as engines hold keys, in public order; only when all keys are declared."""
-        return product(*(column.domain or () for column in self.columns))
+    def declared(self, level: Sequence[str]) -> Iterator[tuple[Any, ...]]:
+        """Every declared group of a level whose keys are all declared, as engines hold keys, in public order."""
+        return product(*(column.domain or () if column.name in level else (None,) for column in self.columns))
 
     def read_all(self, index: int, values: Sequence[Any]) -> Sequence[Any]:
         """One key of every group as people read it: numbers come off the grid."""

@@ -34,7 +34,7 @@ from deniable.plan.expression import (
 from deniable.plan.facts import Facts, Kind
 from deniable.plan.nodes import Bounding, GroupAgg
 from deniable.plan.parse import parse
-from deniable.plan.relation import schema
+from deniable.plan.relation import Shape, schema
 from deniable.plan.sensitivity import Sensitivity, checked, sensitivity
 from deniable.plan.unit import Unit
 from deniable.query.aggregates import (
@@ -57,6 +57,7 @@ from deniable.query.keys import KeySet, key_set
 from deniable.query.outputs import HistogramOf, MeanOf, MomentOf, Output, Plain, QuantileOf, TopKOf
 from deniable.query.presence import present_columns, strict_columns
 from deniable.query.pricing import Additive, Needs, Selection
+from deniable.query.slices import Slice, adds_up, slices
 
 _CANDIDATES = 1024
 """A quantile is chosen among at most so many public values, evenly spaced over the column's bounds."""
@@ -95,6 +96,15 @@ class Lowered:
     choices: Mapping[str, Ranked | Ordered]
     outputs: tuple[tuple[str, Output], ...]
     notes: tuple[str, ...]
+    slices: tuple[Slice, ...]
+    additive: frozenset[str]
+    """Columns whose coarser groups are the sum of finer ones."""
+    other: str | None = None
+    whole: bool = False
+
+    def tells(self, output: Output, part: Slice) -> bool:
+        """Whether an output has a value in a slice: hidden groups can be added up, but not their units or distinct values."""
+        return not part.other or self.additive.issuperset(output.columns)
 
 
 def lowered(query: Query, unit: Unit) -> Lowered:
@@ -130,28 +140,71 @@ class _Lowering:
             groups=self.groups, rows_per_group=self.rows if self.whole_rows else None, choice=self.query.choice
         )
         aggregates = tuple((name, aggregate) for aggregate, name in self.measured.items())
-        node = GroupAgg(self.query.source, keys.columns, bounding, aggregates)
-        needs = self._needs(node, units)
-        return Lowered(node, keys, needs, self.steps, self.bins, self.choices, outputs, tuple(self._notes()))
+        node = GroupAgg(self.query.source, keys.columns, bounding, aggregates, self.query.levels)
+        parts = slices(node, keys, other=self.query.other is not None)
+        below = checked(node)
+        additive = frozenset(name for name, _ in aggregates if adds_up(node, below, name))
+        needs = self._needs(node, below, parts, additive, units)
+        notes = (*self._notes(), *self._level_notes(node, parts, additive, outputs))
+        return Lowered(
+            plan=node,
+            keys=keys,
+            needs=needs,
+            steps=self.steps,
+            bins=self.bins,
+            choices=self.choices,
+            outputs=outputs,
+            notes=notes,
+            slices=parts,
+            additive=additive,
+            other=self.query.other,
+            whole=self.query.whole,
+        )
 
     def _notes(self) -> list[str]:
         if self.whole_rows:
             return [f"units with more than {self.rows} rows in a group are represented by {self.rows} of them"]
         return [f"what one unit adds to a group is clipped to what {self.rows} rows can add"]
 
-    def _needs(self, node: GroupAgg, units: str | None) -> Needs:
-        below = checked(node)
-        moved = {name: sensitivity(aggregate, node, below) for name, aggregate in node.aggregates}
-        touched = sensitivity(plan.Units(), node, below).l0
-        noisy = {name for output in self._noisy() for name in output} | ({units} if units else set())
-        additive = tuple(Additive(name, moved[name]) for name in moved if name in noisy)
+    def _needs(
+        self, node: GroupAgg, below: Shape, parts: tuple[Slice, ...], adding: frozenset[str], units: str | None
+    ) -> Needs:
+        """What to measure in every slice, each with the sensitivity of its own level."""
         assert below.unit is not None
         replaced = below.unit.neighbours is Neighbours.REPLACE
-        chosen = tuple(
-            self._selection(name, choice, moved[choice.histogram], touched, replaced)
-            for name, choice in self.choices.items()
-        )
-        return Needs(additive, chosen, units)
+        asked = {name for output in self._noisy() for name in output} - self._only_judged(units)
+        additive, chosen = [], []
+        for part in parts:
+            moved = {name: sensitivity(aggregate, node, below, part.moved_by) for name, aggregate in node.aggregates}
+            touched = sensitivity(plan.Units(), node, below, part.moved_by).l0
+            wanted = asked & adding if part.other else asked | ({units} if units and part.observed else set())
+            additive += [Additive(part.named(name), moved[name]) for name in moved if name in wanted]
+            chosen += [
+                self._selection(part.named(name), choice, moved[choice.histogram], touched, replaced)
+                for name, choice in self.choices.items()
+            ]
+        judged = tuple(part.named(units) for part in parts if units and part.observed and not part.other)
+        return Needs(tuple(additive), tuple(chosen), judged)
+
+    def _only_judged(self, units: str | None) -> set[str]:
+        """The column of units when nobody asked for it: it is measured only where keys are observed."""
+        shown = any(aggregate == CountUnits() for _, aggregate in self.query.aggregates)
+        return {units} if units and not shown else set()
+
+    def _level_notes(
+        self,
+        node: GroupAgg,
+        parts: tuple[Slice, ...],
+        additive: frozenset[str],
+        outputs: tuple[tuple[str, Output], ...],
+    ) -> list[str]:
+        notes = []
+        apart = [name for name, output in outputs if not additive.issuperset(output.columns)]
+        if len(node.grouping) > 1 and apart:
+            notes.append(f"totals count a unit in several groups once, so {', '.join(apart)} need not add up")
+        if len(node.grouping) > 1 and any(part.observed for part in parts) and not any(part.other for part in parts):
+            notes.append("totals include the rows of groups that are not shown")
+        return notes
 
     def _noisy(self) -> list[tuple[str, ...]]:
         chosen_from = {choice.histogram for choice in self.choices.values()}

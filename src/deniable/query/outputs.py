@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -139,7 +139,20 @@ class Band:
         return Band(*(np.clip(part, lower, upper) for part in (self.value, self.lower, self.upper)))
 
 
-def mean(output: MeanOf, noisy: Mapping[str, Noisy], beta: Fraction) -> Band:
+class Column(Protocol):
+    """A released column, as measured or fitted: its numbers, and how far they can be trusted."""
+
+    @property
+    def values(self) -> Floats:
+        """The numbers people read."""
+        ...
+
+    def around(self, beta: Fraction) -> Band:
+        """The values with an interval that fails with probability at most beta."""
+        ...
+
+
+def mean(output: MeanOf, noisy: Mapping[str, Column], beta: Fraction) -> Band:
     """A mean; where the count's interval reaches below one, the interval is the whole public range."""
     ratio = _ratio(noisy[output.total].around(beta / 2), noisy[output.count].around(beta / 2))
     centre = float(output.centre)
@@ -147,7 +160,7 @@ def mean(output: MeanOf, noisy: Mapping[str, Noisy], beta: Fraction) -> Band:
     return moved.clipped(float(output.lower), float(output.upper))
 
 
-def moment(output: MomentOf, noisy: Mapping[str, Noisy], beta: Fraction) -> Band:
+def moment(output: MomentOf, noisy: Mapping[str, Column], beta: Fraction) -> Band:
     """A variance, standard deviation or covariance."""
     part = beta / len(output.columns)
     count = noisy[output.count].around(part)

@@ -20,6 +20,7 @@ from deniable.exact.guards import Real, positive
 from deniable.query.lowering import Lowered
 from deniable.query.outputs import HistogramOf, MeanOf, MomentOf, Noisy, Output, Plain, QuantileOf, TopKOf, mean, moment
 from deniable.query.pricing import Bill, Request, bill
+from deniable.query.slices import Slice
 
 _DEAREST = Fraction(1000)
 
@@ -52,7 +53,7 @@ class Price:
     law: str
     reason: str
     keys: str
-    threshold: int | None
+    totals: tuple[str, ...]
     asked: Request
     bill: Bill
 
@@ -63,11 +64,22 @@ class Price:
             f"  {name}: {error} with probability {float(self.confidence):g}" for name, error in self.errors.items()
         ]
         lines += [self.reason, self.keys]
+        lines += [f"  {line}" for line in self.totals]
         if self.threshold is not None:
-            lines.append(f"groups show from {self.threshold} noisy units on")
+            lines.append(f"groups show from {' or '.join(map(str, self.thresholds))} noisy units on")
         return "\n".join(lines)
 
     __repr__ = __str__
+
+    @property
+    def thresholds(self) -> tuple[int, ...]:
+        """How many noisy units an observed group needs to be shown, for each level that has such groups."""
+        return tuple(threshold.at for threshold in self.bill.thresholds)
+
+    @property
+    def threshold(self) -> int | None:
+        """The threshold of the finest level with observed groups; None when all keys are declared."""
+        return self.thresholds[0] if self.thresholds else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +93,8 @@ class Terms:
 def priced(lowered: Lowered, asked: Request, rule: Rule, terms: Terms) -> Price:
     """The price of a lowered query."""
     account = bill(lowered.needs, asked, rule)
-    errors = {name: error(output, lowered, account, terms) for name, output in lowered.outputs}
+    first = lowered.slices[0]
+    errors = {name: error(output, lowered, account, terms, first) for name, output in lowered.outputs}
     return Price(
         account.cost,
         account.charge,
@@ -93,7 +106,7 @@ def priced(lowered: Lowered, asked: Request, rule: Rule, terms: Terms) -> Price:
         account.law.value,
         account.reason,
         lowered.keys.sentence(),
-        account.threshold.at if account.threshold else None,
+        _totals(lowered, account, terms),
         asked,
         account,
     )
@@ -111,7 +124,12 @@ def solved(lowered: Lowered, asked: Request, rule: Rule, terms: Terms, wanted: M
 
     def good(factor: Fraction) -> bool:
         account = bill(lowered.needs, asked.scaled(factor), rule)
-        return all(error(known[name], lowered, account, terms).within <= float(value) for name, value in wanted.items())
+        return all(
+            error(known[name], lowered, account, terms, part).within <= float(value)
+            for name, value in wanted.items()
+            for part in lowered.slices
+            if lowered.tells(known[name], part)
+        )
 
     return priced(lowered, asked.scaled(_least_factor(good, wanted)), rule, terms)
 
@@ -133,22 +151,33 @@ def _least_factor(good: Callable[[Fraction], bool], wanted: Mapping[str, Real]) 
     return high
 
 
-def error(output: Output, lowered: Lowered, account: Bill, terms: Terms) -> Error:
-    """How wrong one output may be under this bill."""
+def _totals(lowered: Lowered, account: Bill, terms: Terms) -> tuple[str, ...]:
+    """The errors of every slice but the first, in words."""
+    said = []
+    for part in lowered.slices[1:]:
+        told = [(name, output) for name, output in lowered.outputs if lowered.tells(output, part)]
+        errors = ", ".join(f"{name} {error(output, lowered, account, terms, part)}" for name, output in told)
+        said.append(f"{part}: {errors}")
+    return tuple(said)
+
+
+def error(output: Output, lowered: Lowered, account: Bill, terms: Terms, part: Slice) -> Error:
+    """How wrong one output may be in one slice under this bill."""
     beta = 1 - terms.confidence
     match output:
         case Plain(column) | HistogramOf(column):
-            half = account.noises[column].half_width(beta) * lowered.steps[column]
+            half = account.noises[part.named(column)].half_width(beta) * lowered.steps[column]
             return Error(float(half), "per bin" if isinstance(output, HistogramOf) else "")
         case MeanOf():
-            return _sized(mean(output, _typical(output.columns, output.count, lowered, account, terms), beta), terms)
+            return _sized(mean(output, _typical(output, lowered, account, terms, part), beta), terms)
         case MomentOf():
-            return _sized(moment(output, _typical(output.columns, output.count, lowered, account, terms), beta), terms)
+            return _sized(moment(output, _typical(output, lowered, account, terms, part), beta), terms)
         case QuantileOf(choice):
-            return Error(_score(choice, lowered, account, beta), "ranks")
+            return Error(_score(part.named(choice), lowered, account, beta), "ranks")
         case TopKOf(choice):
-            selection = next(part for part in lowered.needs.selections if part.name == choice)
-            return Error(_score(choice, lowered, account, beta / selection.times), "rows below the true order, each")
+            name = part.named(choice)
+            selection = next(each for each in lowered.needs.selections if each.name == name)
+            return Error(_score(name, lowered, account, beta / selection.times), "rows below the true order, each")
         case _:
             assert_never(output)
 
@@ -158,10 +187,10 @@ def _score(choice: str, lowered: Lowered, account: Bill, beta: Fraction) -> floa
     return selection.score_error(account.etas[choice], beta)
 
 
-def _typical(columns: tuple[str, ...], count: str, lowered: Lowered, account: Bill, terms: Terms) -> dict[str, Noisy]:
-    sizes = {name: terms.group_size if name == count else 0 for name in columns}
+def _typical(output: MeanOf | MomentOf, lowered: Lowered, account: Bill, terms: Terms, part: Slice) -> dict[str, Noisy]:
+    sizes = {name: terms.group_size if name == output.count else 0 for name in output.columns}
     return {
-        name: Noisy(np.array([size], dtype=np.int64), lowered.steps[name], account.noises[name])
+        name: Noisy(np.array([size], dtype=np.int64), lowered.steps[name], account.noises[part.named(name)])
         for name, size in sizes.items()
     }
 

@@ -112,7 +112,7 @@ class Bill:
 
     noises: Mapping[str, Noise]
     etas: Mapping[str, Fraction]
-    threshold: Threshold | None
+    thresholds: tuple[Threshold, ...]
     law: Law
     cost: Cost
     charge: Cost
@@ -121,11 +121,11 @@ class Bill:
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """Everything a plan must measure, and the column of units its observed keys are judged by."""
+    """Everything a plan must measure, and the columns of units that the observed keys of each level are judged by."""
 
     additive: tuple[Additive, ...]
     selections: tuple[Selection, ...]
-    units: str | None
+    units: tuple[str, ...] = ()
 
     @property
     def parts(self) -> int:
@@ -138,7 +138,7 @@ def bill(needs: Needs, asked: Request, rule: Rule) -> Bill:
 
     Guarantee: `charge` covers `cost`; every reading is rounded up.
     """
-    if needs.units is not None and not asked.delta > 0:
+    if needs.units and not asked.delta > 0:
         raise QueryRefused(
             "keys-need-delta",
             "these group keys are taken from the data, so rare ones must be hidden, which needs a delta",
@@ -148,7 +148,7 @@ def bill(needs: Needs, asked: Request, rule: Rule) -> Bill:
     chosen = min(candidates, key=lambda option: _spread(needs, option.noises))
     reason = _reason(candidates, chosen, needs, asked)
     charge = _charge(chosen, asked, rule)
-    return Bill(chosen.noises, chosen.etas, chosen.threshold, chosen.law, chosen.cost, charge, reason)
+    return Bill(chosen.noises, chosen.etas, chosen.thresholds, chosen.law, chosen.cost, charge, reason)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,9 +156,14 @@ class _Option:
     law: Law
     noises: Mapping[str, Noise]
     etas: Mapping[str, Fraction]
-    threshold: Threshold | None
+    thresholds: tuple[Threshold, ...]
     cost: Cost
     noise_delta: Fraction
+
+    @property
+    def key_delta(self) -> Fraction:
+        """What all thresholds together may leak."""
+        return sum((threshold.delta for threshold in self.thresholds), Fraction(0))
 
 
 def _laws(needs: Needs, asked: Request) -> Sequence[Law]:
@@ -173,18 +178,16 @@ def _laws(needs: Needs, asked: Request) -> Sequence[Law]:
 
 def _answer(needs: Needs, asked: Request, law: Law) -> _Option:
     spends_delta = law is Law.GAUSSIAN and asked.epsilon is not None
-    shares = 2 if spends_delta and needs.units is not None else 1
+    shares = 2 if spends_delta and needs.units else 1
     noise_delta = asked.delta / shares if spends_delta else Fraction(0)
     noises = _noises(needs, asked, law, noise_delta)
     etas = {part.name: _eta(part, asked, needs.parts) for part in needs.selections}
-    threshold = None
-    if needs.units is not None:
-        threshold = _threshold(needs, noises[needs.units], asked.delta / shares)
+    each_delta = asked.delta / shares / max(1, len(needs.units))
+    thresholds = tuple(_threshold(needs, units, noises[units], each_delta) for units in needs.units)
     costs = [noises[part.name].cost(part.moved) for part in needs.additive]
     costs += [Exponential(eta=etas[part.name]).repeated(part.groups * part.times) for part in needs.selections]
-    if threshold is not None:
-        costs.append(Bounded(epsilon=0, delta=threshold.delta))
-    return _Option(law, noises, etas, threshold, composed(costs), noise_delta)
+    costs += [Bounded(epsilon=0, delta=threshold.delta) for threshold in thresholds]
+    return _Option(law, noises, etas, thresholds, composed(costs), noise_delta)
 
 
 def _noises(needs: Needs, asked: Request, law: Law, noise_delta: Fraction) -> dict[str, Noise]:
@@ -242,11 +245,10 @@ def unit_scale(epsilon: Fraction, delta: Fraction) -> Fraction:
     return 1 / gaussian_mu(epsilon, delta, bits=40).lower
 
 
-def _threshold(needs: Needs, noise: Noise, delta: Fraction) -> Threshold:
-    assert needs.units is not None
-    units = next(part for part in needs.additive if part.name == needs.units)
+def _threshold(needs: Needs, name: str, noise: Noise, delta: Fraction) -> Threshold:
+    units = next(part for part in needs.additive if part.name == name)
     at = threshold_for(delta, scale=noise.scale, l0=units.moved.l0, linf=units.moved.linf, law=noise.law)
-    return Threshold(needs.units, at, delta)
+    return Threshold(name, at, delta)
 
 
 def _spread(needs: Needs, noises: Mapping[str, Noise]) -> float:
@@ -266,7 +268,7 @@ def _reason(options: Sequence[_Option], chosen: _Option, needs: Needs, asked: Re
 def _charge(option: _Option, asked: Request, rule: Rule) -> Cost:
     if rule.unit == "rho":
         return option.cost
-    keys = option.threshold.delta if option.threshold else Fraction(0)
+    keys = option.key_delta
     if asked.epsilon is not None:
         return Bounded(epsilon=asked.epsilon, delta=option.noise_delta + keys)
     if not asked.delta > keys:

@@ -15,8 +15,9 @@ from math import isfinite
 from typing import Any
 
 from deniable.errors import InvalidArgument
-from deniable.query import Answered
+from deniable.query import Answered, Drawn, Lowered
 from deniable.query.answering import even
+from deniable.query.keys import KeySet
 from deniable.release.facts import ReleaseFacts
 from deniable.release.receipt import Receipt
 from deniable.release.release_table import ReleaseTable, release_table
@@ -27,6 +28,8 @@ from deniable.svg import Figure
 def column_record(column: Answered) -> dict[str, Any]:
     """An answered column as JSON-able values; intervals that are all as wide are stored as that one number."""
     told = {"name": column.name, "kind": column.kind, "values": written_cells(column.values), "error": column.error}
+    if column.measured is not None:
+        told |= {"measured": written_cells(column.measured)}
     if column.within is not None and isfinite(column.within):
         return told | {"within": column.within}
     return told | {
@@ -40,7 +43,9 @@ def column_from_record(record: Mapping[str, Any]) -> Answered:
     if "within" in record:
         return even(record["name"], record["kind"], read_cells(record["values"]), record["within"], record["error"])
     ends = [None if record[end] is None else read_cells(record[end]) for end in ("lower", "upper")]
-    return Answered(record["name"], record["kind"], read_cells(record["values"]), ends[0], ends[1], record["error"])
+    measured = read_cells(record["measured"]) if "measured" in record else None
+    values = read_cells(record["values"])
+    return Answered(record["name"], record["kind"], values, ends[0], ends[1], record["error"], measured=measured)
 
 
 _PLAIN = frozenset((int, str, bool, type(None)))
@@ -60,6 +65,25 @@ def read_cells(values: Sequence[Any]) -> tuple[Any, ...]:
     if set(map(type, values)) <= _PLAIN | {float}:
         return tuple(values)
     return tuple(read(value) for value in values)
+
+
+def layout(ready: Lowered, parts: tuple[Drawn, ...]) -> dict[str, Any]:
+    """Keys and groups of all slices, and where there are several the level of each group and whether it stands for others."""
+    groups = parts[0].groups if len(parts) == 1 else tuple(chain.from_iterable(part.groups for part in parts))
+    record: dict[str, Any] = {"keys": list(ready.keys.names), "groups": _written_groups(ready.keys, groups)}
+    if len(parts) > 1:
+        record["levels"] = [list(level) for level in ready.plan.grouping]
+        record["level"] = [part.part.place for part in parts for _ in part.groups]
+        record["other"] = [part.part.other for part in parts for _ in part.groups]
+    return record
+
+
+def _written_groups(keys: KeySet, groups: Sequence[tuple[Any, ...]]) -> list[list[Any]]:
+    """Groups as they are stored: every key as people read it."""
+    if not keys.names:
+        return [[] for _ in groups]
+    columns = [written_cells(keys.read_all(i, column)) for i, column in enumerate(zip(*groups, strict=True))]
+    return [list(group) for group in zip(*columns, strict=True)]
 
 
 def written(value: Any) -> Any:
@@ -103,6 +127,9 @@ class Release:
         self.keys: tuple[str, ...] = tuple(record["keys"])
         self.groups: tuple[tuple[Any, ...], ...] = _read_groups(record["groups"])
         self.columns = {column["name"]: column_from_record(column) for column in record["columns"]}
+        self.levels: tuple[tuple[str, ...], ...] = tuple(tuple(part) for part in record.get("levels", [self.keys]))
+        self.level: tuple[int, ...] = tuple(record.get("level", [0] * len(self.groups)))
+        self.other: tuple[bool, ...] = tuple(record.get("other", [False] * len(self.groups)))
         self.confidence: float = record["confidence"]
         self.guarantee: str = record["guarantee"]
         self.notes: tuple[str, ...] = tuple(record["notes"])
@@ -135,8 +162,25 @@ class Release:
                 row[f"{name}_low"], row[f"{name}_high"] = column.lower[index], column.upper[index]
         return row
 
+    def at(self, *keys: str) -> list[dict[str, Any]]:
+        """The rows of one level, such as `answer.at("country")`; `answer.at()` is the grand total."""
+        wanted = tuple(name for name in self.keys if name in keys)
+        if wanted not in self.levels or set(keys) != set(wanted):
+            known = ", ".join(str(level) for level in self.levels)
+            raise InvalidArgument(f"this release has no level {keys!r}; it has {known}")
+        return [self._row(index) for index, place in enumerate(self.level) if self.levels[place] == wanted]
+
+    @property
+    def measured(self) -> list[dict[str, Any]]:
+        """One dictionary per group with the values as they were measured, before they were made to add up."""
+        columns = {name: c.values if c.measured is None else c.measured for name, c in self.columns.items()}
+        return [
+            {**dict(zip(self.keys, group, strict=True)), **{name: values[i] for name, values in columns.items()}}
+            for i, group in enumerate(self.groups)
+        ]
+
     def value(self, name: str | None = None, **key: Any) -> Any:
-        """One value: of the only column unless `name` is given, in the group with these keys."""
+        """One value: of the only column unless `name` is given, in the group with these keys (a key left out is rolled up)."""
         column = self._column(name)
         wanted = tuple(key.get(each) for each in self.keys)
         if wanted not in self.groups:

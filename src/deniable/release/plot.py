@@ -16,16 +16,18 @@ _MOST = 40
 
 
 def plotted(release: Release, column: Answered) -> Figure:
-    """One column of a release with its intervals."""
+    """One column of a release with its intervals; of a release with totals, the groups of its first level."""
     if column.values and isinstance(column.values[0], list | str):
         raise InvalidArgument(f"{column.name} has no single number per group to draw; plot another column")
-    labels = [" · ".join(str(part) for part in group) or column.name for group in release.groups][:_MOST]
-    more = "" if len(release.groups) <= _MOST else f" (first {_MOST} of {len(release.groups)} groups)"
+    first = [i for i, level in enumerate(release.level) if level == 0 and column.values[i] is not None]
+    shown = first[:_MOST]
+    labels = [" · ".join(str(part) for part in release.groups[i]) or column.name for i in shown]
+    more = "" if len(first) <= _MOST else f" (first {_MOST} of {len(first)} groups)"
     series = Series(
         labels,
-        [float(value) for value in column.values[:_MOST]],
-        None if column.lower is None else [float(end) for end in column.lower[:_MOST]],
-        None if column.upper is None else [float(end) for end in column.upper[:_MOST]],
+        [float(column.values[i]) for i in shown],
+        None if column.lower is None else [float(column.lower[i]) for i in shown],
+        None if column.upper is None else [float(column.upper[i]) for i in shown],
     )
     by = f" by {', '.join(release.keys)}" if release.keys else ""
     note = f"error bars: noise, {release.confidence:.0%}" if column.lower is not None else column.error

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, NoReturn
@@ -23,10 +23,9 @@ from deniable.plan.codebook import Codebook
 from deniable.plan.nodes import scan
 from deniable.plan.unit import Unit
 from deniable.query import Law, Lowered, Price, Query, Request, answered, drawn, lowered, priced, solved
-from deniable.query.keys import KeySet
 from deniable.query.price import Terms as PriceTerms
 from deniable.query.sql import Explanation
-from deniable.release.answer import Release, column_record, written_cells
+from deniable.release.answer import Release, column_record, layout
 from deniable.release.ledger import Ledger
 from deniable.release.statement import facts, guarantee, notes
 from deniable.release.store import Packed, pack, unpacked
@@ -167,14 +166,12 @@ class Session:
             # whatever went wrong after data was touched may quote it: one constant text, the charge stands
             self._retired = True
             raise EngineFailed from None
-        keys = ready.keys
         record = {
-            "keys": list(keys.names),
-            "groups": _groups(keys, drawing.groups),
+            **layout(ready, drawing),
             "columns": [column_record(column) for column in columns],
             "confidence": float(price.confidence),
             "guarantee": guarantee(price, self.unit, ready, self.rehearsal),
-            "notes": notes(price, self.codebook),
+            "notes": notes(price, self.codebook, ready),
         }
         return Packed(record, facts(self, ready, price).to_record())
 
@@ -225,14 +222,6 @@ class Session:
         raise TypeError("a Session holds private data and a budget: it cannot be copied or pickled")
 
 
-def _groups(keys: KeySet, groups: Sequence[tuple[Any, ...]]) -> list[list[Any]]:
-    """Groups as they are stored: every key as people read it."""
-    if not keys.names:
-        return [[] for _ in groups]
-    columns = [written_cells(keys.read_all(i, column)) for i, column in enumerate(zip(*groups, strict=True))]
-    return [list(group) for group in zip(*columns, strict=True)]
-
-
 def _loss(terms: Mapping[str, Any], rule: Rule) -> tuple[Fraction | None, Fraction | None]:
     if terms["epsilon"] is not None:
         return positive(epsilon=terms["epsilon"]), None
@@ -259,7 +248,9 @@ def _digest(ready: Lowered, price: Price) -> str:
         "choices": repr(sorted(ready.choices.items())),
         "noises": {name: [noise.law.value, str(noise.scale)] for name, noise in bill.noises.items()},
         "etas": {name: str(eta) for name, eta in bill.etas.items()},
-        "threshold": repr(bill.threshold),
+        "thresholds": repr(bill.thresholds),
+        "other": ready.other,
+        "whole": ready.whole,
         "confidence": str(price.confidence),
     }
     return hashlib.sha256(json.dumps(decided, sort_keys=True).encode()).hexdigest()

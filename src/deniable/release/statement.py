@@ -45,14 +45,13 @@ def guarantee(price: Price, unit: Unit, ready: Lowered, rehearsal: bool) -> str:
     return f"Guarantee: {loss(price)} for {neighbours(unit)} ({contribution(ready)}).{trusted}"
 
 
-def notes(price: Price, codebook: Codebook) -> list[str]:
+def notes(price: Price, codebook: Codebook, ready: Lowered) -> list[str]:
     """What the reader must know besides."""
     said = [f"Errors are for noise alone, with probability {float(price.confidence):g}; {_not_included(codebook)}."]
     if price.threshold is not None:
-        said.append(
-            f"Groups with fewer than {price.threshold} noisy units are not shown; errors are conditional on being shown."
-        )
-    return said
+        least = " or ".join(map(str, price.thresholds))
+        said.append(f"Groups with fewer than {least} noisy units are not shown; errors are conditional on being shown.")
+    return said + [f"{note[0].upper()}{note[1:]}." for note in ready.notes[1:]]
 
 
 def _not_included(codebook: Codebook) -> str:

@@ -16,7 +16,7 @@ def shown(release: Release) -> str:
     """The release as aligned text."""
     names = [*release.keys, *release.columns]
     rows = [
-        [str(part) for part in group] + [cell(column, index) for column in release.columns.values()]
+        keys_of(release, index, group) + [cell(column, index) for column in release.columns.values()]
         for index, group in enumerate(release.groups[:_MOST])
     ]
     widths = [max(len(name), *(len(row[i]) for row in rows)) if rows else len(name) for i, name in enumerate(names)]
@@ -30,6 +30,12 @@ def shown(release: Release) -> str:
     return "\n".join(line.rstrip() for line in lines)
 
 
+def keys_of(release: Release, index: int, group: tuple[Any, ...]) -> list[str]:
+    """A group's keys in words; one that is rolled up reads `all`."""
+    level = release.levels[release.level[index]]
+    return [str(part) if name in level else "all" for name, part in zip(release.keys, group, strict=True)]
+
+
 def _aligned(text: str, width: int, left: bool) -> str:
     return text.ljust(width) if left else text.rjust(width)
 
@@ -37,7 +43,7 @@ def _aligned(text: str, width: int, left: bool) -> str:
 def cell(column: Answered, index: int) -> str:
     """One value with its error: `123 ± 4`, or the two ends when they do not lie evenly around it."""
     value = column.values[index]
-    if column.lower is None or column.upper is None:
+    if value is None or column.lower is None or column.upper is None:
         return number(value)
     if isinstance(value, list):
         return number(value)

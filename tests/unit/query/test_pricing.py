@@ -31,10 +31,10 @@ def needs(draw, *, observed=None):
         )
         for i in range(draw(st.integers(0 if additive else 1, 2)))
     )
-    units = None
+    units = ()
     if draw(st.booleans() if observed is None else observed):
         additive = (*additive, Additive("u", Sensitivity(l0=groups, l1=groups, linf=1)))
-        units = "u"
+        units = ("u",)
     return Needs(additive, selections, units)
 
 
@@ -66,29 +66,29 @@ def test_the_charge_is_what_happens_in_rho(needs, asked):
 @given(needs=needs(observed=st.just(True)), asked=asked_epsilon)
 def test_the_threshold_hides_a_key_only_one_unit_has(needs, asked):
     stated = bill(needs, Request(asked, None, Fraction(1, 10**6)), EPSILON_RULE)
-    assert stated.threshold is not None
+    (threshold,) = stated.thresholds
     moved = next(part.moved for part in needs.additive if part.name == "u")
     noise = stated.noises["u"]
-    leak = new_key_delta(stated.threshold.at, scale=noise.scale, l0=moved.l0, linf=1, law=noise.law)
-    assert leak <= stated.threshold.delta
-    if stated.threshold.at > 2:  # one lower would not do: the threshold is not needlessly high
-        low = new_key_delta(stated.threshold.at - 1, scale=noise.scale, l0=moved.l0, linf=1, law=noise.law)
-        assert low > stated.threshold.delta
+    leak = new_key_delta(threshold.at, scale=noise.scale, l0=moved.l0, linf=1, law=noise.law)
+    assert leak <= threshold.delta
+    if threshold.at > 2:  # one lower would not do: the threshold is not needlessly high
+        low = new_key_delta(threshold.at - 1, scale=noise.scale, l0=moved.l0, linf=1, law=noise.law)
+        assert low > threshold.delta
 
 
 def test_without_delta_only_laplace_is_used_and_observed_keys_are_refused():
-    one = Needs((Additive("m", Sensitivity(l0=1, l1=1, linf=1)),), (), None)
+    one = Needs((Additive("m", Sensitivity(l0=1, l1=1, linf=1)),), ())
     pure = PureRule(Spend(Fraction(1)))
     assert bill(one, Request(Fraction(1), None, Fraction(0)), pure).law is Law.LAPLACE
     with pytest.raises(InvalidArgument, match="needs a delta"):
         bill(one, Request(Fraction(1), None, Fraction(0), Law.GAUSSIAN), pure)
     with pytest.raises(QueryRefused, match="keys-need-delta"):
-        bill(Needs(one.additive, (), "m"), Request(Fraction(1), None, Fraction(0)), pure)
+        bill(Needs(one.additive, (), ("m",)), Request(Fraction(1), None, Fraction(0)), pure)
 
 
 def test_the_better_law_is_chosen_and_said():
-    narrow = Needs((Additive("m", Sensitivity(l0=1, l1=1, linf=1)),), (), None)
-    wide = Needs((Additive("m", Sensitivity(l0=50, l1=50, linf=1)),), (), None)
+    narrow = Needs((Additive("m", Sensitivity(l0=1, l1=1, linf=1)),), ())
+    wide = Needs((Additive("m", Sensitivity(l0=50, l1=50, linf=1)),), ())
     asked = Request(Fraction(1), None, Fraction(1, 10**7))
     assert bill(narrow, asked, EPSILON_RULE).law is Law.LAPLACE
     stated = bill(wide, asked, EPSILON_RULE)
@@ -97,7 +97,7 @@ def test_the_better_law_is_chosen_and_said():
 
 
 def test_rho_can_be_paid_from_an_epsilon_budget():
-    one = Needs((Additive("m", Sensitivity(l0=1, l1=1, linf=1)),), (), None)
+    one = Needs((Additive("m", Sensitivity(l0=1, l1=1, linf=1)),), ())
     asked = Request(None, Fraction(1, 100), Fraction(1, 10**6))
     stated = bill(one, asked, EPSILON_RULE)
     assert isinstance(stated.charge, Bounded)

@@ -14,6 +14,7 @@ from deniable.plan.expression import Arithmetic, Column, Compare, Literal
 from deniable.plan.nodes import Filter, GroupAgg, Join, Project, Relation, Scan, Union, UnitAgg
 from deniable.query.lowering import Lowered
 from deniable.query.price import Price
+from deniable.query.slices import column_of
 from deniable.query.sql.compiler import Private
 from deniable.query.sql.stage import Stage
 
@@ -58,7 +59,7 @@ def explained(private: Private, ready: Lowered, price: Price, *, unit: str, boun
     bill = price.bill
     measured = dict(ready.plan.aggregates)
     split = [
-        f"{_shown(measured[part.name])}: one unit moves it by at most {part.moved.linf * part.moved.step} in each of "
+        f"{_shown(measured[column_of(part.name)])}: one unit moves it by at most {part.moved.linf * part.moved.step} in each of "
         f"{part.moved.l0} cells; {bill.noises[part.name].law.value} noise of scale "
         f"{float(bill.noises[part.name].scale * part.moved.step):.6g}"
         for part in ready.needs.additive

@@ -1,0 +1,215 @@
+"""Totals, sub-totals and other rows: charged like everything, adding up exactly, honest about their error."""
+
+from collections import Counter
+
+import pytest
+
+from deniable.accounting import budget
+from deniable.engines.reference import ReferenceEngine
+from deniable.errors import InvalidArgument
+from deniable.plan.codebook import Codebook
+from deniable.query import aggregates as ask
+from deniable.query import answered, drawn, lowered
+from deniable.release.answer import Release
+from deniable.release.dataset import Dataset
+from deniable.testing import Seeded, Silent
+
+BOOK = """
+format: 1
+name: trips
+unit: {id: who, groups: 3, rows_per_group: 2}
+tables:
+  trips:
+    variables:
+      who: {type: integer}
+      city: {type: string, categories: [Lyon, Paris, Nice]}
+      year: {type: integer, bounds: [2020, 2021]}
+      site: {type: string}
+      cost: {type: number, bounds: [0, 10], step: 0.1}
+"""
+WHO = [k // 3 for k in range(240)]
+ROWS = {
+    "who": WHO,
+    "city": [["Lyon", "Paris", "Paris"][k % 3] for k in range(240)],
+    "year": [2020 + (k // 3) % 2 for k in range(240)],
+    "site": ["big" if k % 3 else f"rare {k % 40}" for k in range(240)],
+    "cost": [(k % 11) * 0.9 for k in range(240)],
+}
+
+
+def asked(entropy, **money):
+    codebook = Codebook.from_yaml(BOOK)
+    engine = ReferenceEngine({"trips": ROWS}, codebook, key=7)
+    return Dataset(engine, codebook=codebook).session(
+        budget(**(money or {"epsilon": 10**9, "delta": 1e-3})), entropy=entropy
+    )
+
+
+def table(session):
+    return session.query().group_by("city", "year")
+
+
+def test_without_noise_every_level_is_the_plain_aggregate():
+    answer = (
+        table(asked(Silent()))
+        .rollup()
+        .agg(n=ask.count(), people=ask.count_distinct(), s=ask.sum("cost"))
+        .release(epsilon=1)
+    )
+    assert answer.levels == (("city", "year"), ("city",), ())
+    pairs = Counter(zip(ROWS["city"], ROWS["year"], strict=True))
+    assert {(row["city"], row["year"]): row["n"] for row in answer.at("city", "year") if row["n"]} == pairs
+    assert {row["city"]: row["n"] for row in answer.at("city")} == {"Lyon": 80, "Paris": 160, "Nice": 0}
+    (total,) = answer.at()
+    assert (total["n"], total["people"]) == (240, 80)  # a unit in two cities is one unit in all
+    assert total["s"] == pytest.approx(sum(ROWS["cost"]))
+    assert answer.value("people", city="Paris") == 80
+    assert answer.value("n", city="Nice", year=2020) == 0
+
+
+@pytest.mark.parametrize("law", ["laplace", "gaussian"])
+@pytest.mark.parametrize("levels", ["rollup", "cube"])
+def test_counts_sums_and_histograms_add_up_exactly(levels, law):
+    query = getattr(table(asked(Seeded(3))), levels)()
+    query = query.agg(n=ask.count(), s=ask.sum("cost"), m=ask.mean("cost"), h=ask.histogram("cost", edges=[0, 5, 10.1]))
+    answer = query.release(epsilon=1, law=law)
+    fine = answer.at("city", "year")
+    for city in answer.at("city"):
+        children = [row for row in fine if row["city"] == city["city"]]
+        assert sum(row["n"] for row in children) == city["n"]
+        assert sum(row["s"] for row in children) == city["s"]
+        assert [sum(bins) for bins in zip(*(row["h"] for row in children), strict=True)] == city["h"]
+    (total,) = answer.at()
+    assert sum(row["n"] for row in fine) == total["n"] == sum(row["n"] for row in answer.at("city"))
+    if levels == "cube":
+        assert sum(row["s"] for row in answer.at("year")) == total["s"]
+    assert any(a["n"] != b["n"] for a, b in zip(answer.table, answer.measured, strict=True))
+    for row in answer.table:
+        assert row["n_low"] <= row["n"] <= row["n_high"]
+        assert 0 <= row["m_low"] <= row["m"] <= row["m_high"] <= 10
+
+
+def test_a_total_without_the_table_by_all_keys_is_fitted_too():
+    answer = table(asked(Seeded(1))).grouping_sets(["city"], ["year"]).agg(n=ask.count()).release(epsilon=1)
+    assert answer.levels == (("city",), ("year",))
+    assert sum(row["n"] for row in answer.at("city")) == sum(row["n"] for row in answer.at("year"))
+
+
+@pytest.mark.parametrize("levels", ["rollup", "cube"])
+def test_whole_numbers_are_not_negative_and_still_add_up(levels):
+    query = getattr(table(asked(Seeded(8))), levels)().agg(n=ask.count(), s=ask.sum("cost")).whole_numbers()
+    answer = query.release(epsilon=0.1)
+    fine = answer.at("city", "year")
+    assert all(isinstance(row["n"], int) and row["n"] >= 0 and row["s"] >= 0 for row in answer.table)
+    assert sum(row["n"] for row in fine) == answer.value("n")
+    for row in answer.at("city"):
+        assert sum(child["n"] for child in fine if child["city"] == row["city"]) == row["n"]
+    assert min(row["n"] for row in answer.measured) < 0  # what was drawn is kept
+    lone = asked(Seeded(9)).query().group_by("city").agg(n=ask.count()).whole_numbers().release(epsilon=0.05)
+    assert all(row["n"] >= 0 for row in lone.table)
+
+
+@pytest.mark.parametrize("law", ["laplace", "gaussian"])
+def test_intervals_hold_the_truth_as_often_as_they_say(law):
+    query = table(asked(Silent())).cube().agg(n=ask.count())
+    true = query.release(epsilon=1).columns["n"].values
+    ready, price = lowered(query, query.asker.unit), query.price(epsilon=1, law=law)
+    codebook = Codebook.from_yaml(BOOK)
+    result = ReferenceEngine({"trips": ROWS}, codebook, key=7).run(ready.plan)
+    inside = cells = 0
+    for seed in range(100):
+        (column,) = answered(ready, drawn(ready, result, price.bill, Seeded(seed)), price)
+        held = [low <= value <= high for low, value, high in zip(column.lower, true, column.upper, strict=True)]
+        inside, cells = inside + sum(held), cells + len(held)
+    assert inside / cells >= 0.94  # the seeds are fixed: 1200 cells, twelve of one draw
+
+
+def test_fitting_makes_totals_narrower_under_gaussian_noise():
+    query = table(asked(Seeded(2))).rollup().agg(n=ask.count())
+    answer = query.release(epsilon=0.5, law="gaussian")
+    (total,) = answer.at()
+    half = query.price(epsilon=0.5, law="gaussian").totals[1]
+    assert "all groups together: n ±" in half
+    assert (total["n_high"] - total["n_low"]) / 2 < float(half.split("±")[1])
+
+
+def test_observed_groups_stay_hidden_on_every_level_and_totals_include_them():
+    query = asked(Seeded(4)).query().group_by("site").rollup().agg(n=ask.count())
+    answer = query.release(epsilon=20, delta=1e-4)
+    assert {row["site"] for row in answer.at("site")} <= {"big", *(f"rare {k}" for k in range(40))}
+    shown = sum(row["n"] for row in answer.at("site"))
+    assert answer.value("n") > shown + 20
+    assert "Totals include the rows of groups that are not shown." in answer.notes
+    assert len(query.price(epsilon=20, delta=1e-4).thresholds) == 1
+
+
+def test_other_rows_are_what_is_hidden_and_add_up_to_their_total():
+    exact = asked(Silent()).query().group_by("site").with_other().agg(n=ask.count()).release(epsilon=20, delta=1e-4)
+    shown = {row["site"] for row in exact.table} - {"other"}
+    hidden = sum(site not in shown for site in ROWS["site"])
+    assert exact.value("n", site="other") == hidden > 0
+    assert exact.other == (*(False,) * len(shown), True)
+    drawn = asked(Seeded(5)).query().group_by("site").rollup().with_other("elsewhere")
+    answer = drawn.agg(n=ask.count(), people=ask.count_distinct(), m=ask.mean("cost")).release(epsilon=20, delta=1e-4)
+    rows = {row["site"]: row for row in answer.table}
+    assert sum(row["n"] for row in answer.at("site")) == answer.value("n")
+    assert rows["elsewhere"]["people"] is None
+    assert rows["elsewhere"]["m_low"] <= rows["elsewhere"]["m"] <= rows["elsewhere"]["m_high"]
+    whole = drawn.agg(n=ask.count()).whole_numbers().release(epsilon=20, delta=1e-4)
+    assert sum(row["n"] for row in whole.at("site")) == whole.value("n")
+    assert all(isinstance(row["n"], int) for row in whole.table)
+
+
+def test_other_rows_stand_under_every_declared_key():
+    query = asked(Silent()).query().group_by("city", "site").with_other().agg(n=ask.count(), mid=ask.median("cost"))
+    answer = query.release(epsilon=50, delta=1e-4)
+    others = [row for row, other in zip(answer.table, answer.other, strict=True) if other]
+    assert [row["city"] for row in others] == ["Lyon", "Paris", "Nice"]
+    assert {row["site"] for row in others} == {"other"}
+    assert sum(row["n"] for row in answer.table) == 240
+
+
+def test_every_slice_is_paid_for():
+    session = asked(Seeded(5), epsilon=1, delta=1e-6)
+    plain = session.query().group_by("site").agg(n=ask.count())
+    narrow, wide = plain.price(epsilon=1), plain.rollup().with_other().price(epsilon=1)
+    assert wide.errors["n"].within > narrow.errors["n"].within
+    assert wide.spend.loss == narrow.spend.loss == 1
+    assert len(wide.bill.noises) == 4  # rows and units by site, rows of the others, rows in all
+
+
+def test_the_release_keeps_levels_and_what_was_measured(tmp_path):
+    codebook = Codebook.from_yaml(BOOK)
+    data = Dataset(ReferenceEngine({"trips": ROWS}, codebook, key=7), codebook=codebook)
+    session = data.session(budget(epsilon=5), ledger=tmp_path / "t.ledger")
+    first = table(session).rollup().agg(n=ask.count()).release(epsilon=1, request="once")
+    again = session.fetch("once")
+    assert (again.table, again.measured, again.levels, again.level) == (
+        first.table,
+        first.measured,
+        first.levels,
+        first.level,
+    )
+    assert isinstance(again, Release)
+    assert "all" in str(first)
+    assert "Lyon · 2020" in first.plot("n").svg
+    assert "Lyon · None" not in first.plot("n").svg
+    with pytest.raises(InvalidArgument, match="no level"):
+        first.at("year")
+
+
+def test_bad_levels_are_refused_in_a_line():
+    query = table(asked(Silent()))
+    with pytest.raises(InvalidArgument, match="is in none of the levels"):
+        query.grouping_sets(["city"])
+    with pytest.raises(InvalidArgument, match="each level is a list of keys"):
+        query.grouping_sets(["city", "town"])
+    with pytest.raises(InvalidArgument, match="each level is a list of keys"):
+        query.grouping_sets("city")
+    with pytest.raises(InvalidArgument, match="rollup comes after group_by"):
+        asked(Silent()).query().rollup()
+    with pytest.raises(InvalidArgument, match="no hidden groups"):
+        query.with_other().agg(n=ask.count()).price(epsilon=1)
+    with pytest.raises(InvalidArgument, match="observed keys of text"):
+        asked(Silent()).query().group_by("who").with_other().agg(n=ask.count()).price(epsilon=1)
+    assert query.grouping_sets(["year", "city"]).levels is None
