@@ -116,7 +116,9 @@ SELECT COUNT(*) FROM (SELECT DISTINCT city FROM visits) t
 SELECT COUNT(*) FROM (SELECT city, COUNT(*) AS n FROM visits GROUP BY city) t
 SELECT AVG(n) FROM (SELECT specialty, COUNT(*) AS n FROM visits GROUP BY specialty) t
 SELECT AVG(n) FROM (SELECT patient_id, COUNT(*) AS n FROM visits GROUP BY patient_id) t
-SELECT AVG(m) FROM (SELECT patient_id, AVG(duration) AS m FROM visits GROUP BY patient_id) t
+SELECT AVG(m) FROM (SELECT patient_id, MEDIAN(duration) AS m FROM visits GROUP BY patient_id) t
+SELECT AVG(m) FROM (SELECT patient_id, AVG(DISTINCT duration) AS m FROM visits GROUP BY patient_id) t
+SELECT AVG(m) FROM (SELECT patient_id, AVG(city) AS m FROM visits GROUP BY patient_id) t
 SELECT COUNT(*) FROM (SELECT city FROM visits UNION SELECT name FROM cities) t
 SELECT COUNT(*) FROM (SELECT city FROM visits UNION ALL SELECT name FROM cities) t
 SELECT COUNT(*) FROM (SELECT city FROM visits EXCEPT SELECT city FROM visits) t
@@ -147,9 +149,24 @@ SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=1, wrong=2) COUNT(*) FROM visit
 SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=x) COUNT(*) FROM visits
 SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=1, privacy_unit_column=city) COUNT(*) FROM visits
 SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=1, max_groups_contributed=0) COUNT(*) FROM visits
-SELECT SUM(duration, contribution_bounds_per_group => (0, 10)) FROM visits
+SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=1, max_rows_contributed=3) COUNT(*) FROM visits
+SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=1, min_privacy_units_per_group=1.5) COUNT(*) FROM visits
+SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=1, group_selection_strategy=EXPONENTIAL) COUNT(*) FROM visits
+SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(group_selection_strategy=PUBLIC_GROUPS) city, COUNT(*) FROM visits GROUP BY city
+SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(group_selection_strategy=LAPLACE_THRESHOLD) specialty, COUNT(*) FROM visits GROUP BY 1
 SELECT SUM(duration, contribution_bounds_per_row => (10, 0)) FROM visits
-SELECT MEDIAN(duration, contribution_bounds_per_row => (0, 10)) FROM visits
+SELECT SUM(duration, contribution_bounds_per_group => (1, 1)) FROM visits
+SELECT SUM(patient_id, contribution_bounds_per_group => (0, 10)) FROM visits
+SELECT SUM(duration, contribution_bounds_per_unit => (0, 10)) FROM visits
+SELECT SUM(duration, contribution_bounds_per_row => 10) FROM visits
+SELECT SUM(duration, 3, contribution_bounds_per_row => (0, 10)) FROM visits
+SELECT COUNT(*, contribution_bounds_per_group => (1, 10)) FROM visits
+SELECT COUNT(*, contribution_bounds_per_row => (0, 10)) FROM visits
+SELECT COUNT(DISTINCT city, contribution_bounds_per_group => (0, 10)) FROM visits
+SELECT MEDIAN(duration, contribution_bounds_per_group => (0, 10)) FROM visits
+SELECT MAX(duration, contribution_bounds_per_row => (0, 10)) FROM visits
+SELECT AVG(duration, contribution_bounds_per_group => (0, 10)), COUNT(*) FROM visits
+SELECT AVG(duration, contribution_bounds_per_group => (0, 10)), SUM(cost, contribution_bounds_per_row => (0, 10)) FROM visits
 """
 
 _SHOP = """
@@ -159,6 +176,7 @@ SELECT COUNT(*) FROM items i JOIN customers c ON i.quantity = c.age
 SELECT COUNT(*) FROM orders o JOIN items i ON o.order_id = i.product_id
 SELECT order_id, SUM(price) FROM items GROUP BY order_id ORDER BY 2 DESC LIMIT 1
 SELECT kind, COUNT(*) FROM products LEFT JOIN items USING (product_id) GROUP BY kind
+SELECT AVG(quantity, contribution_bounds_per_group => (0, 10)) FROM items
 """
 
 _SURVEY = """

@@ -22,9 +22,10 @@ Of: TypeAlias = str | Expression
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """Rows, or rows where `of` is not missing."""
+    """Rows, or rows where `of` is not missing; one unit counts at most `most` times in a group (None: the query's rows)."""
 
     of: Of | None = None
+    most: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +44,10 @@ class CountDistinct:
 
 @dataclass(frozen=True, slots=True)
 class Sum:
-    """The sum of a bounded number."""
+    """The sum of a bounded number; what one unit adds to a group is clipped to `clip` (None: to what the query's rows can add)."""
 
     of: Of
+    clip: tuple[Fraction, Fraction] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,12 +108,13 @@ Aggregate: TypeAlias = (
 )
 
 
-def count(of: Of | None = None) -> Count:
+def count(of: Of | None = None, *, most: int | None = None) -> Count:
     """Rows in the group, or rows where `of` is not missing.
 
-    Guarantee: one unit is counted at most `rows` times in each of at most `groups` groups; integer noise on an integer.
+    Guarantee: one unit is counted at most `most` times (by default the query's `rows`) in each of at most `groups` groups;
+    integer noise on an integer.
     """
-    return Count(of)
+    return Count(of, None if most is None else integer(most=most, least=1))
 
 
 def count_distinct(of: Of | None = None) -> CountUnits | CountDistinct:
@@ -122,12 +125,17 @@ def count_distinct(of: Of | None = None) -> CountUnits | CountDistinct:
     return CountUnits() if of is None else CountDistinct(of)
 
 
-def sum(of: Of) -> Sum:
+def sum(of: Of, *, clip: tuple[Real, Real] | None = None) -> Sum:
     """The sum of a number whose bounds the codebook (or the expression) declares.
 
-    Guarantee: what one unit adds to a group is clipped to `rows` times the bounds, in exact integers.
+    Guarantee: what one unit adds to a group is clipped to `clip`, by default to `rows` times the bounds, in exact integers.
     """
-    return Sum(of)
+    if clip is None:
+        return Sum(of)
+    lower, upper = rational(lower=clip[0]), rational(upper=clip[1])
+    if not lower < upper:
+        raise InvalidArgument(f"clip must be two rising numbers, got {clip!r}")
+    return Sum(of, (lower, upper))
 
 
 def mean(of: Of) -> Mean:

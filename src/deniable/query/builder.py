@@ -123,6 +123,8 @@ class Query:
 
     def _summary(self, name: str, aggregate: Aggregate, limits: tuple[Real, Real] | None) -> UnitValue:
         lower, upper = (None, None) if limits is None else (rational(lower=limits[0]), rational(upper=limits[1]))
+        if (isinstance(aggregate, Count) and aggregate.most) or (isinstance(aggregate, Sum) and aggregate.clip):
+            raise InvalidArgument(f"{name}: limit a summary per unit with bounds={{{name!r}: (lower, upper)}}")
         match aggregate:
             case Count(None):
                 return UnitValue(name, Summary.ROWS, None, lower, upper)

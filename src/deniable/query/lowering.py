@@ -7,7 +7,7 @@ counts and sums keep all rows and clip what a unit adds, which loses less.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import assert_never
@@ -163,8 +163,19 @@ class _Lowering:
 
     def _notes(self) -> list[str]:
         if self.whole_rows:
-            return [f"units with more than {self.rows} rows in a group are represented by {self.rows} of them"]
-        return [f"what one unit adds to a group is clipped to what {self.rows} rows can add"]
+            general = f"units with more than {self.rows} rows in a group are represented by {self.rows} of them"
+        else:
+            general = f"what one unit adds to a group is clipped to what {self.rows} rows can add"
+        return ["; ".join([general, *self._clips()])]
+
+    def _clips(self) -> Iterator[str]:
+        """What single aggregates say about one unit's part in them."""
+        for name, aggregate in self.query.aggregates:
+            if isinstance(aggregate, Sum) and aggregate.clip is not None:
+                lower, upper = (f"{float(end):g}" for end in aggregate.clip)
+                yield f"what it adds to {name} is clipped to [{lower}, {upper}]"
+            elif isinstance(aggregate, Count) and aggregate.most is not None:
+                yield f"it counts at most {aggregate.most} times in {name}"
 
     def _needs(
         self, node: GroupAgg, below: Shape, parts: tuple[Slice, ...], adding: frozenset[str], units: str | None
@@ -232,14 +243,14 @@ class _Lowering:
 
     def _output(self, aggregate: Aggregate) -> Output:
         match aggregate:
-            case Count(of):
-                return Plain(self._count(None if of is None else self._read(of)))
+            case Count(of, most):
+                return Plain(self._count(None if of is None else self._read(of), most))
             case CountUnits(of):
                 return Plain(self._measure(plan.Units(None if of is None else self._read(of)), Fraction(1)))
             case CountDistinct(of):
                 return Plain(self._measure(plan.Distinct(self._read(of), self.rows), Fraction(1)))
-            case Sum(of):
-                return Plain(self._total(self._read(of)))
+            case Sum(of, clip):
+                return Plain(self._total(self._read(of), clip))
             case Mean(of):
                 return self._mean(self._read(of))
             case Variance(of):
@@ -282,16 +293,18 @@ class _Lowering:
         self.steps[name] = step
         return name
 
-    def _count(self, of: Expression | None) -> str:
+    def _count(self, of: Expression | None, most: int | None = None) -> str:
         """Rows where `of` is present; one shared count of all rows where it cannot be missing."""
         if of is not None and (
             not self._facts(of).nullable or strict_columns(of) <= present_columns(self.query.source)
         ):
             of = None
-        return self._measure(plan.Rows(self.rows, of), Fraction(1))
+        return self._measure(plan.Rows(self.rows if most is None else most, of), Fraction(1))
 
-    def _total(self, of: Expression) -> str:
+    def _total(self, of: Expression, clip: tuple[Fraction, Fraction] | None = None) -> str:
         known = self._bounded(of, "a sum")
+        if clip is not None:
+            return self._measure(plan.Total(of, *clip), known.step)
         low, high = known.ends
         reach = self.rows * known.step
         return self._measure(plan.Total(of, min(low, 0) * reach, max(high, 0) * reach), known.step)

@@ -52,6 +52,8 @@ def asked(
         paid["epsilon"] = options.epsilon
     if paid["delta"] is None:
         paid["delta"] = options.delta
+    if paid["law"] is None and options.strategy == "laplace_threshold":
+        paid["law"] = "laplace"
     if statement.explain:
         return _explanation(session, private, paid)
     return _finished(session.release_of(private.query, request=request, **paid), private)

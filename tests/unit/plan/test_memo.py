@@ -19,7 +19,8 @@ def test_a_result_is_computed_once_for_each_object() -> None:
         calls.append(given)
         return sum(given)
 
-    first, equal = tuple([1, 2, 3]), tuple([1, 2, 3])
+    first = (1, 2, 3)
+    equal = tuple(sorted(first))
     assert [counted(first), counted(first), counted(equal), counted(equal)] == [6, 6, 6, 6]
     assert len(calls) == 2
 
@@ -30,9 +31,9 @@ def test_new_objects_never_get_an_old_ones_result() -> None:
         return given[0]
 
     for number in range(3 * 4096):
-        assert same(tuple([number])) == number
+        assert same((number,)) == number
     gc.collect()
-    assert same(tuple([-1])) == -1
+    assert same((-1,)) == -1
 
 
 def test_the_facts_of_one_relation_are_shared() -> None:

@@ -17,10 +17,11 @@ from deniable.query.aggregates import CountUnits
 from deniable.query.builder import Asker, Key, Query
 from deniable.query.keys import key_set
 from deniable.query.lowering import lowered
+from deniable.query.sql.averages import averages_units, over_units
 from deniable.query.sql.env import Env, aggregates, checked_clauses, output_name, part
 from deniable.query.sql.measures import Measures
 from deniable.query.sql.per_unit import group_terms
-from deniable.query.sql.post import Field, Value
+from deniable.query.sql.post import Constant, Field, Operation, Operator, Value
 from deniable.query.sql.reading import Statement
 from deniable.query.sql.rows import rows
 from deniable.query.sql.source import Source, placed, refused
@@ -40,11 +41,13 @@ class Private:
 def compiled(statement: Statement, codebook: Codebook, asker: Asker) -> Private:
     """The query a statement asks, or its refusal; nothing is read or spent."""
     try:
-        built = _select(statement.tree, Env(codebook, statement.text), asker)
+        env = Env(codebook, statement.text)
+        built = _select(statement.tree, env, asker)
         _checked_unit(statement, codebook)
         query = replace(built.query, groups=statement.options.groups)
-        key_set(query)
-        return replace(built, query=query)
+        _checked_strategy(statement, observed=key_set(query).observed)
+        built = replace(built, query=query, notices=(*built.notices, *dict.fromkeys(env.said)))
+        return built if statement.options.least_units is None else _filled(built, statement.options.least_units)
     except DeniableError:
         raise
     except RecursionError:
@@ -61,6 +64,29 @@ def _checked_unit(statement: Statement, codebook: Codebook) -> None:
         raise QueryRefused(
             "other-unit", f"the codebook protects {unit}, the query says {wanted!r}", rewrite="leave it out"
         )
+
+
+def _checked_strategy(statement: Statement, *, observed: bool) -> None:
+    strategy = statement.options.strategy
+    if strategy == "public_groups" and observed:
+        raise QueryRefused("observed-keys", "these keys are not declared in the codebook", rewrite="LAPLACE_THRESHOLD")
+    if strategy == "laplace_threshold" and not observed:
+        raise QueryRefused("declared-keys", "all keys are declared, so all groups are shown", rewrite="PUBLIC_GROUPS")
+
+
+def _filled(private: Private, least: int) -> Private:
+    """Only groups with so many units, by their noisy number, which is measured for it where it is not already."""
+    query = private.query
+    known = {aggregate: name for name, aggregate in query.aggregates}
+    units = known.get(CountUnits(), "units of the group")
+    if units not in known.values():
+        query = replace(query, aggregates=(*query.aggregates, (units, CountUnits())))
+    kept = Stage(
+        tuple((key.name, key.name) for key in query.keys),
+        tuple((name, Field(name)) for name, _ in private.query.aggregates),
+        Operation(Operator.AT_LEAST, Field(units), Constant(least)),
+    )
+    return replace(private, query=query, stages=(kept, *private.stages))
 
 
 def _select(query: exp.Expression, env: Env, asker: Asker) -> Private:
@@ -184,6 +210,10 @@ class _Boundary:
 
     def done(self) -> Private:
         select, source = self.select, rows(self.select, self.env)
+        if averages_units(select):
+            self.env.said.append("AVG with bounds per group is the mean over units of each unit's own average.")
+            built = _Boundary(over_units(select, source), self.env, self.asker).done()
+            return replace(built, query=replace(built.query, rows=1))
         if shape(source.relation).public:
             raise QueryRefused("public-query", "this part reads public tables only", rewrite="ask it by itself")
         keys = self._keys(source)

@@ -13,7 +13,7 @@ from sqlglot import exp
 
 from deniable.errors import QueryRefused
 from deniable.plan.codebook import Codebook
-from deniable.query.sql.options import BOUNDED
+from deniable.query.sql.options import STAND_INS
 from deniable.query.sql.source import refused
 
 _DEEPEST = 40
@@ -27,6 +27,8 @@ class Env:
     text: str
     ctes: Mapping[str, tuple[exp.Expression, Env, tuple[str, ...]]] = field(default_factory=dict)
     depth: int = 0
+    said: list[str] = field(default_factory=list)
+    """What must be said about parts of the query; one list for the whole statement."""
 
     def within(self, query: exp.Expression) -> Env:
         """The names in sight inside `query`, after its WITH."""
@@ -101,5 +103,5 @@ def output_name(expression: exp.Expression) -> str:
 def is_aggregate(node: Any) -> bool:
     """Whether a node is an aggregate function (also one written with bounds)."""
     if isinstance(node, exp.Anonymous):
-        return str(node.this).lower() in BOUNDED.values()
+        return str(node.this) in STAND_INS.values()
     return isinstance(node, exp.AggFunc)

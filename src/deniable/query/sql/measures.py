@@ -14,7 +14,7 @@ from typing import Any
 from sqlglot import exp
 
 from deniable.plan.analysis import facts
-from deniable.plan.expression import Case, Clamp, Column, Expression, Literal
+from deniable.plan.expression import Case, Column, Expression, Literal
 from deniable.plan.nodes import Filter, Join, JoinKind, Project, Relation, Scan, Union, UnitAgg
 from deniable.plan.relation import OWN_UNIT, shape
 from deniable.query.aggregates import (
@@ -46,9 +46,8 @@ class Measures:
     notices: list[str] = field(default_factory=list)
     nodes: dict[str, exp.Expression] = field(default_factory=dict)
 
-    def value(self, node: exp.Expression, name: str = "") -> Value:
+    def value(self, node: exp.Expression, name: str = "", condition: Expression | None = None) -> Value:
         """The released value an aggregate stands for; `name` is what the query calls it, if anything."""
-        condition: Expression | None = None
         if isinstance(node, exp.Filter):
             condition = self.source.translator.expression(node.expression.this)
             node = node.this
@@ -179,27 +178,59 @@ class Measures:
         return value.value
 
     def _bounded(self, node: exp.Anonymous, condition: Expression | None, name: str) -> Value:
-        """`SUM(x, contribution_bounds_per_row => (0, 10))`: the value is clamped before it is added up."""
-        function = str(node.this).lower()
+        """An aggregate with written bounds: of each row before it is added up, or of what one unit adds to a group."""
+        given = [each for each in node.expressions if isinstance(each, exp.Kwarg)]
         arguments = [each for each in node.expressions if not isinstance(each, exp.Kwarg)]
-        bounds = [each for each in node.expressions if isinstance(each, exp.Kwarg)]
-        if len(arguments) != 1 or len(bounds) != 1 or not isinstance(bounds[0].expression, exp.Tuple):
+        function = str(node.this)
+        if len(given) != 1 or not arguments or not isinstance(given[0].expression, exp.Tuple):
             raise self._refused(node, "bad-option", "write SUM(x, contribution_bounds_per_row => (lower, upper))")
-        ends = [self.source.translator.expression(each) for each in bounds[0].expression.expressions]
+        lower, upper = self._ends(given[0], node)
+        if given[0].name.lower() == "contribution_bounds_per_group":
+            return self._clipped(node, arguments, (lower, upper), condition, name)
+        if given[0].name.lower() != "contribution_bounds_per_row" or function == "COUNT":
+            raise self._refused(
+                node, "contribution-bounds", f"{given[0].name} does not go with {function}",
+                "write contribution_bounds_per_group => (0, 5) with COUNT, ..._per_row or ..._per_group with SUM",
+            )  # fmt: skip
+        clamped = exp.Anonymous(
+            this="CLAMP", expressions=[each.copy() for each in (arguments[0], *given[0].expression.expressions)]
+        )
+        return self.value(
+            _without_bounds(function, [clamped, *(each.copy() for each in arguments[1:])], node, self.source.text),
+            name,
+            condition,
+        )
+
+    def _ends(self, given: exp.Kwarg, node: exp.Expression) -> tuple[Fraction, Fraction]:
+        ends = [self.source.translator.expression(each) for each in given.expression.expressions]
         numbers = [each.value for each in ends if isinstance(each, Literal) and isinstance(each.value, Fraction)]
         if len(numbers) != 2 or len(ends) != 2 or not numbers[0] < numbers[1]:
             raise self._refused(node, "bad-option", "contribution bounds are two rising numbers")
-        if bounds[0].name.lower() != "contribution_bounds_per_row" or function == "dp_count":
-            raise self._refused(
-                node, "contribution-bounds",
-                f"{bounds[0].name} limits what a unit adds to a group; here that follows from the row bounds and the "
-                "rows per unit",
-                "write contribution_bounds_per_row => (lower, upper)",
-            )  # fmt: skip
-        of: Expression = Clamp(self._read(arguments[0]), numbers[0], numbers[1])
-        if condition is not None:
-            of = Case(((condition, of),))
-        return self.named(Sum(of) if function == "dp_sum" else Mean(of), name, node)
+        return numbers[0], numbers[1]
+
+    def _clipped(
+        self,
+        node: exp.Anonymous,
+        arguments: list[exp.Expression],
+        ends: tuple[Fraction, Fraction],
+        condition: Expression | None,
+        name: str,
+    ) -> Value:
+        """SUM and COUNT whose part of one unit is clipped."""
+        function, of = str(node.this), arguments[0]
+        if len(arguments) == 1 and function == "SUM":
+            return self.named(Sum(self._of(of, condition), ends), name, node)
+        if len(arguments) == 1 and function == "COUNT" and not isinstance(of, exp.Distinct):
+            if ends[0] != 0 or ends[1].denominator != 1 or ends[1] >= 2**31:
+                raise self._refused(node, "bad-option", "a count per unit lies between 0 and a whole number")
+            counted = None if isinstance(of, exp.Star) or self._is_constant(of) else self._of(of, condition)
+            if counted is None and condition is not None:
+                counted = Case(((condition, Literal(1)),))
+            return self.named(Count(counted, int(ends[1])), name, node)
+        raise self._refused(
+            node, "contribution-bounds", f"{function} has no part of one unit that could be clipped",
+            "write contribution_bounds_per_row => (lower, upper)",
+        )  # fmt: skip
 
     # Parts
 
@@ -233,6 +264,15 @@ class Measures:
         return refused(node, self.source.text, code, reason, rewrite)
 
 
+def _without_bounds(function: str, arguments: list[exp.Expression], node: exp.Expression, text: str) -> exp.Expression:
+    """The plain aggregate of these arguments."""
+    kind = _NAMED[function]
+    wanted = 2 if kind is exp.PercentileCont else 1
+    if len(arguments) != wanted:
+        raise refused(node, text, "bad-option", f"{function} takes {wanted} value{'s' * (wanted - 1)} and its bounds")
+    return kind(this=arguments[0], **({"expression": arguments[1]} if wanted == 2 else {}))
+
+
 def _outer_joined(relation: Relation) -> bool:
     """Whether a unit's own column may be missing because of a LEFT JOIN."""
     match relation:
@@ -245,6 +285,20 @@ def _outer_joined(relation: Relation) -> bool:
         case Filter(source) | Project(source) | UnitAgg(source):
             return _outer_joined(source)
 
+
+_NAMED: dict[str, type[exp.Expression]] = {
+    "AVG": exp.Avg,
+    "SUM": exp.Sum,
+    "MEDIAN": exp.Median,
+    "PERCENTILE_CONT": exp.PercentileCont,
+    "VAR_POP": exp.VariancePop,
+    "VAR_SAMP": exp.Variance,
+    "VARIANCE": exp.Variance,
+    "STDDEV": exp.Stddev,
+    "STDDEV_POP": exp.StddevPop,
+    "STDDEV_SAMP": exp.StddevSamp,
+}
+"""Aggregates whose rows can be bounded in the query."""
 
 _FUNCTIONS: dict[type[exp.Expression], Callable[[Measures, Any, Expression | None, str], Value]] = {
     exp.Count: Measures.count,

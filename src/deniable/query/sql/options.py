@@ -12,16 +12,24 @@ from fractions import Fraction
 from typing import Any, TypeAlias
 
 import sqlglot
+from sqlglot import exp
 
 from deniable.errors import QueryRefused, Span
 
 Token: TypeAlias = Any
 """A token of SQLGlot, whose module of tokens differs between its versions: text, start, end."""
 
-BOUNDED = {"avg": "dp_avg", "sum": "dp_sum", "count": "dp_count"}
-"""Aggregates with written bounds are parsed under these names."""
+_BOUNDED = (
+    "avg", "sum", "count", "median", "percentile_cont", "var_pop", "var_samp", "variance", "stddev", "stddev_pop", "stddev_samp",
+)  # fmt: skip
+STAND_INS = {f"{name[:-1]}_": name.upper() for name in _BOUNDED}
+"""Aggregates with written bounds are parsed as plain calls under these names, as long as their own so that no place moves."""
 
-_KNOWN = {"epsilon", "delta", "privacy_unit_column", "max_groups_contributed"}
+STRATEGIES = ("laplace_threshold", "public_groups")
+"""How groups may be chosen: by a threshold on units, or as declared."""
+
+_WHOLE = ("max_groups_contributed", "min_privacy_units_per_group")
+_KNOWN = {"epsilon", "delta", "privacy_unit_column", "group_selection_strategy", *_WHOLE}
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +40,8 @@ class Options:
     delta: Fraction | None = None
     unit: str | None = None
     groups: int | None = None
+    least_units: int | None = None
+    strategy: str | None = None
 
 
 def taken(text: str, dialect: str) -> tuple[str, Options]:
@@ -68,6 +78,10 @@ def _options(text: str, tokens: Sequence[Token], at: int) -> tuple[Options, int]
         if at + 2 >= len(tokens) or tokens[at + 1].text != "=":
             raise _refused(text, tokens[at], "an option is written name = value")
         name = tokens[at].text.lower()
+        if name == "max_rows_contributed":
+            raise _refused(
+                text, tokens[at], "rows are limited per group here: use max_groups_contributed, or the codebook"
+            )
         if name not in _KNOWN or name in found:
             known = ", ".join(sorted(_KNOWN))
             raise _refused(text, tokens[at], f"{name!r} is not an option here, or stands twice; known: {known}")
@@ -79,12 +93,23 @@ def _options(text: str, tokens: Sequence[Token], at: int) -> tuple[Options, int]
 
 
 def _read(text: str, found: dict[str, Token]) -> Options:
-    numbers = {name: _number(text, found[name]) for name in ("epsilon", "delta") if name in found}
-    groups = _number(text, found["max_groups_contributed"]) if "max_groups_contributed" in found else None
-    if groups is not None and (groups.denominator != 1 or groups < 1):
-        raise _refused(text, found["max_groups_contributed"], "max_groups_contributed is a whole number of at least 1")
+    numbers = {name: _number(text, found[name]) for name in ("epsilon", "delta", *_WHOLE) if name in found}
+    for name in _WHOLE:
+        if name in numbers and (numbers[name].denominator != 1 or numbers[name] < 1):
+            raise _refused(text, found[name], f"{name} is a whole number of at least 1")
+    whole = {name: int(numbers[name]) for name in _WHOLE if name in numbers}
     unit = found["privacy_unit_column"].text if "privacy_unit_column" in found else None
-    return Options(numbers.get("epsilon"), numbers.get("delta"), unit, None if groups is None else int(groups))
+    strategy = found["group_selection_strategy"].text.lower() if "group_selection_strategy" in found else None
+    if strategy is not None and strategy not in STRATEGIES:
+        raise _refused(text, found["group_selection_strategy"], f"a strategy is one of {', '.join(STRATEGIES).upper()}")
+    return Options(
+        epsilon=numbers.get("epsilon"),
+        delta=numbers.get("delta"),
+        unit=unit,
+        groups=whole.get("max_groups_contributed"),
+        least_units=whole.get("min_privacy_units_per_group"),
+        strategy=strategy,
+    )
 
 
 def _number(text: str, token: Token) -> Fraction:
@@ -109,10 +134,16 @@ def _renamed(text: str, tokens: Sequence[Token]) -> str:
             heads.add(opened[-1] - 1)
     for index in sorted(heads, reverse=True):
         head = tokens[index]
-        if head.text.lower() not in BOUNDED:
-            raise _refused(text, head, f"contribution bounds go with {', '.join(BOUNDED)}, not with {head.text}")
-        text = text[: head.start] + BOUNDED[head.text.lower()] + text[head.end + 1 :]
+        if head.text.lower() not in _BOUNDED:
+            raise _refused(text, head, f"contribution bounds go with {', '.join(_BOUNDED)}, not with {head.text}")
+        text = f"{text[: head.end]}_{text[head.end + 1 :]}"
     return text
+
+
+def renamed_back(tree: Any) -> None:
+    """Give stand-ins their names again: they stay plain calls, which no aggregate without bounds is parsed as."""
+    for node in tree.find_all(exp.Anonymous):
+        node.set("this", STAND_INS.get(str(node.this).lower(), node.this))
 
 
 def _refused(text: str, token: Token, reason: str) -> QueryRefused:

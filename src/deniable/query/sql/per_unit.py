@@ -4,17 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any
 
 from sqlglot import exp
 
-from deniable.plan.expression import Column, Expression
+from deniable.plan.analysis import facts
+from deniable.plan.expression import Clamp, Column, Divide, Expression
+from deniable.plan.facts import LARGEST, Kind
 from deniable.plan.nodes import Filter, Project, Relation, Summary, UnitAgg, UnitValue
-from deniable.plan.relation import OWN_UNIT, schema, shape
+from deniable.plan.relation import OWN_UNIT, derive, schema, shape
 from deniable.query.sql.conjuncts import conjuncts
 from deniable.query.sql.env import Env, is_aggregate, output_name, own_aggregates
 from deniable.query.sql.rows import rows
 from deniable.query.sql.source import Name, Source, refused
+
+MOST_ROWS = 2**20
+"""A unit's own average is that of up to so many rows; with more, sum and count are cut off there."""
 
 _SUMMARIES: dict[type[exp.Expression], Summary] = {
     exp.Sum: Summary.SUM,
@@ -34,7 +40,7 @@ def per_unit(select: exp.Select, env: Env, alias: str) -> Source:
             )
         keys = [each.unalias() for each in select.expressions]
     _checked_unit(select, source, keys)
-    return _PerUnit(source, keys).done(select, alias)
+    return _PerUnit(source, keys, env.said).done(select, alias)
 
 
 def _checked_unit(select: exp.Select, source: Source, keys: Sequence[exp.Expression]) -> None:
@@ -94,8 +100,10 @@ def _term(term: exp.Expression, select: exp.Expression, source: Source) -> exp.E
 class _PerUnit:
     source: Source
     terms: Sequence[exp.Expression]
+    said: list[str]
     keys: dict[Expression, str] = field(default_factory=dict)
     values: dict[tuple[Summary, Expression | None], str] = field(default_factory=dict)
+    means: dict[Expression, tuple[str, Expression]] = field(default_factory=dict)
 
     def done(self, select: exp.Select, alias: str) -> Source:
         read = self.source.translator
@@ -119,10 +127,13 @@ class _PerUnit:
 
     def _relation(self) -> Relation:
         values = tuple(UnitValue(name, summary, of) for (summary, of), name in self.values.items())
-        return UnitAgg(self.source.relation, tuple((name, of) for of, name in self.keys.items()), values)
+        relation = UnitAgg(self.source.relation, tuple((name, of) for of, name in self.keys.items()), values)
+        return derive(relation, **dict(self.means.values())) if self.means else relation
 
     def _replaced(self, tree: exp.Expression) -> exp.Expression:
         """The tree with its aggregates and keys replaced by columns of the per-unit relation."""
+        if isinstance(tree, exp.Avg) and not isinstance(tree.this, exp.Distinct):
+            return _column(self._mean(tree), tree)
         if isinstance(tree, exp.Filter | exp.WithinGroup) or is_aggregate(tree):
             return _column(self._value(tree), tree)
         if not own_aggregates(tree) and not isinstance(tree, exp.Literal | exp.Null | exp.Boolean):
@@ -147,6 +158,29 @@ class _PerUnit:
             raise refused(tree, self.source.text, "not-grouped", f"{tree.sql()!r} is not in GROUP BY", "add it there")
         return known
 
+    def _mean(self, node: exp.Avg) -> str:
+        """The column of a unit's own average: its sum over its count, on a grid up to 1,024 times as fine as the column's."""
+        of = self.source.translator.expression(node.this)
+        if of not in self.means:
+            known = facts(of, self.source.schema)
+            if known.kind is not Kind.NUMBER or not known.bounded:
+                raise refused(
+                    node, self.source.text, "unbounded", "AVG needs a number with bounds", "AVG(CLAMP(x, 0, 100))"
+                )
+            total, count = (Column(self._value(kind(this=node.this.copy()))) for kind in (exp.Sum, exp.Count))
+            most = max(abs(end) for end in known.ends) or 1
+            finer = next(
+                (size for size in range(10, 0, -1) if most * MOST_ROWS * 2 ** (size + 1) + MOST_ROWS < LARGEST), 0
+            )
+            reach, step = most * MOST_ROWS * known.step, known.step / 2**finer
+            quotient = Divide(Clamp(total, -reach, reach), Clamp(count, Fraction(0), Fraction(MOST_ROWS)), step)
+            lower, upper = (end * known.step for end in known.ends)
+            self.means[of] = (f"mean_{len(self.means)}", Clamp(quotient, lower, upper))
+            self.said.append(
+                f"{node.sql().upper()} of one unit is rounded to a multiple of {float(step):g} and reads up to {MOST_ROWS:,} rows."
+            )
+        return self.means[of][0]
+
     def _value(self, node: exp.Expression) -> str:
         read, text = self.source.translator, self.source.text
         inner = node.this
@@ -163,7 +197,11 @@ class _PerUnit:
             wanted = (_SUMMARIES[type(node)], read.expression(inner))
         else:
             raise refused(
-                node, text, "aggregate", "per unit there are COUNT, SUM, MIN and MAX", "clamp(SUM(x), lower, upper)"
+                node,
+                text,
+                "aggregate",
+                "per unit there are COUNT, SUM, AVG, MIN and MAX",
+                "clamp(SUM(x), lower, upper)",
             )
         return self.values.setdefault(wanted, f"value_{len(self.values)}")
 

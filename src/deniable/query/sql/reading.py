@@ -13,7 +13,7 @@ import sqlglot
 from sqlglot import exp
 
 from deniable.errors import InvalidArgument, QueryRefused, Span
-from deniable.query.sql.options import Options, taken
+from deniable.query.sql.options import Options, renamed_back, taken
 
 LONGEST_TEXT = 100_000
 """Longer queries are refused before they are parsed."""
@@ -41,9 +41,9 @@ def read(text: str, *, dialect: str = "duckdb") -> Statement:
     if not isinstance(dialect, str) or dialect not in sqlglot.Dialect.classes:
         known = ", ".join(sorted(name for name in sqlglot.Dialect.classes if name))
         raise InvalidArgument(f"dialect must be one of {known}; got {dialect!r}")
-    body, explain = _unexplained(text)
+    written, explain = _unexplained(text)
     try:
-        body, options = taken(body, dialect)
+        body, options = taken(written, dialect)
         trees = [tree for tree in sqlglot.parse(body, dialect=dialect) if tree is not None]
     except sqlglot.errors.SqlglotError as error:
         raise QueryRefused("syntax", "this is not SQL we can read", span=_place(error)) from None
@@ -56,7 +56,8 @@ def read(text: str, *, dialect: str = "duckdb") -> Statement:
         raise QueryRefused(
             "several-statements", f"expected one statement, got {len(trees)}", rewrite="send them singly"
         )
-    return Statement(body, _select(trees[0]), explain, options, dialect)
+    renamed_back(trees[0])
+    return Statement(written, _select(trees[0]), explain, options, dialect)
 
 
 def _unexplained(text: str) -> tuple[str, bool]:
