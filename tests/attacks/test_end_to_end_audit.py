@@ -21,7 +21,7 @@ from deniable.engines.reference import ReferenceEngine
 from deniable.plan.nodes import GroupAgg, Plan, Rows, Total
 from deniable.query.drawing import Drawn
 from deniable.query.noise import Noise
-from deniable.query.pricing import Selection
+from deniable.query.pricing import Bill, Selection
 from deniable.release import session as sessions
 from deniable.release.session import Session
 from tests.attacks.end_to_end import Scenario, audited, in_memory, table
@@ -205,12 +205,18 @@ def _half_temperature(patch: pytest.MonkeyPatch) -> None:
 
 def _spoilt_draw(patch: pytest.MonkeyPatch, spoil: Callable[[Result, Drawn], Drawn]) -> None:
     drawn = sessions.drawn
-    patch.setattr(sessions, "drawn", lambda ready, result, *a: spoil(result, drawn(ready, result, *a)))
+    patch.setattr(
+        sessions, "drawn", lambda ready, result, *a: tuple(spoil(result, part) for part in drawn(ready, result, *a))
+    )
 
 
 def _every_key_shown(patch: pytest.MonkeyPatch) -> None:
     drawn = sessions.drawn
-    patch.setattr(sessions, "drawn", lambda a, b, bill, d: drawn(a, b, replace(bill, threshold=None), d))
+
+    def lowest(bill: Bill) -> Bill:
+        return replace(bill, thresholds=tuple(replace(each, at=-(10**9)) for each in bill.thresholds))
+
+    patch.setattr(sessions, "drawn", lambda a, b, bill, d: drawn(a, b, lowest(bill), d))
 
 
 def _order_by_size(patch: pytest.MonkeyPatch) -> None:
