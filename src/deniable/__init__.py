@@ -28,8 +28,11 @@ _PUBLIC = {
     "delta": "deniable.accounting:delta",
     "epsilon": "deniable.accounting:epsilon",
     "explain": "deniable.accounting:explain",
+    "loss_distribution": "deniable.accounting:loss_distribution",
+    "per_query": "deniable.accounting:per_query",
     "population_cost": "deniable.accounting:population_cost",
     "profile": "deniable.accounting:profile",
+    "strength": "deniable.accounting.strength",
     "tradeoff": "deniable.accounting:tradeoff",
     # spaces, transformations, mechanisms, compositors
     "core": "deniable.core",

@@ -14,8 +14,11 @@ from deniable.accounting import calibrate as calibrate
 from deniable.accounting import delta as delta
 from deniable.accounting import epsilon as epsilon
 from deniable.accounting import explain as explain
+from deniable.accounting import loss_distribution as loss_distribution
+from deniable.accounting import per_query as per_query
 from deniable.accounting import population_cost as population_cost
 from deniable.accounting import profile as profile
+from deniable.accounting import strength as strength
 from deniable.accounting import tradeoff as tradeoff
 from deniable.attacks import anti_mechanisms as anti_mechanisms
 from deniable.core import Accuracy as Accuracy
@@ -294,6 +297,7 @@ __all__ = [
     "ledger",
     "local_mean",
     "log_bands",
+    "loss_distribution",
     "lower_estimate",
     "map_rows",
     "mean",
@@ -318,6 +322,7 @@ __all__ = [
     "pair_randomly",
     "partition_by",
     "partition_randomly",
+    "per_query",
     "population_cost",
     "posterior",
     "private_bounds",
@@ -351,6 +356,7 @@ __all__ = [
     "shuffled",
     "std",
     "step",
+    "strength",
     "sum",
     "sum_of_squares",
     "threshold_for",

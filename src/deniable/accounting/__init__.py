@@ -18,10 +18,12 @@ from deniable.accounting.filters import (
     Rule,
     rule_from_record,
 )
+from deniable.accounting.loss_distribution import LossDistribution, loss_distribution
 from deniable.accounting.measures.approximate import Approximate
 from deniable.accounting.measures.concentrated import ZeroConcentrated
 from deniable.accounting.measures.measure import Adaptivity, Measure
 from deniable.accounting.measures.pure import Pure
+from deniable.accounting.per_query import PerQuery, per_query
 from deniable.accounting.profile import PrivacyProfile, profile
 from deniable.accounting.read import delta, epsilon, pure, rho
 from deniable.accounting.spend import NOTHING, Spend
@@ -38,7 +40,9 @@ __all__ = [
     "Design",
     "Explanation",
     "GaussianRule",
+    "LossDistribution",
     "Measure",
+    "PerQuery",
     "PrivacyProfile",
     "Pure",
     "PureRule",
@@ -53,6 +57,8 @@ __all__ = [
     "delta",
     "epsilon",
     "explain",
+    "loss_distribution",
+    "per_query",
     "population_cost",
     "profile",
     "pure",

@@ -7,6 +7,7 @@ is one for every pair of definitions that a theorem joins.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, TypeVar
 
 from deniable.accounting.measures.approximate import Approximate
@@ -18,6 +19,11 @@ from deniable.accounting.measures.measure import Measure
 from deniable.accounting.measures.pure import Pure
 from deniable.accounting.measures.renyi import RenyiPrivacy
 from deniable.accounting.measures.whole import LossDistributions, Profiles, TradeOffs
+from deniable.accounting.read import epsilon
+from deniable.cost import Bounded
+from deniable.errors import InvalidArgument
+from deniable.exact.guards import Real, probability
+from deniable.svg import Figure, graph
 
 Loss = TypeVar("Loss")
 
@@ -85,9 +91,46 @@ IMPLICATIONS: tuple[Implication, ...] = (
 """The arrows. With those of `Approximate`, a delta travels along as the approximate variant of each definition."""
 
 
-def convert(loss: Any, *, source: Measure[Any], target: Measure[Loss]) -> Loss:
+_PLACES: dict[type[Measure[Any]], tuple[float, float]] = {
+    BoundedRange: (0, 0),
+    Pure: (1.6, 0),
+    GaussianPrivacy: (3.2, 0),
+    ZeroConcentrated: (0.2, 1.35),
+    LossDistributions: (2.75, 1.35),
+    CharacteristicFunctions: (3.3, 2.5),
+    RenyiPrivacy: (0, 3.4),
+    TradeOffs: (2.4, 3.4),
+    Profiles: (1.25, 2.5),
+    Approximate: (1.25, 4.2),
+}
+
+
+def picture() -> Figure:
+    """Which definition implies which: an arrow for each of `IMPLICATIONS`, numbered in their order."""
+    places = {measure.name: place for measure, place in _PLACES.items()}
+    arrows = [(each.strong.name, each.weak.name) for each in IMPLICATIONS]
+    return graph(
+        places,
+        arrows,
+        title="Which definition implies which",
+        subtitle="an arrow leads from the stronger definition to the weaker; the numbers are explained beside the picture",
+        width=820,
+        height=560,
+    )
+
+
+def convert(loss: Any, *, source: Measure[Any], target: Measure[Loss], delta: Real | None = None) -> Loss:
     """A loss under one measure as a loss under another; `Unaccountable` if no theorem leads there.
+
+    A whole curve becomes one (epsilon, delta) at the `delta` given; other targets need none.
 
     Guarantee: whatever has the first loss has the second.
     """
-    return target.read(source.promise(loss))
+    promise = source.promise(loss)
+    if delta is None:
+        return target.read(promise)
+    if not isinstance(target, Approximate):
+        raise InvalidArgument(f"a delta picks one point of a curve for (epsilon, delta); {target.name} takes none")
+    chance = probability(delta=delta)
+    found: Any = target.read(Bounded(epsilon=Fraction(epsilon(promise, delta=chance).upper), delta=chance))
+    return found  # type: ignore[no-any-return]

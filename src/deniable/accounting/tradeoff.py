@@ -7,7 +7,7 @@ so floats may look for the best one and exact arithmetic evaluates it, rounded d
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -15,7 +15,8 @@ from deniable.accounting.read import epsilon
 from deniable.accounting.readers import pure_loss, tightest
 from deniable.cost import Cost
 from deniable.exact import down, exp, up
-from deniable.exact.guards import Real, probability
+from deniable.exact.guards import Real, integer, probability
+from deniable.svg import Figure, Line, plot
 
 _ROUGH = 1e-3
 _STEPS = 30
@@ -47,6 +48,25 @@ class TradeOff:
         """The most true alarms any test has at this rate of false ones, rounded up."""
         return min(1.0, up(1 - Fraction(self(alpha))))
 
+    def supports(self, count: int = 60) -> list[tuple[float, float]]:
+        """So many points (epsilon, delta) of the profile, from 0 to where nothing is left; each makes two lines below the curve."""
+        reach = self._reach()
+        losses = [reach * (k / (count - 1)) ** 2 for k in range(integer(count=count, least=2))]
+        return [(loss, self._delta(loss)) for loss in losses]
+
+    def plot(self, *, points: int = 40) -> Figure:
+        """The curve, as the largest of the lines that `points` points of the profile give, and the line of no information."""
+        lines = self.supports(points)
+        alphas = sorted({(k / 80) ** 2 for k in range(81)} | {1 - (k / 80) ** 2 for k in range(81)})
+        return plot(
+            Line([0.0, 1.0], [1.0, 0.0], label="no information"),
+            Line(alphas, [largest_line(lines, alpha) for alpha in alphas], label="this cost"),
+            title="Trade-off curve",
+            subtitle="every attack lies on or above the curve",
+            x_label="false alarms",
+            y_label="misses",
+        )
+
     def _reach(self) -> float:
         """Beyond this epsilon there is nothing left to gain."""
         pure = pure_loss(self.cost)
@@ -63,6 +83,13 @@ class TradeOff:
     def _flat(self, e: float, level: Fraction) -> Fraction:
         rest = 1 - Fraction(self._delta(e)) - level
         return exp(-Fraction(e), _BITS).lower * rest if rest > 0 else Fraction(0)
+
+
+def largest_line(supports: Sequence[tuple[float, float]], alpha: float) -> float:
+    """The largest at `alpha` of the lines 1 - delta - e^epsilon alpha and e^-epsilon (1 - delta - alpha); for drawing."""
+    steep = max(1 - delta - math.exp(min(epsilon, 700.0)) * alpha for epsilon, delta in supports)
+    flat = max(math.exp(-epsilon) * (1 - delta - alpha) for epsilon, delta in supports)
+    return max(0.0, steep, flat)
 
 
 def tradeoff(cost: Cost) -> TradeOff:
