@@ -22,8 +22,12 @@ from tests.needs import require, require_module
 POSTGRES = [pytest.mark.slow, pytest.mark.xdist_group("postgres")]
 """The marks of a test that needs PostgreSQL: all of them share one worker and so one server."""
 
-SPARK = [pytest.mark.slow, pytest.mark.xdist_group("spark")]
-"""The marks of a test that needs Spark."""
+SPARK = [
+    pytest.mark.slow,
+    pytest.mark.xdist_group("spark"),
+    pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::ResourceWarning"),
+]
+"""The marks of a test that needs Spark; its client warns of what we do not use."""
 
 PASSWORD = "correct-horse-battery"
 """Every role's password; tests look for it where it must not be."""
@@ -140,6 +144,8 @@ def running_spark() -> Iterator[Any]:
         "spark.local.dir": str(folder / "local"),
         "spark.log.level": "OFF",
         "spark.ui.showConsoleProgress": "false",
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     }
     try:
         builder = session.builder.appName("deniable tests")

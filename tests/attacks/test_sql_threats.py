@@ -20,7 +20,7 @@ from deniable.release.dataset import Dataset
 from deniable.release.session import Session
 from deniable.testing import Seeded, Silent
 
-_BOOK = {
+BOOK = {
     "unit": {"id": "uid", "groups": 2, "rows_per_group": 3},
     "tables": {
         "t": {
@@ -37,7 +37,7 @@ _BOOK = {
 _NAMES = {"name": ["usual"]}
 
 
-def _data(*, odd: bool) -> dict[str, dict[str, list[Any]]]:
+def people(*, odd: bool) -> dict[str, dict[str, list[Any]]]:
     """Forty people; when `odd`, one more whose cells are unlike any other's."""
     rows = {"uid": [i // 2 for i in range(80)], "x": [10 + i % 50 for i in range(80)]}
     rows |= {"word": ["usual"] * 80, "kind": ["ab"[i % 2] for i in range(80)]}  # type: ignore[dict-item]
@@ -48,7 +48,7 @@ def _data(*, odd: bool) -> dict[str, dict[str, list[Any]]]:
 
 
 def _session(*, odd: bool, silent: bool = False) -> Session:
-    data = Dataset(_data(odd=odd), codebook=Codebook.from_record(_BOOK))
+    data = Dataset(people(odd=odd), codebook=Codebook.from_record(BOOK))
     return data.session(budget(epsilon=1000, delta=1e-3), entropy=Silent() if silent else Seeded(5))
 
 
@@ -92,7 +92,7 @@ ORACLES = [
 ]
 
 
-def _outcome(session: Session, query: str) -> tuple[str, Any]:
+def outcome(session: Session, query: str) -> tuple[str, Any]:
     """What an analyst can see without looking at values: the refusal's words, or the price, columns and notes."""
     before = session.spent
     try:
@@ -113,8 +113,8 @@ def _shared(odd: bool) -> Session:
 
 @pytest.mark.parametrize("query", ORACLES)
 def test_refusals_prices_and_layout_do_not_depend_on_one_person(query: str) -> None:
-    kind, said = outcome = _outcome(_shared(True), query)
-    assert outcome == _outcome(_shared(False), query)
+    kind, said = seen = outcome(_shared(True), query)
+    assert seen == outcome(_shared(False), query)
     if kind == "refused":
         told = said.lower()
         assert not any(word in told for word in ("duckdb", "binder", "conversion", "invalid input", "out of range"))
@@ -124,7 +124,7 @@ def test_refusals_prices_and_layout_do_not_depend_on_one_person(query: str) -> N
 def test_division_by_zero_is_missing_and_counted_out_not_raised() -> None:
     release = _session(odd=True, silent=True).sql("SELECT COUNT(*) AS n FROM t WHERE 1 / (x - 10) > 0", epsilon=100)
     assert isinstance(release, Release)
-    assert release.value("n") == sum(1 for x in _data(odd=True)["t"]["x"] if x > 10)
+    assert release.value("n") == sum(1 for x in people(odd=True)["t"]["x"] if x > 10)
 
 
 def test_a_unique_key_is_hidden_by_the_threshold() -> None:
@@ -143,10 +143,10 @@ def test_declared_groups_are_all_shown_when_empty() -> None:
 
 def test_a_self_join_cannot_raise_what_one_person_adds() -> None:
     """C1: bounding comes after the join; sixteen copies of one person still count three times."""
-    data = _data(odd=False)
+    data = people(odd=False)
     for name, value in {"uid": 777, "x": 3, "word": "usual", "kind": "a"}.items():
         data["t"][name] = [*data["t"][name], *[value] * 4]
-    session = Dataset(data, codebook=Codebook.from_record(_BOOK)).session(budget(epsilon=1000), entropy=Silent())
+    session = Dataset(data, codebook=Codebook.from_record(BOOK)).session(budget(epsilon=1000), entropy=Silent())
     without = _session(odd=False, silent=True)
     query = "SELECT COUNT(*) AS n FROM t a JOIN t b ON a.uid = b.uid"
     counts = [each.sql(query, epsilon=1).value("n") for each in (session, without)]  # type: ignore[union-attr]
@@ -195,7 +195,7 @@ def test_explaining_spends_nothing_and_reads_nothing() -> None:
 def test_compiling_touches_no_engine() -> None:
     """The compiler is given a codebook and text; there is no data it could look at."""
     statement = read("SELECT kind, AVG(x) AS m FROM t GROUP BY kind")
-    built = compiled(statement, Codebook.from_record(_BOOK), _Nobody())
+    built = compiled(statement, Codebook.from_record(BOOK), _Nobody())
     assert isinstance(built, Private)
 
 

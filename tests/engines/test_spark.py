@@ -19,12 +19,12 @@ from deniable.errors import EngineFailed, InvalidArgument
 from deniable.plan.codebook import Codebook
 from deniable.plan.nodes import Bounding, GroupAgg, Rows, Total, scan
 from deniable.plan.parse import parse
-from tests.engines.random_plans import KEY, as_values, codebook, plans, tables
+from tests.engines.random_plans import KEY, UNITS, as_values, codebook, plans, tables
 from tests.engines.stored import Kinds, kinds, stored
 from tests.engines.stored import Rows as Stored
 from tests.servers import SPARK
 
-pytestmark = [*SPARK, pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::ResourceWarning")]
+pytestmark = SPARK
 _LOOSE = [*HealthCheck]
 _TYPES = {"text": "string", "numeric": "decimal(38,4)", "zoned": "timestamp", "timestamp": "timestamp_ntz"}
 
@@ -57,16 +57,17 @@ def test_there_are_two_executors_besides_the_driver(spark: Any):
     assert spark.sparkContext._jsc.sc().getExecutorMemoryStatus().size() == 3
 
 
-@pytest.mark.parametrize("kind", ["integer", "text", "period", "rows"])
-@settings(max_examples=1, suppress_health_check=_LOOSE)
+@pytest.mark.parametrize("kind", list(UNITS))
+@settings(max_examples=2, suppress_health_check=_LOOSE)
 @given(data=st.data())
 def test_random_plans_agree_with_the_reference(spark: Any, kind: str, data: st.DataObject) -> None:
     book = codebook(kind)
     chosen = data.draw(kinds(book))
     rows = stored(data.draw(tables()), chosen)
-    engine = SparkEngine(frames(spark, rows, chosen), book, key=KEY)
-    plan = data.draw(plans(book))
-    assert as_values(engine.run(plan)) == as_values(ReferenceEngine(rows, book, key=KEY).run(plan))
+    engine, reference = SparkEngine(frames(spark, rows, chosen), book, key=KEY), ReferenceEngine(rows, book, key=KEY)
+    for _ in range(2):
+        plan = data.draw(plans(book))
+        assert as_values(engine.run(plan)) == as_values(reference.run(plan))
     engine.close()
 
 

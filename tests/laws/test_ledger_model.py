@@ -7,14 +7,16 @@ import tempfile
 from fractions import Fraction
 from pathlib import Path
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
 from deniable.accounting import budget
 from deniable.cost import Bounded
 from deniable.errors import BudgetExceeded, InvalidArgument, Unanswered
-from deniable.release.ledger import Cap, Each, FolderAnchor, Ledger, SqliteJournal, Terms, fingerprint, verify
+from deniable.release.ledger import Cap, Each, FolderAnchor, Ledger, Terms, fingerprint, journal_at, verify
+from tests.servers import Postgres
 
 AMOUNTS = st.sampled_from([Fraction(1, 10), Fraction(1, 3), Fraction(1, 7), Fraction(0), Fraction(1, 10**20)])
 ACCOUNTS = st.sampled_from(["alice", "bob"])
@@ -28,6 +30,7 @@ class LedgerAgainstModel(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.folder = Path(tempfile.mkdtemp())
+        self.place = self.somewhere()
         self.paid: dict[str, Fraction] = {"alice": Fraction(0), "bob": Fraction(0)}
         self.total = Fraction(0)
         self.requests: dict[tuple[str, str], tuple[str, Fraction, bytes | None]] = {}
@@ -35,13 +38,17 @@ class LedgerAgainstModel(RuleBasedStateMachine):
         self.version, self.draws, self.limit = 1, 0, Fraction(1)
         self.open()
 
+    def somewhere(self) -> str:
+        """Where this ledger lives."""
+        return str(self.folder / "l")
+
     def terms(self) -> Terms:
         cap = Cap(budget=budget(epsilon=Fraction(3, 5)), analyst=Each.ANALYST)
         return Terms(dataset="d", unit="u", budget=budget(epsilon=self.limit), codebook=fingerprint("c"), caps=(cap,))
 
     @rule()
     def open(self) -> None:
-        self.ledger = Ledger.open(self.folder / "l", terms=self.terms(), anchor=FolderAnchor(self.folder / "anchors"))
+        self.ledger = Ledger.open(self.place, terms=self.terms(), anchor=FolderAnchor(self.folder / "anchors"))
 
     @rule()
     def new_data(self) -> None:
@@ -104,7 +111,7 @@ class LedgerAgainstModel(RuleBasedStateMachine):
             assert whole.left.loss == max(self.limit - self.total, Fraction(0))
 
     def teardown(self) -> None:
-        found = verify(SqliteJournal(self.folder / "l"), anchor=FolderAnchor(self.folder / "anchors"))
+        found = verify(journal_at(self.place), anchor=FolderAnchor(self.folder / "anchors"))
         shutil.rmtree(self.folder)
         assert found.problems == ()
 
@@ -113,3 +120,14 @@ LedgerAgainstModel.TestCase.settings = settings(
     max_examples=12, stateful_step_count=20, derandomize=True, deadline=None
 )
 TestLedgerAgainstModel = LedgerAgainstModel.TestCase
+
+
+@pytest.mark.slow
+@pytest.mark.xdist_group("postgres")
+def test_a_ledger_in_postgresql_agrees_with_the_model(postgres: Postgres) -> None:
+    class InPostgres(LedgerAgainstModel):
+        def somewhere(self) -> str:
+            return postgres.url(ledger=postgres.fresh("ledger"))
+
+    few = settings(max_examples=5, stateful_step_count=20, derandomize=True, deadline=None)
+    run_state_machine_as_test(InPostgres, settings=few)

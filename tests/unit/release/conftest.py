@@ -9,6 +9,7 @@ import pytest
 
 from deniable.accounting import budget
 from deniable.release.ledger import Ledger, Terms, fingerprint
+from tests.servers import POSTGRES
 
 
 @pytest.fixture(autouse=True)
@@ -33,6 +34,15 @@ def terms() -> Callable[..., Terms]:
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     return tmp_path / "visits.ledger"
+
+
+@pytest.fixture(params=["file", pytest.param("PostgreSQL", marks=POSTGRES)])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Path | str:
+    """Where a ledger can live; a module whose `path` is this asks everything of each."""
+    if request.param == "file":
+        return tmp_path / "visits.ledger"
+    server = request.getfixturevalue("postgres")
+    return str(server.url(ledger=server.fresh("ledger")))
 
 
 @pytest.fixture

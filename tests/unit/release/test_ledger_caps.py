@@ -18,6 +18,12 @@ from deniable.release.ledger import Cap, Each, Ledger, Period
 TENTH = Bounded(epsilon=0.1)
 
 
+@pytest.fixture
+def path(place: Path | str) -> Path | str:
+    """Caps are the same in a file and in PostgreSQL."""
+    return place
+
+
 def spend(text: str) -> Spend:
     return Spend(Fraction(text), Fraction(0))
 

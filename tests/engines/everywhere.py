@@ -1,0 +1,73 @@
+"""The same tables on every engine: Python cells in, stored as each engine stores them, one order key for all."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from deniable.engines import connect
+from deniable.engines.engine import Engine
+from deniable.engines.reference import ReferenceEngine
+from deniable.plan.codebook import Codebook
+from deniable.release.dataset import Dataset
+from tests.engines.sql_schemas import World
+from tests.needs import require_module
+from tests.servers import POSTGRES, SPARK, Postgres
+
+KEY = bytes(range(1, 33))
+REMOTE = [pytest.param("PostgreSQL", marks=POSTGRES), pytest.param("Spark", marks=SPARK)]
+ENGINES = ["reference", "DuckDB", *REMOTE]
+"""Every engine, for `pytest.mark.parametrize`; the servers are started when first asked for."""
+
+_POSTGRES = {"DOUBLE": "double precision", "VARCHAR": "text"}
+_SPARK = {"VARCHAR": "string", "TIMESTAMP": "timestamp_ntz"}
+
+
+def placed(engine: str, world: World, request: pytest.FixtureRequest, *, name: str = "made up") -> Dataset:
+    """A data set of these tables on one engine."""
+    book = Codebook.from_record(world.codebook)
+    return Dataset(_engine(engine, world, book, request), codebook=book, name=name)
+
+
+def _engine(engine: str, world: World, book: Codebook, request: pytest.FixtureRequest) -> Engine:
+    if engine == "reference":
+        return ReferenceEngine(world.tables, book, key=KEY)
+    if engine == "PostgreSQL":
+        server = request.getfixturevalue("postgres")
+        return connect(server.url(), book, key=KEY, tables=in_postgres(server, world))
+    if engine == "Spark":
+        spark = request.getfixturevalue("spark")
+        return connect(in_spark(spark, world), book, key=KEY)
+    return connect(world.tables, book, key=KEY)
+
+
+def in_postgres(server: Postgres, world: World) -> dict[str, str]:
+    """The tables in a schema of their own; where each is."""
+    schema = server.fresh("world")
+    with require_module("psycopg").connect(server.url(), autocommit=True) as connection:
+        connection.execute(f"CREATE SCHEMA {schema}")
+        for table, columns in world.types.items():
+            written = ", ".join(f'"{column}" {_POSTGRES.get(kind, kind)}' for column, kind in columns.items())
+            connection.execute(f"CREATE TABLE {schema}.{table} ({written})")
+            rows = list(zip(*(world.tables[table][column] for column in columns), strict=True))
+            marks = ", ".join(["%s"] * len(columns))
+            connection.cursor().executemany(f"INSERT INTO {schema}.{table} VALUES ({marks})", rows)
+    return {table: f"{schema}.{table}" for table in world.types}
+
+
+def in_spark(spark: Any, world: World) -> dict[str, Any]:
+    """The tables as DataFrames, each cut into two parts so that both executors hold some."""
+    made = {}
+    for table, columns in world.types.items():
+        schema = ", ".join(f"`{column}` {_SPARK.get(kind, kind)}" for column, kind in columns.items())
+        cells = [[_spark(cell, kind) for cell in world.tables[table][column]] for column, kind in columns.items()]
+        made[table] = spark.createDataFrame(list(zip(*cells, strict=True)), schema).coalesce(2).cache()
+    return made
+
+
+def _spark(cell: Any, kind: str) -> Any:
+    if cell is None or not kind.startswith("DECIMAL"):
+        return cell
+    return Decimal(str(cell))
