@@ -17,7 +17,7 @@ from deniable.release.answer import Release
 from deniable.release.session import Session
 from deniable.testing import Seeded, Silent
 from tests.attacks.test_sql_threats import BOOK, ORACLES, outcome, people
-from tests.engines.everywhere import placed
+from tests.engines.everywhere import placed, servers_of
 from tests.engines.sql_schemas import World
 from tests.servers import POSTGRES, SPARK
 
@@ -53,7 +53,7 @@ def opened(request: pytest.FixtureRequest) -> Any:
 
     @cache
     def data(engine: str, odd: bool) -> Any:
-        return placed(engine, World(BOOK, people(odd=odd), _TYPES), request)
+        return placed(engine, World(BOOK, people(odd=odd), _TYPES), servers_of(request))
 
     @cache
     def on(engine: str, odd: bool, silent: bool) -> Session:

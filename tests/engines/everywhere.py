@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
@@ -25,21 +27,33 @@ _POSTGRES = {"DOUBLE": "double precision", "VARCHAR": "text"}
 _SPARK = {"VARCHAR": "string", "TIMESTAMP": "timestamp_ntz"}
 
 
-def placed(engine: str, world: World, request: pytest.FixtureRequest, *, name: str = "made up") -> Dataset:
+@dataclass(frozen=True)
+class Servers:
+    """How to come by the servers; neither is started before it is asked for."""
+
+    postgres: Callable[[], Postgres]
+    spark: Callable[[], Any]
+
+
+def servers_of(request: pytest.FixtureRequest) -> Servers:
+    """The servers of this test run."""
+    return Servers(lambda: request.getfixturevalue("postgres"), lambda: request.getfixturevalue("spark"))
+
+
+def placed(engine: str, world: World, servers: Servers, *, name: str = "made up") -> Dataset:
     """A data set of these tables on one engine."""
     book = Codebook.from_record(world.codebook)
-    return Dataset(_engine(engine, world, book, request), codebook=book, name=name)
+    return Dataset(_engine(engine, world, book, servers), codebook=book, name=name)
 
 
-def _engine(engine: str, world: World, book: Codebook, request: pytest.FixtureRequest) -> Engine:
+def _engine(engine: str, world: World, book: Codebook, servers: Servers) -> Engine:
     if engine == "reference":
         return ReferenceEngine(world.tables, book, key=KEY)
     if engine == "PostgreSQL":
-        server = request.getfixturevalue("postgres")
+        server = servers.postgres()
         return connect(server.url(), book, key=KEY, tables=in_postgres(server, world))
     if engine == "Spark":
-        spark = request.getfixturevalue("spark")
-        return connect(in_spark(spark, world), book, key=KEY)
+        return connect(in_spark(servers.spark(), world), book, key=KEY)
     return connect(world.tables, book, key=KEY)
 
 

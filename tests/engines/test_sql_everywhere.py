@@ -14,7 +14,7 @@ import pytest
 from deniable.accounting import budget
 from deniable.release.session import Session
 from deniable.testing import Silent
-from tests.engines.everywhere import placed
+from tests.engines.everywhere import placed, servers_of
 from tests.engines.sql_corpus import ANSWERED
 from tests.engines.sql_schemas import session, world
 from tests.servers import POSTGRES, SPARK
@@ -34,7 +34,7 @@ def opened(request: pytest.FixtureRequest) -> Any:
     def on(engine: str, name: str) -> Session:
         if engine == "DuckDB":
             return session(name)
-        data = placed(engine, world(name), request, name=name)
+        data = placed(engine, world(name), servers_of(request), name=name)
         return data.session(budget(epsilon=10**6, delta=0.5), entropy=Silent())
 
     return on
