@@ -176,6 +176,7 @@ _PUBLIC = {
     # private tables: data sets, units, aggregates
     "Codebook": "deniable.plan.codebook:Codebook",
     "Dataset": "deniable.release.dataset:Dataset",
+    "Rehearsal": "deniable.release.rehearsal:Rehearsal",
     "Release": "deniable.release.answer:Release",
     "Session": "deniable.release.session:Session",
     "row_unit": "deniable.plan.unit:row_unit",

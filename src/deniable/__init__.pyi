@@ -145,6 +145,7 @@ from deniable.release.answer import Release as Release
 from deniable.release.dataset import Dataset as Dataset
 from deniable.release.facts import ReleaseFacts as ReleaseFacts
 from deniable.release.receipt import Receipt as Receipt
+from deniable.release.rehearsal import Rehearsal as Rehearsal
 from deniable.release.release_table import extended_release_table as extended_release_table
 from deniable.release.release_table import release_table as release_table
 from deniable.release.session import Session as Session
@@ -219,6 +220,7 @@ __all__ = [
     "QueryRefused",
     "QueryStream",
     "Receipt",
+    "Rehearsal",
     "Release",
     "ReleaseFacts",
     "Retired",

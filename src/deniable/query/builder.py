@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import combinations
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from deniable.errors import InvalidArgument
 from deniable.exact.guards import Real, integer, rational
@@ -33,6 +33,9 @@ from deniable.plan.parse import parse
 from deniable.plan.relation import derive, schema
 from deniable.query.aggregates import Aggregate, Count, CountDistinct, Of, Sum
 from deniable.query.noise import Law
+
+if TYPE_CHECKING:
+    from deniable.query.choosing import ChosenBounds
 
 _BY_HASH = ByHash()
 _WIDE = (JoinKind.INNER, JoinKind.LEFT)
@@ -76,6 +79,7 @@ class Query:
     aggregates: tuple[tuple[str, Aggregate], ...] = ()
     groups: int | None = None
     rows: int | None = None
+    total: int | None = None
     choice: Choice = _BY_HASH
     levels: tuple[Level, ...] | None = None
     other: str | None = None
@@ -211,12 +215,41 @@ class Query:
                 )
         return replace(self, aggregates=(*self.aggregates, *aggregates.items()))
 
-    def bound(self, *, groups: int | None = None, rows: int | None = None) -> Query:
-        """How many groups one unit may touch and how many rows it may add to each, for this query only."""
+    def bound(self, *, groups: int | None = None, rows: int | None = None, total: int | None = None) -> Query:
+        """How many groups one unit may touch, how many rows it may add to each, and how many in all, for this query only.
+
+        With `total` alone a unit keeps so many rows, wherever they are.
+        """
         return replace(
             self,
             groups=self.groups if groups is None else integer(groups=groups, least=1),
             rows=self.rows if rows is None else integer(rows=rows, least=1),
+            total=self.total if total is None else integer(total=total, least=1),
+        )
+
+    def choose_bounds(
+        self,
+        *,
+        epsilon: Real | None = None,
+        rho: Real | None = None,
+        share: Real = Fraction(19, 20),
+        most_groups: int = 100,
+        most_rows: int = 100,
+        request: str | None = None,
+    ) -> ChosenBounds:
+        """Bounds for this question, chosen privately: about a `share` of the units fit within each of them.
+
+        A private quantile over units of the number of groups each is in, and one of the rows it has in its fullest group;
+        `most_groups` and `most_rows` are public limits of what may be chosen.
+        Guarantee: charged and stored like any release; bounds chosen so are public from then on.
+        """
+        from deniable.query.choosing import chosen_bounds
+
+        return chosen_bounds(
+            self,
+            share=share,
+            most={"groups": most_groups, "rows": most_rows},
+            terms={"epsilon": epsilon, "rho": rho, "request": request},
         )
 
     def keeping(self, *, first: Of | None = None, last: Of | None = None) -> Query:

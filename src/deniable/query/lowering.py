@@ -111,14 +111,18 @@ def lowered(query: Query, unit: Unit) -> Lowered:
     """The plan of a query for this unit, or a refusal that says what to change."""
     if not query.aggregates:
         raise InvalidArgument("a query needs something to compute: .agg(n=dp.count())")
-    rows = query.rows if query.rows is not None else unit.rows
-    groups = query.groups if query.groups is not None else unit.groups
+    rows = _first(query.rows, unit.rows, query.total)
+    groups = _first(query.groups, unit.groups, query.total)
     if rows is None or (groups is None and query.keys):
         raise InvalidArgument(
             "there is no default bound: say how many groups one unit may touch and how many rows it may add to each, "
             "unit: {id: ..., groups: 3, rows_per_group: 5} in the codebook or .bound(groups=3, rows=5) on the query"
         )
     return _Lowering(query, rows, groups if groups is not None and query.keys else 1).done()
+
+
+def _first(*bounds: int | None) -> int | None:
+    return next((bound for bound in bounds if bound is not None), None)
 
 
 @dataclass(slots=True)
@@ -137,7 +141,10 @@ class _Lowering:
         outputs = tuple((name, self._output(aggregate)) for name, aggregate in self.query.aggregates)
         units = self._measure(plan.Units(), Fraction(1)) if keys.observed else None
         bounding = Bounding(
-            groups=self.groups, rows_per_group=self.rows if self.whole_rows else None, choice=self.query.choice
+            groups=self.groups,
+            rows_per_group=self.rows if self.whole_rows else None,
+            rows_per_unit=self.query.total,
+            choice=self.query.choice,
         )
         aggregates = tuple((name, aggregate) for aggregate, name in self.measured.items())
         node = GroupAgg(self.query.source, keys.columns, bounding, aggregates, self.query.levels)

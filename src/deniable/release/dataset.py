@@ -11,7 +11,7 @@ import tempfile
 import weakref
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from deniable.accounting import BasicRule, Budget, Rule, Spend
 from deniable.engines.engine import Engine
@@ -23,6 +23,9 @@ from deniable.plan.unit import Unit
 from deniable.release.anchor import Anchor, FolderAnchor
 from deniable.release.ledger import Cap, Ledger, Period, Terms, fingerprint
 from deniable.release.session import Session
+
+if TYPE_CHECKING:
+    from deniable.release.rehearsal import Rehearsal
 
 
 class Dataset:
@@ -94,11 +97,12 @@ class Dataset:
             weakref.finalize(session, _remove, folder, os.getpid())
         return session
 
-    def dummy(self, *, rows: int = 1000) -> Dataset:
+    def dummy(self, *, rows: int = 1000) -> Rehearsal:
         """A data set of made-up rows that fits the codebook and knows nothing else: rehearse on it for free."""
         from deniable.release.dummy import dummy_tables
+        from deniable.release.rehearsal import Rehearsal
 
-        return Dataset(dummy_tables(self.codebook, rows), codebook=self.codebook, name=f"{self.name} (made up)")
+        return Rehearsal(dummy_tables(self.codebook, rows), codebook=self.codebook, name=f"{self.name} (made up)")
 
     def close(self) -> None:
         """Let go of the data."""

@@ -27,7 +27,8 @@ def contribution(ready: Lowered) -> str:
     """How one unit was bounded."""
     bounding = ready.plan.bounding
     groups = f"at most {bounding.groups} group{'s' if bounding.groups > 1 else ''}" if ready.plan.keys else "one total"
-    return f"{groups}; {ready.notes[0]}"
+    rows = "" if bounding.rows_per_unit is None else f", {bounding.rows_per_unit} rows in all"
+    return f"{groups}{rows}; {ready.notes[0]}"
 
 
 def neighbours(unit: Unit) -> str:

@@ -1,0 +1,100 @@
+"""Bias against noise: what a bound on contributions loses and what it saves, for public or made-up rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import exp, pi, sqrt
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.mechanisms.laws import Law
+from deniable.release.text import number
+from deniable.svg import Figure, Line, plot
+
+
+@dataclass(frozen=True, slots=True)
+class Bounded:
+    """One candidate bound: the share of the total that is kept, and per group the mean size of bias, noise and error.
+
+    `relative` is the expected error as a share of the true value, averaged over the groups that are not empty.
+    """
+
+    bound: int
+    kept: float
+    bias: float
+    noise: float
+    error: float
+    relative: float
+
+    @classmethod
+    def of(cls, bound: int, true: NDArray[np.float64], bias: NDArray[np.float64], law: Law, scale: float) -> Bounded:
+        """From exact answers, exact biases and the noise's scale."""
+        errors = np.array([_mean_size(float(shift), law, scale) for shift in bias])
+        total, full = float(true.sum()), true != 0
+        return cls(
+            bound,
+            kept=float((true + bias).sum()) / total if total else 1.0,
+            bias=float(np.abs(bias).mean()) if len(bias) else 0.0,
+            noise=_mean_size(0.0, law, scale),
+            error=float(errors.mean()) if len(errors) else 0.0,
+            relative=float((errors[full] / np.abs(true[full])).mean()) if full.any() else 0.0,
+        )
+
+
+def _mean_size(shift: float, law: Law, scale: float) -> float:
+    """The mean of |shift + noise|."""
+    size = abs(shift)
+    if law is Law.LAPLACE:
+        return size + scale * exp(-size / scale)
+    normal = NormalDist()
+    return scale * sqrt(2 / pi) * exp(-((size / scale) ** 2) / 2) + size * (1 - 2 * normal.cdf(-size / scale))
+
+
+@dataclass(frozen=True, slots=True)
+class BoundsView:
+    """Candidates of one bound, side by side. The best one is the one with the least expected error on these rows."""
+
+    name: str
+    output: str
+    candidates: tuple[Bounded, ...]
+
+    @property
+    def best(self) -> int:
+        """The candidate with the least mean error."""
+        return min(self.candidates, key=lambda each: each.error).bound
+
+    @property
+    def table(self) -> list[dict[str, Any]]:
+        """One dictionary per candidate."""
+        return [
+            {self.name: each.bound, "kept": each.kept, "bias": each.bias, "noise": each.noise, "error": each.error}
+            | {"relative": each.relative}
+            for each in self.candidates
+        ]
+
+    def plot(self) -> Figure:
+        """Bias, noise and error over the candidates."""
+        bounds = [float(each.bound) for each in self.candidates]
+        lines = [
+            Line(bounds, [getattr(each, part) for each in self.candidates], label=part)
+            for part in ("bias", "noise", "error")
+        ]
+        title = f"error of {self.output} by {self.name} per unit"
+        return plot(*lines, title=title, x_label=f"{self.name} per unit", y_label="per group")
+
+    def __str__(self) -> str:
+        names = [self.name, "kept", "bias", "noise", "error", "relative"]
+        rows = [
+            [str(e.bound), f"{e.kept:.1%}", number(e.bias), number(e.noise), number(e.error), f"{e.relative:.1%}"]
+            for e in self.candidates
+        ]
+        widths = [max(len(name), *(len(row[i]) for row in rows)) for i, name in enumerate(names)]
+        lines = [
+            "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in [names, *rows]
+        ]
+        return "\n".join([lines[0], "  ".join("-" * width for width in widths), *lines[1:]])
+
+    __repr__ = __str__
