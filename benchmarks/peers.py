@@ -1,7 +1,8 @@
 """Other libraries, each in an environment of its own, measured the way we measure ourselves.
 
 `peer("opendp")` is the interpreter of `.venv-bench-opendp`, made once with the newest version; None when it cannot be had here.
-`cpu(python, setup=..., call=...)` is what one call costs there, as CPU seconds of the whole process, the least of several rounds.
+`cpu(python, setup=..., call=...)` is what one call costs there, as CPU seconds of the whole process tree, the least of several rounds
+(`most=0`: of the first call, which is then the only one).
 `answer(python, code)` is any JSON value another library computes: the golden tables are made with it.
 Our own side is measured through the same function with `OURS`, so that a ratio compares like with like.
 """
@@ -21,7 +22,22 @@ OURS = Path(sys.executable)
 
 # Runs in the other interpreter: finds how often to call so that a round is long enough to be measured, then takes the least.
 CLOCK = """
-import contextlib, gc, json, resource, sys, time
+import contextlib, gc, json, os, resource, sys, time
+def running():
+    "CPU seconds of every living process below this one, as far as the system tells."
+    rows, ticks, below, total = {}, 100.0, {os.getpid()}, 0.0
+    for name in os.listdir("/proc") if os.path.isdir("/proc") else ():
+        if name.isdigit():
+            with contextlib.suppress(OSError, ValueError):
+                words = open(f"/proc/{name}/stat").read().rsplit(")", 1)[1].split()
+                rows[int(name)] = int(words[1]), sum(map(int, words[11:15])) / ticks
+    while more := {pid for pid, (parent, _) in rows.items() if parent in below and pid not in below}:
+        below |= more
+        total += sum(rows[pid][1] for pid in more)
+    return total
+def used():
+    spent = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(one.ru_utime + one.ru_stime for one in spent) + running()
 order = json.load(sys.stdin)
 names = {"__name__": "__main__"}
 with contextlib.redirect_stdout(sys.stderr):
@@ -31,12 +47,12 @@ with contextlib.redirect_stdout(sys.stderr):
     repeat, calls = names["repeat"], 1
     gc.disable()
     def clock(n):
-        before = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+        before = used()
         repeat(n)
-        after = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-        return sum(b.ru_utime + b.ru_stime - a.ru_utime - a.ru_stime for a, b in zip(before, after))
+        return used() - before
     first = clock(1)
-    while (spent := clock(calls)) < order["least"] and calls < order["most"]:
+    spent = first
+    while order["most"] and (spent := clock(calls)) < order["least"] and calls < order["most"]:
         calls = min(order["most"], max(calls * 2, int(calls * 1.2 * order["least"] / max(spent, 1e-6))))
     least = min([spent] + [clock(calls) for _ in range(order["rounds"] - 1)])
 peak = max(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))

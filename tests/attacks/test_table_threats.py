@@ -1,7 +1,9 @@
 """Attacks on private tables through the public API, on the embedded engine: keys, order, types, errors, joins, repetition."""
 
+import hashlib
 import threading
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -12,8 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import deniable as dp
+from deniable.cli.demo_data import VISITS_CODEBOOK, visits, write_parquet
 from deniable.errors import BudgetExceeded, DeniableError, QueryRefused
 from deniable.mechanisms.selection import new_key_delta
+from deniable.release.registry import Registry
 from deniable.testing import Silent
 
 BOOK = dp.Codebook.from_yaml("""
@@ -266,3 +270,78 @@ def test_preparing_a_question_releases_nothing_and_changes_no_answer():
     assert question.release(epsilon=100).table == kinds(plain).release(epsilon=100).table
     fewer = [session.query("orders").group_by("kind").agg(n=dp.count()) for session in (plain, prepared)]
     assert fewer[0].release(epsilon=100).table == fewer[1].release(epsilon=100).table
+
+
+# B9, B10: two analysts, two ledgers
+
+
+@pytest.fixture
+def visits_file(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    write_parquet(visits(patients=50), tmp_path / "visits.parquet")
+    (tmp_path / "visits.yaml").write_text(VISITS_CODEBOOK)
+    return tmp_path / "visits.parquet"
+
+
+def opened(path, ledger, **terms):
+    data = dp.Dataset(path, codebook=path.parent / "visits.yaml")
+    return data.session(dp.budget(epsilon=1), ledger=path.parent / ledger, **terms)
+
+
+def test_b9_colluding_analysts_share_the_cap_of_the_data_set(visits_file):
+    """Each may spend 0.8, both together 1: whoever comes later gets what is left."""
+    each = dp.ledger.Cap(budget=dp.budget(epsilon=0.8), analyst=dp.ledger.Each.ANALYST)
+    sessions = {name: opened(visits_file, "l", account=name, caps=(each,)) for name in ("alice", "bob", "carol")}
+    granted = dict.fromkeys(sessions, 0)
+    for round_ in range(10):
+        for place, (name, session) in enumerate(sessions.items()):
+            try:
+                session.query().where(f"age > {round_ * 3 + place}").agg(n=dp.count()).release(epsilon=0.1)
+                granted[name] += 1
+            except BudgetExceeded:
+                pass
+    assert sum(granted.values()) == 10
+    assert max(granted.values()) <= 8
+    assert sessions["bob"].spent.loss == 1
+
+
+def test_b10_one_file_under_two_ledgers_is_told_to_the_curator_alone(visits_file, tmp_path):
+    copy = tmp_path / "again.parquet"
+    copy.write_bytes(visits_file.read_bytes())
+    other = tmp_path / "other.parquet"
+    write_parquet(visits(patients=51), other)
+    seen = []
+    for path, ledger in ((visits_file, "first.ledger"), (copy, "second.ledger"), (other, "third.ledger")):
+        session = opened(path, ledger)
+        answer = session.query().agg(n=dp.count()).release(epsilon=0.5)
+        seen.append((repr(session), answer.guarantee, answer.notes, str(answer.columns["n"].error)))
+        opened(path, ledger)  # the same ledger again is not a second budget
+    assert seen[0] == seen[1] == seen[2]
+    (found,) = Registry().copies()
+    assert [ledger for _, ledger in found.held] == sorted(
+        str(tmp_path / name) for name in ("first.ledger", "second.ledger")
+    )
+
+
+def test_b10_what_is_noted_cannot_be_compared_without_the_key(visits_file, tmp_path):
+    opened(visits_file, "l")
+    content = visits_file.read_bytes()
+    plain = {make(content).hexdigest() for make in (hashlib.sha256, hashlib.md5, hashlib.blake2b, hashlib.sha1)}
+    plain.add(hashlib.blake2b(content, digest_size=32).hexdigest())
+    folder = tmp_path / "state" / "deniable" / "registry"
+    written = [path.name + path.read_bytes().decode("latin1") for path in folder.rglob("*") if path.is_file()]
+    written.append((tmp_path / "l").read_bytes().decode("latin1"))
+    assert len(written) == 4
+    assert not any(digest in text for digest in plain for text in written)
+    assert (folder / "key").stat().st_mode & 0o077 == 0
+    monkey = Registry(tmp_path / "elsewhere")
+    monkey.note([visits_file], dataset="v", ledger="x", place="p")
+    names = [{path.name for path in Path(f).iterdir()} for f in (folder, tmp_path / "elsewhere")]
+    assert names[0] & names[1] == {"key", "seen"}
+
+
+def test_b10_a_folder_that_cannot_be_used_shows_nothing(visits_file, tmp_path):
+    (tmp_path / "state" / "deniable").mkdir(parents=True)
+    (tmp_path / "state" / "deniable" / "registry").write_text("not a folder")
+    assert opened(visits_file, "l").remaining.spend.loss == 1
+    assert Registry().copies() == ()

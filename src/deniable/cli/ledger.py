@@ -1,6 +1,7 @@
 """`deniable ledger`: check a ledger, write out its events, copy it.
 
-Exit codes: 0 all is well, 1 it could not be done, 2 the command was not understood, 3 the ledger is not sound.
+Exit codes: 0 all is well, 1 it could not be done, 2 the command was not understood, 3 the ledger is not sound,
+or a file has more than one budget.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from deniable.errors import InvalidArgument
 from deniable.release.anchor import FolderAnchor
 from deniable.release.ledger import Ledger, Verification, journal_at, verify
 from deniable.release.receipt import Receipt
+from deniable.release.registry import Registry
 
 app = application("Check a ledger, write out its events, copy it.")
 
@@ -67,6 +69,21 @@ def backup(ledger: File, target: Path, anchor: AnchorFolder = None, as_json: Jso
         print(json.dumps({"target": str(target), "count": mark.count, "head": mark.head}))
     else:
         print(f"{mark.count} events copied to {target}")
+
+
+@app.command()
+def copies(
+    registry: Annotated[Path | None, typer.Option(help="The curator's folder, if not the usual one.")] = None,
+    as_json: Json = False,
+) -> None:
+    """For the curator: files that were put under more than one budget; exit code 3 if there are any."""
+    found = Registry(registry).copies()
+    if as_json:
+        print(json.dumps([{"content": copy.content, "held": copy.held} for copy in found], indent=2))
+    else:
+        print("\n".join(map(str, found)) or "no file has more than one budget")
+    if found:
+        raise typer.Exit(UNSOUND)
 
 
 def _receipt(path: Path) -> Receipt:

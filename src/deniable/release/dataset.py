@@ -22,6 +22,7 @@ from deniable.plan.codebook import Codebook
 from deniable.plan.unit import Unit
 from deniable.release.anchor import Anchor, FolderAnchor
 from deniable.release.ledger import Cap, Ledger, Period, Terms, fingerprint
+from deniable.release.registry import Registry, files_of
 from deniable.release.session import Session
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ class Dataset:
         self.codebook = _codebook(codebook, unit)
         self.name = name or self.codebook.name or _named(source, self.codebook)
         self._engine = _engine(source, self.codebook, tables)
+        self._files = tuple(files_of(source))
 
     @property
     def unit(self) -> Unit:
@@ -90,6 +92,8 @@ class Dataset:
             if folder is not None
             else Ledger.open(ledger, terms=terms, anchor=anchor)  # type: ignore[arg-type]
         )
+        if folder is None:
+            Registry().note(self._files, dataset=self.name, ledger=opened.id, place=opened.place)
         session = Session(
             engine=self._engine, codebook=self.codebook, ledger=opened, name=self.name, account=account, entropy=entropy
         )

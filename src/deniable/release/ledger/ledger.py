@@ -192,6 +192,11 @@ class Ledger:
         return self._book.ledger
 
     @property
+    def place(self) -> str:
+        """Where it is kept: a file, or a database without its password."""
+        return self._book.journal.place
+
+    @property
     def mark(self) -> Mark:
         """How far the chain has come: the count and hash of its last event."""
         with self._book.looking() as look:

@@ -1,0 +1,117 @@
+"""Which files were put under which ledgers: so that a curator learns that one file has two budgets, and nobody else does.
+
+Two budgets for one file add up for the people in it, though each ledger is sound by itself. When a data set made of files is
+opened under a durable ledger, a keyed hash of every file is noted in the curator's state folder, next to the secret key it was
+made with. Nothing about it is shown to whoever opened the data set, whether the file is known or not; `copies` and the command
+`deniable ledger copies` tell the curator. Only files with equal bytes are recognised.
+
+Guarantee: what is noted is a keyed hash; without the key, which never leaves the folder, it tells nothing about a file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from deniable.noise.entropy import system_entropy
+from deniable.release.anchor import state_folder
+
+_CHUNK = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """One content that was put under several ledgers: (data set, ledger) of each."""
+
+    content: str
+    held: tuple[tuple[str, str], ...]
+
+    def __str__(self) -> str:
+        places = "; ".join(f"{dataset} under {ledger}" for dataset, ledger in self.held)
+        return f"the same file has {len(self.held)} budgets: {places}"
+
+
+class Registry:
+    """The curator's notes, in a folder only the curator can read; by default `registry` in the user's state folder."""
+
+    def __init__(self, folder: str | os.PathLike[str] | None = None) -> None:
+        self._folder = Path(folder).absolute() if folder is not None else state_folder() / "registry"
+
+    def note(self, files: Iterable[Path], *, dataset: str, ledger: str, place: str) -> None:
+        """Note files under a ledger (by its id). A folder or file that cannot be used is passed over: it must not be seen."""
+        with suppress(OSError):
+            for path in files:
+                content = self._folder / self._content(path)
+                content.mkdir(parents=True, exist_ok=True, mode=0o700)
+                _replaced(content / f"{ledger}.json", json.dumps([dataset, place]))
+
+    def copies(self) -> tuple[Copy, ...]:
+        """Every content that lies under more than one ledger."""
+        found = []
+        with suppress(OSError):
+            for content in sorted(path for path in self._folder.iterdir() if path.is_dir() and path.name != "seen"):
+                held = sorted(tuple(json.loads(note.read_text(encoding="utf-8"))) for note in content.glob("*.json"))
+                if len(held) > 1:
+                    found.append(Copy(content.name[:12], tuple(held)))
+        return tuple(found)
+
+    def _content(self, path: Path) -> str:
+        """The keyed hash of a file; one that has not changed since is not read again."""
+        key, stat = self._key(), path.stat()
+        state = f"{path.resolve()}\n{stat.st_size}\n{stat.st_mtime_ns}\n{stat.st_ino}"
+        seen = self._folder / "seen" / hashlib.blake2b(state.encode(errors="surrogateescape"), key=key).hexdigest()[:64]
+        if seen.exists():
+            return seen.read_text(encoding="ascii")
+        digest = hashlib.blake2b(key=key, digest_size=32)
+        with path.open("rb") as file:
+            while chunk := file.read(_CHUNK):
+                digest.update(chunk)
+        seen.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        _replaced(seen, digest.hexdigest())
+        return digest.hexdigest()
+
+    def _key(self) -> bytes:
+        """The curator's secret, made once."""
+        path = self._folder / "key"
+        if not path.exists():
+            self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            fresh = path.with_name(f"key-{os.getpid()}-{system_entropy().bits(64):x}")
+            with open(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+                file.write(system_entropy().bits(256).to_bytes(32, "big"))
+            with suppress(FileExistsError):
+                os.link(fresh, path)  # whoever is first wins, and all read the same key
+            fresh.unlink()
+        return path.read_bytes()
+
+
+def files_of(source: Any) -> Iterator[Path]:
+    """The files a data set is made of; frames, databases and engines have none."""
+    if isinstance(source, str | os.PathLike):
+        path = Path(source)
+        if path.is_file():
+            yield path
+    elif isinstance(source, Mapping):
+        for part in source.values():
+            if isinstance(part, str | os.PathLike) or (isinstance(part, list | tuple) and _paths(part)):
+                yield from files_of(part)
+    elif isinstance(source, list | tuple) and _paths(source):
+        for part in source:
+            yield from files_of(part)
+
+
+def _paths(parts: list[Any] | tuple[Any, ...]) -> bool:
+    return bool(parts) and all(isinstance(part, str | os.PathLike) for part in parts)
+
+
+def _replaced(path: Path, text: str) -> None:
+    """Write a small file at once, or not at all."""
+    fresh = path.with_name(f"{path.name}.{os.getpid()}-{system_entropy().bits(64):x}")
+    with open(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+        file.write(text)
+    fresh.replace(path)
