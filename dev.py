@@ -222,7 +222,9 @@ def test(words):
 
 def bench(words):
     known = sorted(
-        path.stem for path in (ROOT / "benchmarks").glob("*.py") if path.stem not in {"peers", "report", "table_errors"}
+        path.stem
+        for path in (ROOT / "benchmarks").glob("*.py")
+        if path.stem not in {"peers", "report"} and not path.stem.endswith("_errors")
     )
     if not words or words[0] not in known:
         raise Stop(f"bench needs one of these names: {', '.join(known)}")

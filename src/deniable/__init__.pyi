@@ -36,6 +36,7 @@ from deniable.core import adjacent as adjacent
 from deniable.core import categories as categories
 from deniable.core import compositor as compositor
 from deniable.core import frame as frame
+from deniable.core import frames as frames
 from deniable.core import integers as integers
 from deniable.core import numbers as numbers
 from deniable.core import odometer as odometer
@@ -166,6 +167,7 @@ from deniable.transformations import impute as impute
 from deniable.transformations import in_each as in_each
 from deniable.transformations import in_random_parts as in_random_parts
 from deniable.transformations import in_total as in_total
+from deniable.transformations import join_frames as join_frames
 from deniable.transformations import join_public as join_public
 from deniable.transformations import log_bands as log_bands
 from deniable.transformations import map_rows as map_rows
@@ -180,6 +182,7 @@ from deniable.transformations import quantile_scores as quantile_scores
 from deniable.transformations import resize as resize
 from deniable.transformations import sample_and_aggregate as sample_and_aggregate
 from deniable.transformations import sum_of_squares as sum_of_squares
+from deniable.transformations import take_frame as take_frame
 from deniable.transformations import total as total
 from deniable.transformations import tree_counts as tree_counts
 from deniable.transformations import truncate_rows as truncate_rows
@@ -284,6 +287,7 @@ __all__ = [
     "filter_rows",
     "first_above",
     "frame",
+    "frames",
     "gaussian",
     "gram",
     "histogram",
@@ -293,6 +297,7 @@ __all__ = [
     "in_random_parts",
     "in_total",
     "integers",
+    "join_frames",
     "join_public",
     "keep_probability",
     "laplace",
@@ -361,6 +366,7 @@ __all__ = [
     "strength",
     "sum",
     "sum_of_squares",
+    "take_frame",
     "threshold_for",
     "threshold_histogram",
     "top_k",

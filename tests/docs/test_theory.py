@@ -1,8 +1,10 @@
-"""Theory pages name code and tests that exist."""
+"""Theory pages name code and tests that exist, and every constructor of the calculus is on one of them."""
 
 from __future__ import annotations
 
+import inspect
 import re
+from importlib import import_module
 
 import pytest
 
@@ -21,3 +23,17 @@ def test_page(page):
     for name in names:
         assert resolved(name) is not None
     assert [test for test in tests if not (is_a_test(test) or ("::" not in test and (ROOT / test).exists()))] == []
+
+
+CONSTRUCTORS = sorted(
+    f"{package}.{name}"
+    for package in ("deniable.transformations", "deniable.mechanisms")
+    for name in import_module(package).__all__
+    if inspect.isfunction(getattr(import_module(package), name))
+)
+
+
+@pytest.mark.parametrize("constructor", CONSTRUCTORS)
+def test_every_constructor_is_on_a_page(constructor):
+    told = {word.split("(")[0] for page in THEORY for word in quoted((ROOT / page).read_text(encoding="utf-8"))}
+    assert constructor in told, f"docs/theory says nothing of `{constructor}`"

@@ -264,6 +264,9 @@ ELSEWHERE = {
     "join_public": "here",
     "union": "here",
     "unordered": "here",
+    # several frames about the same people
+    "join_frames": "test_joins",
+    "take_frame": "test_joins",
     # no transformations
     "Summary": "post-processing",
     "moments_of": "post-processing",

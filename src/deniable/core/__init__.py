@@ -9,6 +9,7 @@ from deniable.core.domain import (
     Categories,
     Domain,
     Frame,
+    Frames,
     Keyed,
     Lattice,
     Numbers,
@@ -38,7 +39,7 @@ from deniable.core.metric import (
     RangeDistance,
     SymmetricDistance,
 )
-from deniable.core.space import Space, adjacent, frame, rows
+from deniable.core.space import Space, adjacent, frame, frames, rows
 from deniable.core.step import Step, step
 from deniable.core.transformation import Transformation, own_transformation
 
@@ -58,6 +59,7 @@ __all__ = [
     "Domain",
     "Filter",
     "Frame",
+    "Frames",
     "Gate",
     "Hamming",
     "IdentifierDistance",
@@ -89,6 +91,7 @@ __all__ = [
     "compositor",
     "distance",
     "frame",
+    "frames",
     "integers",
     "missing",
     "numbers",

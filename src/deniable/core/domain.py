@@ -241,7 +241,26 @@ class Frame:
         return all(cell in domain for name, domain in self.columns.items() for cell in value[name])
 
 
-Domain: TypeAlias = Numbers | Lattice | Booleans | Texts | Categories | Anything | Rows | Vectors | Keyed | Frame
+@dataclass(frozen=True, slots=True)
+class Frames:
+    """Several data frames under public names, about the same people."""
+
+    tables: Mapping[str, Frame] = field(hash=False)
+
+    def __hash__(self) -> int:
+        return hash((Frames, tuple(self.tables.items())))
+
+    def __contains__(self, value: Any) -> bool:
+        try:
+            names = set(value.keys())
+        except (AttributeError, TypeError):
+            return False
+        return names == set(self.tables) and all(value[name] in table for name, table in self.tables.items())
+
+
+Domain: TypeAlias = (
+    Numbers | Lattice | Booleans | Texts | Categories | Anything | Rows | Vectors | Keyed | Frame | Frames
+)
 
 
 def numbers(*, lower: Real | None = None, upper: Real | None = None, missing: bool = True) -> Numbers:

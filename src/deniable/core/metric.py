@@ -6,7 +6,7 @@ Every `distance` is exact. Lattice values are compared in the numbers people rea
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, TypeAlias
@@ -18,6 +18,7 @@ from deniable.core.domain import (
     Categories,
     Domain,
     Frame,
+    Frames,
     Keyed,
     Lattice,
     Numbers,
@@ -137,22 +138,30 @@ class Hamming:
 
 @dataclass(frozen=True, slots=True)
 class IdentifierDistance:
-    """People to add plus people to remove, each with all their rows; whose rows changed was removed and added: 2."""
+    """People to add plus people to remove, each with all their rows; whose rows changed was removed and added: 2.
+
+    Of several frames a person's rows are those in all of them.
+    """
 
     identifier: str
 
     def fits(self, domain: Domain) -> bool:
-        return isinstance(domain, Frame) and self.identifier in domain.columns
+        return all(self.identifier in table.columns for table in _tables(domain).values()) and bool(_tables(domain))
 
     def distance(self, left: Any, right: Any, domain: Domain) -> Distance:
-        a, b = self._by_identifier(left), self._by_identifier(right)
+        a, b = self._by_identifier(left, domain), self._by_identifier(right, domain)
         return Fraction(sum((who in a) + (who in b) for who in {*a, *b} if a.get(who) != b.get(who)))
 
-    def _by_identifier(self, data: Any) -> dict[Any, Counter[Any]]:
+    def _by_identifier(self, data: Any, domain: Domain) -> dict[Any, Counter[Any]]:
         people: dict[Any, Counter[Any]] = {}
-        for who, row in zip((countable(cell) for cell in data[self.identifier]), records(data), strict=True):
-            people.setdefault(who, Counter())[row] += 1
+        for name, table in data.items() if isinstance(domain, Frames) else (("", data),):
+            for who, row in zip((countable(cell) for cell in table[self.identifier]), records(table), strict=True):
+                people.setdefault(who, Counter())[name, row] += 1
         return people
+
+
+def _tables(domain: Domain) -> Mapping[str, Frame]:
+    return domain.tables if isinstance(domain, Frames) else {"": domain} if isinstance(domain, Frame) else {}
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from deniable.core.distance import Distance, Root, Triple, distance
-from deniable.core.domain import Domain, Frame, Rows
+from deniable.core.domain import Domain, Frame, Frames, Rows
 from deniable.core.metric import (
     ChangeOne,
     Hamming,
@@ -90,3 +90,20 @@ def frame(columns: Mapping[str, Domain], *, identifier: str | None = None, size:
             raise InvalidArgument(f"identifier {identifier!r} is not a column; columns are {sorted(domain.columns)}")
         return Space(domain, IdentifierDistance(identifier))
     return Space(domain, SymmetricDistance() if size is None else ChangeOne())
+
+
+def frames(tables: Mapping[str, Mapping[str, Domain]], *, identifier: str) -> Space:
+    """Several data frames about the same people. Neighbours add or remove everything of one `identifier`, in all of them.
+
+    Guarantee: none of its own; it fixes that a person is protected across all frames at once.
+    """
+    if not tables:
+        raise InvalidArgument("frames needs at least one frame, got none")
+    for name, columns in tables.items():
+        if identifier not in columns:
+            raise InvalidArgument(
+                f"identifier {identifier!r} is not a column of {name!r}; its columns are {sorted(columns)}"
+            )
+    return Space(
+        Frames({name: Frame(dict(columns)) for name, columns in tables.items()}), IdentifierDistance(identifier)
+    )

@@ -21,7 +21,7 @@ import numpy as np
 from deniable import noise
 from deniable.exact import Interval, exp
 from deniable.mechanisms import choice as weighted
-from deniable.mechanisms import flip_choice, selection
+from deniable.mechanisms import constant_time, flip_choice, selection
 from deniable.mechanisms.laws import Law, least, mass, upper_tail
 from deniable.noise import Entropy
 from deniable.noise.counts import NegativeBinomial, Poisson
@@ -226,6 +226,14 @@ def grouped_flip_branches(scores: tuple[int, ...], counts: tuple[int, ...], scal
     return branches
 
 
+def _from_table(table: constant_time.GeometricTable, entropy: Branching) -> int:
+    """The noise of a finite table by its own masses."""
+    unit = 1 << table.bits
+    noises = range(-table.reach, table.reach + 1)
+    shares = zip(noises, table.masses(), strict=True)
+    return int(entropy.take([(noise, chance(Fraction(share, unit))) for noise, share in shares if share]))
+
+
 def _replacements(tail: Fraction) -> dict[Callable[..., Any], Callable[..., Any]]:
     def one(law: Law) -> Callable[..., int]:
         return lambda scale, entropy: entropy.take(*_noise_branches(law, Fraction(scale), tail))
@@ -291,6 +299,7 @@ def _replacements(tail: Fraction) -> dict[Callable[..., Any], Callable[..., Any]
         weighted.choice: choose,
         weighted.choices: choose_rows,
         flip_choice.flip_choice: flip,
+        constant_time.GeometricTable.draw: _from_table,
         selection.kept: keep,
     }
 
@@ -299,7 +308,8 @@ def _replacements(tail: Fraction) -> dict[Callable[..., Any], Callable[..., Any]
 def _enumerated(tail: Fraction) -> Iterator[None]:
     """Every reference to a sampler, in every module of deniable but the samplers' own, becomes its law for a while."""
     swaps = _replacements(tail)
-    places: list[tuple[Any, str, Any]] = []
+    drawn = constant_time.GeometricTable.draw
+    places: list[tuple[Any, str, Any]] = [(constant_time.GeometricTable, "draw", drawn)]
     for name, module in list(sys.modules.items()):
         if name == "deniable.noise" or (name.startswith("deniable.") and not name.startswith("deniable.noise.")):
             for attribute, value in list(vars(module).items()):

@@ -23,6 +23,7 @@ from deniable.transformations.counting import (
     tree_counts,
 )
 from deniable.transformations.frames import column, group_by, join_public, truncate_rows
+from deniable.transformations.joins import join_frames, take_frame
 from deniable.transformations.moments import Summary, moments, moments_of
 from deniable.transformations.pairing import pair_randomly
 from deniable.transformations.partition import in_each, in_total, partition_by, partition_randomly, union
@@ -56,6 +57,7 @@ __all__ = [
     "in_each",
     "in_random_parts",
     "in_total",
+    "join_frames",
     "join_public",
     "log_bands",
     "map_rows",
@@ -72,6 +74,7 @@ __all__ = [
     "sample_and_aggregate",
     "std",
     "sum_of_squares",
+    "take_frame",
     "total",
     "tree_counts",
     "truncate_rows",
