@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -276,6 +277,14 @@ CASES = {
         Space(Lattice(lower=0, upper=4), DiscreteDistance()) >> m.local_mean(truth=Fraction(3, 4)), 0, 4, ALL
     ),
 }
+COMBINATORS = {
+    "sampled": "test_privacy_amplified.py",
+    "shuffled": "test_privacy_amplified.py",
+    "in_batches": "test_privacy_amplified.py",
+    "best_of": "test_privacy_best_of.py",
+    "first_above": "test_privacy_best_of.py",
+}
+"""Mechanisms made of mechanisms, whose laws fill files of their own."""
 NO_MECHANISM = {
     "Belief", "Estimate", "Hit", "Law", "Leader", "Leaders", "LearntBounds", "MaxNoise", "Moments", "NoisySpine", "NoisyTree",
     "QueryStream", "Side", "StreamMechanism",  # what mechanisms take and answer
@@ -326,5 +335,7 @@ def test_every_public_mechanism_is_walked():
     constructors = {*m.__all__} | {
         name for name, place in dp._PUBLIC.items() if place.startswith("deniable.mechanisms:")
     }
-    assert constructors - NO_MECHANISM == set(CASES)
+    assert constructors - NO_MECHANISM == {*CASES, *COMBINATORS}
+    for name, file in COMBINATORS.items():
+        assert f">> dp.{name}(" in (Path(__file__).parent / file).read_text(encoding="utf-8")
     assert set(m.__all__) >= NO_MECHANISM

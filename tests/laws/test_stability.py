@@ -264,6 +264,9 @@ ELSEWHERE = {
     "join_public": "here",
     "union": "here",
     "unordered": "here",
+    # random parts of a compositor's data
+    "in_random_parts": "test_sample_and_aggregate",
+    "sample_and_aggregate": "test_sample_and_aggregate",
     # several frames about the same people
     "join_frames": "test_joins",
     "take_frame": "test_joins",
