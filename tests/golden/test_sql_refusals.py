@@ -124,9 +124,14 @@ SELECT COUNT(*) FROM (SELECT city FROM visits UNION ALL SELECT name FROM cities)
 SELECT COUNT(*) FROM (SELECT city FROM visits EXCEPT SELECT city FROM visits) t
 SELECT COUNT(*) FROM visits UNION ALL SELECT COUNT(*) FROM patients
 WITH RECURSIVE t AS (SELECT 1 AS x UNION ALL SELECT x + 1 FROM t) SELECT COUNT(*) FROM t, visits
-SELECT specialty, COUNT(*) FROM visits GROUP BY ROLLUP (specialty)
-SELECT specialty, city, COUNT(*) FROM visits GROUP BY GROUPING SETS ((specialty), (city))
-SELECT specialty, city, COUNT(*) FROM visits GROUP BY CUBE (specialty, city)
+SELECT specialty, COUNT(*) FROM visits GROUP BY GROUPING SETS ((specialty), (specialty))
+SELECT specialty, COUNT(*) FROM visits GROUP BY ROLLUP (specialty), ROLLUP (specialty)
+SELECT COUNT(*) FROM visits GROUP BY CUBE (specialty, city, urgent, day, duration, cost, seen)
+SELECT GROUPING(city), COUNT(*) FROM visits GROUP BY ROLLUP (specialty)
+SELECT GROUPING(), COUNT(*) FROM visits GROUP BY ROLLUP (specialty)
+SELECT patient_id, COUNT(*) FROM visits GROUP BY ROLLUP (patient_id)
+SELECT AVG(n) FROM (SELECT patient_id, specialty, COUNT(*) AS n FROM visits GROUP BY ROLLUP (patient_id, specialty)) t
+SELECT specialty, AVG(duration, contribution_bounds_per_group => (0, 9)) FROM visits GROUP BY ROLLUP (specialty)
 SELECT COUNT(*) FROM visits GROUP BY 7
 SELECT COUNT(*) AS n FROM visits GROUP BY n
 SELECT specialty, COUNT(*) FROM visits GROUP BY specialty ORDER BY 9

@@ -45,7 +45,7 @@ def fetched_result(plan: GroupAgg, main: Fetched, others: Mapping[str, Fetched])
     added = [name for name, aggregate in plan.aggregates if isinstance(aggregate, Rows | Units | Total)]
     columns = {name: _whole(main[f"cell_{index}"])[order] for index, name in enumerate(added)}
     keys = {key.name: _taken(values, order) for key, values in zip(plan.keys, lists, strict=True)}
-    level = levels[order]
+    level = levels[order] if lists else np.zeros(1, dtype=np.int64)  # one group even where no row was fetched
     places = _numbered(level, list(keys.values())) if others else {}
     histograms = {}
     for name, table in others.items():

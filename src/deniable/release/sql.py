@@ -71,7 +71,14 @@ def _finished(release: Release, private: Private) -> Release:
     if not private.stages and not private.notices:
         return release
     confidence = Fraction(release.confidence).limit_denominator(10**9)
-    shown = Released(release.keys, release.groups, tuple(release.columns.values()))
+    several = len(release.levels) > 1
+    shown = Released(
+        release.keys,
+        release.groups,
+        tuple(release.columns.values()),
+        release.levels if several else (),
+        release.level if several else (),
+    )
     for stage in private.stages:
         shown = applied(stage, shown, confidence)
     cut = any(stage.where is not None or stage.order or stage.limit is not None for stage in private.stages)
@@ -85,7 +92,9 @@ def _finished(release: Release, private: Private) -> Release:
 
 
 def _record(shown: Released, confidence: float, guarantee: str, notes: list[str]) -> dict[str, Any]:
+    levels: dict[str, Any] = {"levels": [list(level) for level in shown.levels], "level": list(shown.level)}
     return {
+        **(levels if shown.levels else {}),
         "keys": list(shown.keys),
         "groups": [[written(part) for part in group] for group in shown.groups],
         "columns": [column_record(column) for column in shown.columns],

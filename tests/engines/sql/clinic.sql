@@ -128,3 +128,11 @@ SELECT LEAST(k, 3) AS cities, COUNT(*) AS n FROM (SELECT patient_id, COUNT(DISTI
 SELECT COUNT(*) AS n FROM cities
 SELECT country, pop FROM cities WHERE pop > (SELECT AVG(pop) FROM cities) ORDER BY pop
 SELECT name, RANK() OVER (ORDER BY pop) AS r FROM cities ORDER BY name
+SELECT specialty, urgent, COUNT(*) AS n, SUM(duration) AS s FROM visits WHERE specialty IS NOT NULL AND urgent IS NOT NULL GROUP BY ROLLUP (specialty, urgent)
+SELECT specialty, urgent, COUNT(*) AS n FROM visits WHERE specialty IS NOT NULL AND urgent IS NOT NULL GROUP BY CUBE (specialty, urgent) ORDER BY n DESC, specialty, urgent
+SELECT specialty, urgent, GROUPING(specialty) AS a, GROUPING(specialty, urgent) AS b, COUNT(*) AS n, AVG(cost) AS m FROM visits WHERE specialty IS NOT NULL AND urgent IS NOT NULL GROUP BY GROUPING SETS ((specialty, urgent), (urgent), ())
+SELECT specialty, COUNT(*) AS n FROM visits WHERE specialty IS NOT NULL GROUP BY ROLLUP (specialty) HAVING GROUPING(specialty) = 1 OR n > 200
+SELECT urgent, specialty AS kind, duration > 60 AS long, COUNT(*) AS n FROM visits WHERE specialty IS NOT NULL AND urgent IS NOT NULL AND duration IS NOT NULL GROUP BY urgent, ROLLUP (specialty, 3)
+SELECT CASE WHEN GROUPING(specialty) = 1 THEN 'all' ELSE specialty END AS label, COUNT(*) AS n FROM visits WHERE specialty IS NOT NULL GROUP BY GROUPING SETS (specialty, ()) ORDER BY n
+SELECT city, COUNT(DISTINCT patient_id) AS people, COUNT(*) AS n FROM visits WHERE city IS NOT NULL GROUP BY ROLLUP (city)
+SELECT specialty, urgent, COUNT(*) AS n FROM visits WHERE specialty IS NOT NULL AND urgent IS NOT NULL GROUP BY GROUPING SETS (ROLLUP (specialty, urgent), urgent)

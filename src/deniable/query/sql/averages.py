@@ -14,7 +14,7 @@ from sqlglot import exp
 
 from deniable.plan.relation import OWN_UNIT, shape
 from deniable.query.sql.env import is_aggregate
-from deniable.query.sql.per_unit import group_terms
+from deniable.query.sql.grouping import group_terms
 from deniable.query.sql.source import Source, refused
 
 _OUTER = {"having", "order", "limit", "offset", "distinct", "with", "with_"}

@@ -19,8 +19,8 @@ from deniable.query.keys import key_set
 from deniable.query.lowering import lowered
 from deniable.query.sql.averages import averages_units, over_units
 from deniable.query.sql.env import Env, aggregates, checked_clauses, output_name, part
+from deniable.query.sql.grouping import grouping_sets
 from deniable.query.sql.measures import Measures
-from deniable.query.sql.per_unit import group_terms
 from deniable.query.sql.post import Constant, Field, Operation, Operator, Value
 from deniable.query.sql.reading import Statement
 from deniable.query.sql.rows import rows
@@ -216,9 +216,13 @@ class _Boundary:
             return replace(built, query=replace(built.query, rows=1))
         if shape(source.relation).public:
             raise QueryRefused("public-query", "this part reads public tables only", rewrite="ask it by itself")
-        keys = self._keys(source)
+        keys, levels = self._keys(source)
+        query = Query(source=source.relation, asker=self.asker, keys=keys)
+        if keys:
+            query = query.grouping_sets(*levels)
         measures = Measures(source)
-        values = Values(self.env.text, keys={key.of: key.name for key in keys}, measures=measures)
+        named = {key.of: key.name for key in keys}
+        values = Values(self.env.text, keys=named, measures=measures, levels=query.levels or (tuple(named.values()),))
         if any(isinstance(each, exp.Star) for each in select.expressions):
             raise refused(select, self.env.text, "rows", "single rows are private", "list keys and aggregates")
         items = [
@@ -229,14 +233,13 @@ class _Boundary:
         aliased = replace(values, aliases={name.lower(): value for name, value in items})
         condition = None if having is None else aliased.condition(having.this)
         stage = _stage(select, items, [key.name for key in keys], aliased, condition)
-        query = Query(source=source.relation, asker=self.asker, keys=keys)
         if not measures.found:
             self._checked_keys_only(query)
             measures.found[CountUnits()] = "units"
         query = replace(query, aggregates=tuple((name, aggregate) for aggregate, name in measures.found.items()))
         self._checked_aggregates(query, measures)
         plain = identity(stage, [key.name for key in keys], [name for name, _ in query.aggregates])
-        notices = [*self._missing_keys(keys, source), *measures.notices]
+        notices = [*self._missing_keys(keys, source, query.levels), *measures.notices]
         return Private(query, () if plain else (stage,), tuple(notices))
 
     def _checked_aggregates(self, query: Query, measures: Measures) -> None:
@@ -245,27 +248,31 @@ class _Boundary:
         assert unit is not None
         for name, aggregate in query.aggregates:
             with placed(measures.nodes.get(name, self.select), self.env.text):
-                lowered(replace(query, keys=(), aggregates=((name, aggregate),), rows=unit.rows or 1), unit)
+                lowered(
+                    replace(query, keys=(), levels=None, aggregates=((name, aggregate),), rows=unit.rows or 1), unit
+                )
 
-    def _keys(self, source: Source) -> tuple[Key, ...]:
-        terms = group_terms(self.select, source)
+    def _keys(self, source: Source) -> tuple[tuple[Key, ...], list[list[str]]]:
+        """The keys, and the names of those in each grouping set."""
+        sets = grouping_sets(self.select, source)
         if self.select.args.get("distinct"):
-            if terms or aggregates(self.select) or self.select.args["distinct"].args.get("on"):
+            if sets != [()] or aggregates(self.select) or self.select.args["distinct"].args.get("on"):
                 raise refused(self.select, self.env.text, "distinct", "SELECT DISTINCT of groups", "leave DISTINCT out")
-            terms = [each.unalias() for each in self.select.expressions]
-        names = {each.unalias().sql(): each.alias for each in self.select.expressions if each.alias}
+            sets = [tuple(each.unalias() for each in self.select.expressions)]
         found: dict[Expression, str] = {}
-        for term in terms:
-            if isinstance(term, exp.Star) or term.find(exp.Select) is not None:
-                raise refused(term, self.env.text, "group-key", "a key is a column or an expression of one row")
-            with placed(term, self.env.text):
-                of = source.translator.expression(term)
-            self._checked_key(of, term, source)
-            name = of.name if isinstance(of, Column) else names.get(term.sql()) or term.sql().lower()
-            found.setdefault(of, name)
+        levels = [[found.setdefault(*self._key(term, source)) for term in terms] for terms in sets]
         if len(set(found.values())) != len(found):
             raise refused(self.select, self.env.text, "ambiguous-column", "two keys have one name", "use AS")
-        return tuple(Key(name, of) for of, name in found.items())
+        return tuple(Key(name, of) for of, name in found.items()), levels
+
+    def _key(self, term: exp.Expression, source: Source) -> tuple[Expression, str]:
+        if isinstance(term, exp.Star) or term.find(exp.Select) is not None:
+            raise refused(term, self.env.text, "group-key", "a key is a column or an expression of one row")
+        with placed(term, self.env.text):
+            of = source.translator.expression(term)
+        self._checked_key(of, term, source)
+        names = {each.unalias().sql(): each.alias for each in self.select.expressions if each.alias}
+        return of, of.name if isinstance(of, Column) else names.get(term.sql()) or term.sql().lower()
 
     def _checked_key(self, of: Expression, term: exp.Expression, source: Source) -> None:
         below = shape(source.relation)
@@ -284,8 +291,9 @@ class _Boundary:
                 "add COUNT(*)",
             )  # fmt: skip
 
-    def _missing_keys(self, keys: tuple[Key, ...], source: Source) -> list[str]:
+    def _missing_keys(self, keys: tuple[Key, ...], source: Source, levels: object) -> list[str]:
         from deniable.plan.analysis import facts
 
         absent = [key.name for key in keys if facts(key.of, source.schema).nullable]
-        return [f"Rows whose {' or '.join(absent)} is missing are in no group."] if absent else []
+        totals = " and in no total" if levels else ""
+        return [f"Rows whose {' or '.join(absent)} is missing are in no group{totals}."] if absent else []

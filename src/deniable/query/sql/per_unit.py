@@ -16,6 +16,7 @@ from deniable.plan.nodes import Filter, Project, Relation, Summary, UnitAgg, Uni
 from deniable.plan.relation import OWN_UNIT, derive, schema, shape
 from deniable.query.sql.conjuncts import conjuncts
 from deniable.query.sql.env import Env, is_aggregate, output_name, own_aggregates
+from deniable.query.sql.grouping import group_terms
 from deniable.query.sql.rows import rows
 from deniable.query.sql.source import Name, Source, refused
 
@@ -57,43 +58,6 @@ def _checked_unit(select: exp.Select, source: Source, keys: Sequence[exp.Express
         "an aggregate over the rows of many units cannot be read again as private rows",
         "aggregate once, outermost, or per unit: GROUP BY the unit's own column in the sub-query",
     )  # fmt: skip
-
-
-def group_terms(select: exp.Expression, source: Source) -> list[exp.Expression]:
-    """The expressions of GROUP BY: positions and aliases looked up in the SELECT list."""
-    group = select.args.get("group")
-    if group is None:
-        return []
-    if group.args.get("all"):
-        return [each.unalias() for each in select.expressions if not own_aggregates(each)]
-    odd = [name for name, value in group.args.items() if value and name not in ("expressions", "all")]
-    found = []
-    for term in group.expressions:
-        if odd or isinstance(term, exp.Rollup | exp.Cube | exp.GroupingSets):
-            break
-        found.append(_term(term, select, source))
-    else:
-        if not odd:
-            return found
-    raise refused(
-        group, source.text, "grouping-sets", "ROLLUP, CUBE and GROUPING SETS are several queries", "ask them singly"
-    )
-
-
-def _term(term: exp.Expression, select: exp.Expression, source: Source) -> exp.Expression:
-    if isinstance(term, exp.Literal) and not term.is_string:
-        place = int(term.this) if term.this.isdigit() else 0
-        if not 1 <= place <= len(select.expressions):
-            raise refused(term, source.text, "bad-position", f"GROUP BY {term.this}: there is no such column in SELECT")
-        term = select.expressions[place - 1].unalias()
-    elif isinstance(term, exp.Column) and not term.table and not source.found(term):
-        for expression in select.expressions:
-            if expression.alias.lower() == term.name.lower():
-                term = expression.unalias()
-                break
-    if own_aggregates(term):
-        raise refused(term, source.text, "group-by-aggregate", "an aggregate cannot be grouped by", "group by columns")
-    return term
 
 
 @dataclass(slots=True)

@@ -27,6 +27,10 @@ class Constant:
     value: Any
 
 
+LEVEL = "(level)"
+"""The field that holds which grouping set a row belongs to."""
+
+
 class Operator(Enum):
     """Arithmetic and comparison."""
 

@@ -12,7 +12,7 @@ from functools import cmp_to_key
 from typing import Any
 
 from deniable.query.answering import Answered
-from deniable.query.sql.post import Cell, Field, Value, evaluate, fields
+from deniable.query.sql.post import LEVEL, Cell, Field, Value, evaluate, fields
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +43,8 @@ class Released:
     keys: tuple[str, ...]
     groups: tuple[tuple[Any, ...], ...]
     columns: tuple[Answered, ...]
+    levels: tuple[tuple[str, ...], ...] = ()
+    level: tuple[int, ...] = ()
 
     def rows(self) -> list[dict[str, Cell]]:
         """Each group with its cells by name."""
@@ -53,6 +55,7 @@ class Released:
                 sure = column.lower is not None and column.upper is not None
                 ends = (column.lower[index], column.upper[index]) if sure else (None, None)  # type: ignore[index]
                 row[column.name] = Cell(column.values[index], *ends)
+            row[LEVEL] = Cell(self.level[index] if self.level else 0)
             found.append(row)
         return found
 
@@ -68,7 +71,12 @@ def applied(stage: Stage, released: Released, confidence: Fraction) -> Released:
     groups = tuple(tuple(row[old].value for _, old in stage.keys) for row in rows)
     known = {column.name: column for column in released.columns}
     columns = tuple(_column(name, value, rows, known, confidence) for name, value in stage.columns)
-    return Released(tuple(new for new, _ in stage.keys), groups, columns)
+    if not released.levels:
+        return Released(tuple(new for new, _ in stage.keys), groups, columns)
+    levels = tuple(tuple(new for new, old in stage.keys if old in level) for level in released.levels)
+    return Released(
+        tuple(new for new, _ in stage.keys), groups, columns, levels, tuple(row[LEVEL].value for row in rows)
+    )
 
 
 def identity(stage: Stage, keys: Sequence[str], columns: Sequence[str]) -> bool:

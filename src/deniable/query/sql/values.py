@@ -15,7 +15,7 @@ from deniable.plan.expression import Expression, Literal
 from deniable.plan.translate import Translator
 from deniable.query.sql.env import is_aggregate, own_aggregates
 from deniable.query.sql.measures import Measures
-from deniable.query.sql.post import Apply, Constant, Field, Function, Operation, Operator, Value
+from deniable.query.sql.post import LEVEL, Apply, Constant, Field, Function, Operation, Operator, Value
 from deniable.query.sql.source import refused
 
 _OPERATORS: dict[type[exp.Expression], Operator] = {
@@ -60,6 +60,7 @@ class Values:
     measures: Measures | None = None
     visible: Mapping[str, str] = field(default_factory=dict)
     table: str = ""
+    levels: tuple[tuple[str, ...], ...] = ()
     aliases: Mapping[str, Value] = field(default_factory=dict)
 
     def value(self, node: exp.Expression, name: str = "") -> Value:
@@ -69,6 +70,8 @@ class Values:
             raise self._refused(
                 node, "aggregate", f"{node.this.key.upper()} of private rows is not answered", "COUNT(*)"
             )
+        if isinstance(node, exp.Grouping | exp.GroupingId):
+            return self._grouping(node)
         if is_aggregate(node) or isinstance(node, exp.Filter | exp.WithinGroup):
             if self.measures is None:
                 raise self._refused(
@@ -84,6 +87,26 @@ class Values:
         if type(node) in _COMPARISONS or isinstance(node, exp.And | exp.Or | exp.Not | exp.Between | exp.In | exp.Is):
             return self.condition(node)
         return self._computed(node)
+
+    def _grouping(self, node: exp.Expression) -> Value:
+        """GROUPING(a, b): a binary digit for each key, 1 where it is rolled up."""
+        if not node.expressions or not self.levels:
+            raise self._refused(node, "grouping-sets", "GROUPING takes keys of this GROUP BY", "GROUPING(a)")
+        total: Value | None = None
+        for each in node.expressions:
+            key = self.value(each)
+            if not isinstance(key, Field) or key.name not in self.keys.values():
+                raise self._refused(each, "grouping-sets", "GROUPING takes keys of this GROUP BY", "GROUPING(a)")
+            places = [Constant(place) for place, level in enumerate(self.levels) if key.name not in level]
+            rolled = Apply(Function.AMONG, (Field(LEVEL), *places))
+            digit: Value = Apply(Function.CHOOSE, (rolled, Constant(1), Constant(0))) if places else Constant(0)
+            total = (
+                digit
+                if total is None
+                else Operation(Operator.PLUS, Operation(Operator.TIMES, total, Constant(2)), digit)
+            )
+        assert total is not None
+        return total
 
     def _known(self, node: exp.Expression) -> Value | None:
         """A key, a column of the stage below, or an alias."""
