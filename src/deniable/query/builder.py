@@ -12,8 +12,8 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any, Protocol
 
 from deniable.errors import InvalidArgument
-from deniable.exact.guards import Real, integer, rational
-from deniable.plan.expression import Column, Expression
+from deniable.exact.guards import Real, integer, positive, rational
+from deniable.plan.expression import Bin, Column, Expression
 from deniable.plan.nodes import (
     ByHash,
     ByOrder,
@@ -30,6 +30,7 @@ from deniable.plan.nodes import (
     UnitValue,
 )
 from deniable.plan.parse import parse
+from deniable.plan.provenance import bin_labels, declared_bins
 from deniable.plan.relation import derive, schema
 from deniable.query.aggregates import Aggregate, Count, CountDistinct, Of, Sum
 from deniable.query.noise import Law
@@ -43,11 +44,15 @@ _WIDE = (JoinKind.INNER, JoinKind.LEFT)
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """One group key: its name, what it is, and the values to show when the analyst declares them."""
+    """One group key: its name, what it is, and the values to show when the analyst declares them.
+
+    `labels` are the words for its numbers 0, 1, ... where these stand for the codebook's bins.
+    """
 
     name: str
     of: Expression
     values: tuple[Any, ...] | None = None
+    labels: tuple[str, ...] | None = None
 
 
 class Asker(Protocol):
@@ -84,6 +89,7 @@ class Query:
     levels: tuple[Level, ...] | None = None
     other: str | None = None
     whole: bool = False
+    shares: tuple[tuple[str, Fraction], ...] = ()
 
     def where(self, condition: Of) -> Query:
         """Only the rows on which `condition` is true, such as `"duration > 0 and country in ('FR', 'DE')"`."""
@@ -144,16 +150,21 @@ class Query:
     def group_by(self, *keys: str, values: Mapping[str, Sequence[Any]] | None = None, **named: Of) -> Query:
         """Groups by columns or by named expressions, such as `month="date_trunc('month', day)"`.
 
-        `values` declares the keys to show; otherwise they are the codebook's, or, when it has none, those of the data that
-        enough units share. Add `.rollup()`, `.cube()` or `.grouping_sets(...)` for totals.
+        `values` declares the keys to show; otherwise they are the codebook's (its bins for a number that has them), or, when
+        it has none, those of the data that enough units share. Add `.rollup()`, `.cube()` or `.grouping_sets(...)` for totals.
         """
         declared = dict(values or {})
         asked = {**{key: key for key in keys}, **named}
         unknown = sorted(set(declared) - set(asked))
         if unknown:
             raise InvalidArgument(f"values are given for {unknown[0]!r}, which is not a key; keys are {sorted(asked)}")
-        built = [Key(name, self._read(of), _listed(declared.get(name))) for name, of in asked.items()]
+        built = [self._key(name, self._read(of), _listed(declared.get(name))) for name, of in asked.items()]
         return replace(self, keys=(*self.keys, *built))
+
+    def _key(self, name: str, of: Expression, values: tuple[Any, ...] | None) -> Key:
+        """A key; a number with bins in the codebook is grouped by them unless its values are listed."""
+        edges = declared_bins(self.source, of) if values is None else None
+        return Key(name, of, values) if edges is None else Key(name, Bin(of, edges), None, bin_labels(edges))
 
     def rollup(self) -> Query:
         """Sub-totals too: by all keys, by all but the last, ..., and the grand total.
@@ -201,6 +212,17 @@ class Query:
         if not (isinstance(label, str) and label):
             raise InvalidArgument(f"other rows need a name that is not empty, got {label!r}")
         return replace(self, other=label)
+
+    def split(self, **shares: Real) -> Query:
+        """How the budget is shared: relative parts by output, and `keys` for the number of units that decides which are shown.
+
+        What is not named has part one. Without this all share evenly, which makes the product of the errors least.
+        """
+        known = [name for name, _ in self.aggregates] + ["keys"]
+        unknown = sorted(set(shares) - set(known))
+        if unknown:
+            raise InvalidArgument(f"split names {unknown[0]!r}, which is not computed; it may name {', '.join(known)}")
+        return replace(self, shares=tuple((name, positive(**{name: part})) for name, part in shares.items()))
 
     def whole_numbers(self) -> Query:
         """Counts and sums as non-negative whole numbers that still add up; what was measured is kept beside them."""

@@ -18,7 +18,8 @@ from deniable.engines.engine import Result, SparseHistogram
 from deniable.mechanisms.choice import choices
 from deniable.noise import Entropy
 from deniable.plan.facts import LARGEST
-from deniable.query.lowering import Lowered, Ordered, Ranked
+from deniable.query.choices import Ordered, Ranked
+from deniable.query.lowering import Lowered
 from deniable.query.outputs import Column, Noisy
 from deniable.query.pricing import Bill
 from deniable.query.slices import Slice, column_of

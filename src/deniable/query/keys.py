@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
+from fractions import Fraction
 from itertools import product
 from math import prod
 from typing import Any
@@ -37,6 +38,7 @@ class KeySet:
 
     columns: tuple[KeyColumn, ...]
     facts: tuple[Facts, ...]
+    labels: tuple[tuple[str, ...] | None, ...]
 
     @property
     def observed(self) -> bool:
@@ -54,7 +56,9 @@ class KeySet:
 
     def read_all(self, index: int, values: Sequence[Any]) -> Sequence[Any]:
         """One key of every group as people read it: numbers come off the grid."""
-        known = self.facts[index]
+        known, labels = self.facts[index], self.labels[index]
+        if labels is not None:
+            return [value if value is None else labels[value] for value in values]
         if known.kind is not Kind.NUMBER or known.step == 1:
             return values
         top, bottom = known.step.as_integer_ratio()
@@ -87,7 +91,7 @@ def key_set(query: Query) -> KeySet:
         raise QueryRefused(
             "too-many-groups", f"the declared keys make {size:,} groups", rewrite="group by fewer or coarser keys"
         )
-    return KeySet(columns, described)
+    return KeySet(columns, described, tuple(key.labels for key in query.keys))
 
 
 def _column(key: Key, known: Facts) -> KeyColumn:
@@ -103,7 +107,7 @@ def _held(key: Key, known: Facts) -> tuple[object, ...]:
 
 def _hold(name: str, value: Any, known: Facts) -> object:
     wanted: dict[Kind, tuple[type, ...]] = {
-        Kind.NUMBER: (int, float),
+        Kind.NUMBER: (int, float, Fraction),
         Kind.BOOLEAN: (bool,),
         Kind.STRING: (str,),
         Kind.DATE: (date,),

@@ -8,7 +8,7 @@ counts and sums keep all rows and clip what a unit adds, which loses less.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import assert_never
 
@@ -34,6 +34,7 @@ from deniable.plan.expression import (
 from deniable.plan.facts import Facts, Kind
 from deniable.plan.nodes import Bounding, GroupAgg
 from deniable.plan.parse import parse
+from deniable.plan.provenance import declared_bins
 from deniable.plan.relation import Shape, schema
 from deniable.plan.sensitivity import Sensitivity, checked, sensitivity
 from deniable.plan.unit import Unit
@@ -53,6 +54,7 @@ from deniable.query.aggregates import (
     Variance,
 )
 from deniable.query.builder import Query
+from deniable.query.choices import Ordered, Ranked
 from deniable.query.keys import KeySet, key_set
 from deniable.query.outputs import HistogramOf, MeanOf, MomentOf, Output, Plain, QuantileOf, TopKOf
 from deniable.query.presence import present_columns, strict_columns
@@ -64,24 +66,6 @@ _CANDIDATES = 1024
 
 _PRODUCT_LIMIT = 2**31
 """Products are rounded to a grid on which one row stays below this, so that sums over many rows stay exact."""
-
-
-@dataclass(frozen=True, slots=True)
-class Ranked:
-    """A choice of a quantile from a histogram of `bins` bins."""
-
-    histogram: str
-    q: Fraction
-    bins: int
-
-
-@dataclass(frozen=True, slots=True)
-class Ordered:
-    """A choice of the `k` fullest bins of a histogram, one after another."""
-
-    histogram: str
-    k: int
-    bins: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +135,7 @@ class _Lowering:
         parts = slices(node, keys, other=self.query.other is not None)
         below = checked(node)
         additive = frozenset(name for name, _ in aggregates if adds_up(node, below, name))
-        needs = self._needs(node, below, parts, additive, units)
+        needs = self._needs(node, below, parts, additive, units, outputs)
         notes = (*self._notes(), *self._level_notes(node, parts, additive, outputs))
         return Lowered(
             plan=node,
@@ -185,24 +169,46 @@ class _Lowering:
                 yield f"it counts at most {aggregate.most} times in {name}"
 
     def _needs(
-        self, node: GroupAgg, below: Shape, parts: tuple[Slice, ...], adding: frozenset[str], units: str | None
+        self,
+        node: GroupAgg,
+        below: Shape,
+        parts: tuple[Slice, ...],
+        adding: frozenset[str],
+        units: str | None,
+        outputs: tuple[tuple[str, Output], ...],
     ) -> Needs:
         """What to measure in every slice, each with the sensitivity of its own level."""
         assert below.unit is not None
         replaced = below.unit.neighbours is Neighbours.REPLACE
         asked = {name for output in self._noisy() for name in output} - self._only_judged(units)
         additive, chosen = [], []
+        weights = self._weights(outputs, units)
         for part in parts:
             moved = {name: sensitivity(aggregate, node, below, part.moved_by) for name, aggregate in node.aggregates}
             touched = sensitivity(plan.Units(), node, below, part.moved_by).l0
             wanted = asked & adding if part.other else asked | ({units} if units and part.observed else set())
-            additive += [Additive(part.named(name), moved[name]) for name in moved if name in wanted]
+            additive += [Additive(part.named(name), moved[name], weights[name]) for name in moved if name in wanted]
             chosen += [
-                self._selection(part.named(name), choice, moved[choice.histogram], touched, replaced)
+                replace(
+                    self._selection(part.named(name), choice, moved[choice.histogram], touched, replaced),
+                    weight=weights[name],
+                )
                 for name, choice in self.choices.items()
             ]
         judged = tuple(part.named(units) for part in parts if units and part.observed and not part.other)
         return Needs(tuple(additive), tuple(chosen), judged)
+
+    def _weights(self, outputs: tuple[tuple[str, Output], ...], units: str | None) -> dict[str, Fraction]:
+        """The part of the budget of everything measured and chosen: the largest that an output using it was given."""
+        shares = dict(self.query.shares)
+        found: dict[str, Fraction] = {}
+        for name, output in outputs:
+            used = (output.choice,) if isinstance(output, QuantileOf | TopKOf) else output.columns
+            for each in used:
+                found[each] = max(found.get(each, Fraction(0)), shares.get(name, Fraction(1)))
+        if units is not None:
+            found[units] = max(found.get(units, Fraction(0)), shares.get("keys", Fraction(1)))
+        return {name: found.get(name, Fraction(1)) for name in (*self.measured.values(), *self.choices)}
 
     def _only_judged(self, units: str | None) -> set[str]:
         """The column of units when nobody asked for it: it is measured only where keys are observed."""
@@ -384,8 +390,13 @@ class _Lowering:
     def _edges(self, aggregate: Histogram, of: Expression) -> tuple[Fraction, ...]:
         if aggregate.edges is not None:
             return aggregate.edges
+        bins = declared_bins(self.query.source, of)
+        if bins is not None:
+            return bins
         raise QueryRefused(
-            "no-bins", "a histogram needs public bins", rewrite="write dp.histogram(column, edges=[0, 10, 20])"
+            "no-bins",
+            "a histogram needs public bins",
+            rewrite="declare the column's bins in the codebook, or write dp.histogram(column, edges=[0, 10, 20])",
         )
 
     def _histogram(self, aggregate: Histogram) -> HistogramOf:

@@ -53,6 +53,7 @@ class Price:
     law: str
     reason: str
     keys: str
+    split: str
     totals: tuple[str, ...]
     asked: Request
     bill: Bill
@@ -63,7 +64,7 @@ class Price:
         lines += [
             f"  {name}: {error} with probability {float(self.confidence):g}" for name, error in self.errors.items()
         ]
-        lines += [self.reason, self.keys]
+        lines += [self.reason, *([self.split] if self.split else []), self.keys]
         lines += [f"  {line}" for line in self.totals]
         if self.threshold is not None:
             lines.append(f"groups show from {' or '.join(map(str, self.thresholds))} noisy units on")
@@ -106,6 +107,7 @@ def priced(lowered: Lowered, asked: Request, rule: Rule, terms: Terms) -> Price:
         account.law.value,
         account.reason,
         lowered.keys.sentence(),
+        _split(lowered),
         _totals(lowered, account, terms),
         asked,
         account,
@@ -149,6 +151,17 @@ def _least_factor(good: Callable[[Fraction], bool], wanted: Mapping[str, Real]) 
         middle = (low + high) / 2
         low, high = (low, middle) if good(middle) else (middle, high)
     return high
+
+
+def _split(lowered: Lowered) -> str:
+    """How the budget is shared, and why; nothing when one number has it all."""
+    needs = lowered.needs
+    count = len(needs.additive) + len(needs.selections)
+    if count == 1:
+        return ""
+    if needs.even:
+        return f"{count} numbers share the budget evenly, which makes the product of their errors least"
+    return f"{count} numbers share the budget in the parts asked for"
 
 
 def _totals(lowered: Lowered, account: Bill, terms: Terms) -> tuple[str, ...]:

@@ -1,7 +1,8 @@
 """What a query costs and how much noise buys that: decided from public facts alone, before any data is touched.
 
-The budget of a query is split evenly over the numbers it must measure; each is given Laplace or Gaussian noise, whichever
-throws less in total. A noisy number is drawn once and shared by everything that uses it.
+The budget of a query is shared evenly by the numbers it must measure, which makes the product of their errors least, unless the
+analyst fixes the shares; each is given Laplace or Gaussian noise, whichever throws less in total. A noisy number is drawn once
+and shared by everything that uses it.
 """
 
 from __future__ import annotations
@@ -29,10 +30,11 @@ _WIDEST = Fraction(2**49)
 
 @dataclass(frozen=True, slots=True)
 class Additive:
-    """A column of integers that will get noise, and how far one unit moves it."""
+    """A column of integers that will get noise, how far one unit moves it, and its part of the query's budget."""
 
     name: str
     moved: Sensitivity
+    weight: Fraction = Fraction(1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,7 @@ class Selection:
     groups: int
     times: int
     candidates: int
+    weight: Fraction = Fraction(1)
 
     def temperature(self, eta: Fraction) -> Fraction:
         """Weights exp(score / temperature) give a loss range of `eta` per choice."""
@@ -128,9 +131,19 @@ class Needs:
     units: tuple[str, ...] = ()
 
     @property
-    def parts(self) -> int:
-        """How many numbers share the query's budget."""
-        return len(self.additive) + len(self.selections)
+    def weight(self) -> Fraction:
+        """What the parts of all numbers that share the query's budget come to."""
+        return self.measured + sum((part.weight for part in self.selections), Fraction(0))
+
+    @property
+    def measured(self) -> Fraction:
+        """What the parts of the columns that get noise come to."""
+        return sum((part.weight for part in self.additive), Fraction(0))
+
+    @property
+    def even(self) -> bool:
+        """Whether all share alike."""
+        return len({part.weight for part in self.additive} | {part.weight for part in self.selections}) <= 1
 
 
 def bill(needs: Needs, asked: Request, rule: Rule) -> Bill:
@@ -181,7 +194,7 @@ def _answer(needs: Needs, asked: Request, law: Law) -> _Option:
     shares = 2 if spends_delta and needs.units else 1
     noise_delta = asked.delta / shares if spends_delta else Fraction(0)
     noises = _noises(needs, asked, law, noise_delta)
-    etas = {part.name: _eta(part, asked, needs.parts) for part in needs.selections}
+    etas = {part.name: _eta(part, asked, needs.weight) for part in needs.selections}
     each_delta = asked.delta / shares / max(1, len(needs.units))
     thresholds = tuple(_threshold(needs, units, noises[units], each_delta) for units in needs.units)
     costs = [noises[part.name].cost(part.moved) for part in needs.additive]
@@ -192,17 +205,30 @@ def _answer(needs: Needs, asked: Request, law: Law) -> _Option:
 
 def _noises(needs: Needs, asked: Request, law: Law, noise_delta: Fraction) -> dict[str, Noise]:
     if law is Law.LAPLACE:
-        share = (asked.epsilon if asked.epsilon is not None else _pure_for(asked.rho)) / needs.parts
-        return {part.name: Noise(law, _positive_scale(Fraction(part.moved.l1) / share)) for part in needs.additive}
+        if asked.rho is not None:
+            return _laplace_for_rho(needs, asked.rho)
+        assert asked.epsilon is not None
+        share = asked.epsilon / needs.weight
+        return {part.name: _laplace(part, share * part.weight) for part in needs.additive}
     if asked.rho is not None:
-        unit_square = needs.parts / (2 * asked.rho)  # sigma² for one part of sensitivity one
+        unit_square = needs.weight / (2 * asked.rho)  # sigma² for a part of weight and sensitivity one
     else:
         assert asked.epsilon is not None
-        measured = Fraction(len(needs.additive), needs.parts) if needs.additive else Fraction(1)
-        unit_square = unit_scale(asked.epsilon * measured, noise_delta) ** 2 * len(needs.additive)
+        measured = needs.measured / needs.weight if needs.additive else Fraction(1)
+        unit_square = unit_scale(asked.epsilon * measured, noise_delta) ** 2 * needs.measured
     return {
-        part.name: Noise(law, _positive_scale(_root(part.moved.l2_squared * unit_square))) for part in needs.additive
+        part.name: Noise(law, _positive_scale(_root(part.moved.l2_squared * unit_square / part.weight)))
+        for part in needs.additive
     }
+
+
+def _laplace(part: Additive, epsilon: Fraction) -> Noise:
+    return Noise(Law.LAPLACE, _positive_scale(Fraction(part.moved.l1) / epsilon))
+
+
+def _laplace_for_rho(needs: Needs, rho: Fraction) -> dict[str, Noise]:
+    """Epsilons in the ratio of the roots of the weights, whose readings as rho come to at most `rho`."""
+    return {part.name: _laplace(part, _pure_for(rho * part.weight / needs.weight)) for part in needs.additive}
 
 
 def _positive_scale(scale: Fraction) -> Fraction:
@@ -225,18 +251,17 @@ def coarse(scale: Fraction, bits: int = 24) -> Fraction:
     return math.ceil(scale / unit) * unit
 
 
-def _pure_for(rho: Fraction | None) -> Fraction:
+def _pure_for(rho: Fraction) -> Fraction:
     """An epsilon whose zCDP reading is at most rho: epsilon²/2 covers epsilon·tanh(epsilon/2)."""
-    assert rho is not None
     return sqrt(2 * rho, bits=64).lower
 
 
-def _eta(part: Selection, asked: Request, parts: int) -> Fraction:
-    choices = part.groups * part.times
+def _eta(part: Selection, asked: Request, whole: Fraction) -> Fraction:
+    share = part.weight / whole / (part.groups * part.times)
     if asked.epsilon is not None:
-        return asked.epsilon / parts / choices
+        return asked.epsilon * share
     assert asked.rho is not None
-    return sqrt(8 * asked.rho / parts / choices, bits=64).lower
+    return sqrt(8 * asked.rho * share, bits=64).lower
 
 
 @lru_cache(maxsize=1024)

@@ -252,8 +252,13 @@ class Release:
         names = self._names()
         head = "".join(f"<th>{html.escape(name)}</th>" for name in names)
         body = "".join(
-            "<tr>" + "".join(f"<td>{html.escape(str(row[name]))}</td>" for name in names) + "</tr>"
-            for row in self.table
+            "<tr>" + "".join(f"<td>{html.escape(self._told(row, name, index))}</td>" for name in names) + "</tr>"
+            for index, row in enumerate(self.table)
         )
         notes = "".join(f"<p>{html.escape(note)}</p>" for note in (self.guarantee, *self.notes))
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{notes}"
+
+    def _told(self, row: Mapping[str, Any], name: str, index: int) -> str:
+        """A cell in words; a key that is rolled up reads `all`."""
+        rolled = name in self.keys and name not in self.levels[self.level[index]]
+        return "all" if rolled else str(row[name])

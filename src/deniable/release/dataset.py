@@ -119,6 +119,14 @@ class Dataset:
         )
         return f"Dataset({self.name!r}, unit: {self.unit}, {tables})"
 
+    def describe(self) -> str:
+        """What is public about the data: its codebook, as YAML."""
+        return self.codebook.to_yaml()
+
+    def head(self, rows: int = 5) -> NoReturn:
+        """Refused: rows are private."""
+        raise TypeError("the rows are private: ask for aggregates in a session, or use .dummy() to rehearse")
+
     def __len__(self) -> int:
         raise TypeError("the number of rows is private: ask for it with dp.count() in a session")
 

@@ -20,7 +20,9 @@ from deniable.exact.guards import Real, integer, open_probability, positive, pro
 from deniable.noise import Entropy, system_entropy
 from deniable.plan.canonical import identity
 from deniable.plan.codebook import Codebook
-from deniable.plan.nodes import scan
+from deniable.plan.expression import Column
+from deniable.plan.nodes import Project, scan
+from deniable.plan.relation import schema
 from deniable.plan.unit import Unit
 from deniable.query import Law, Lowered, Price, Query, Request, answered, drawn, lowered, priced, solved
 from deniable.query.price import Terms as PriceTerms
@@ -93,6 +95,16 @@ class Session:
         terms = {"epsilon": epsilon, "rho": rho, "accuracy": accuracy, "delta": delta, "law": law}
         terms |= {"group_size": group_size, "confidence": confidence}
         return asked(self, self._engine, text, dialect=dialect, request=request, terms=terms)
+
+    def public_values(self, table: str, column: str) -> tuple[Any, ...]:
+        """The values of a column of a public table, each once: group keys to declare with `group_by(..., values=...)`."""
+        source = scan(self.codebook, table)
+        if column not in (known := schema(source)):
+            raise InvalidArgument(f"table {table} has no column {column!r}; it has {', '.join(known)}")
+        found = self._engine.public(Project(source, ((column, Column(column)),)))[column]
+        step = known[column].step
+        held = (value * step if type(value) is int else value for value in found if value is not None)
+        return tuple(dict.fromkeys(held))
 
     @property
     def rule(self) -> Rule:
