@@ -34,8 +34,8 @@ def exactly(value: Fraction | float | int) -> mpf:
 
 
 def normal_delta(mu: mpf, epsilon: mpf) -> mpf:
-    """Balle and Wang's formula, with digits to spare for its cancellation."""
-    with mpmath.workdps(120 + int(epsilon + mu * mu)):
+    """Balle and Wang's formula, with digits to spare for its cancellation (both tails are relatively exact)."""
+    with mpmath.workdps(100):
         a, b = mu / 2 - epsilon / mu, -mu / 2 - epsilon / mu
         return mpmath.ncdf(a) - mpmath.exp(epsilon) * mpmath.ncdf(b)
 
@@ -92,6 +92,20 @@ def atoms(cost: Cost) -> Atoms:
             return _shifted(lambda x: mpmath.exp(-(x**2) / (2 * exactly(scale) ** 2)), reach, largest)
         case _:
             raise NotImplementedError(cost)
+
+
+def sampled_atoms(base: Cost, rate: Fraction, times: int, *, added: bool) -> Atoms:
+    """The loss law of `times` Poisson-sampled releases, a unit removed (or added); the base has no infinite losses."""
+    q = exactly(rate)
+    pairs = []
+    for loss, mass in atoms(base).items():
+        other = mass * mpmath.exp(-loss)  # under the second law, which is the sample without the unit
+        drawn = (1 - q) * other + q * mass
+        pairs.append((mpmath.log(other / drawn), other) if added else (mpmath.log(drawn / other), drawn))
+    one, found = _gathered(pairs), {mpf(0): mpf(1)}
+    for _ in range(times):
+        found = convolved(found, one)
+    return found
 
 
 def _gathered(pairs: list[tuple[mpf, mpf]]) -> Atoms:

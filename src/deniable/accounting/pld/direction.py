@@ -9,6 +9,7 @@ import numpy as np
 
 from deniable.accounting.bracket import Bracket
 from deniable.accounting.pld.composition import Reading, Single, Steps, look, read
+from deniable.accounting.pld.enumerated import enumerated
 from deniable.accounting.pld.floats import TINY
 
 _ATTEMPTS = 7
@@ -84,6 +85,9 @@ class Direction:
     def _profile(self, share: float, *, epsilon: float | None, log_delta: float | None) -> Reading | Single:
         if len(self.steps) == 1 and self.steps[0][1] == 1:
             return Single(self.steps[0][0])
+        few = enumerated(self.steps)
+        if few is not None:
+            return Single(few)
         return read(self.steps, look(self.steps, epsilon=epsilon, log_delta=log_delta), share)
 
     def _near_ceiling(self, target: float, gap: float) -> float:

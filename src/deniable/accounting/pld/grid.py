@@ -19,6 +19,8 @@ from deniable.accounting.pld.floats import Integers
 from deniable.accounting.pld.pair import Pair
 
 _MANY = 20_000
+_MARGIN = 1e-9
+"""Knots lie this share of a loss below the atoms they are for: far enough for a line through the atom to be positive there."""
 
 
 def grid_for(pairs: Sequence[Pair], wanted: float, largest: float) -> Grid:
@@ -27,8 +29,8 @@ def grid_for(pairs: Sequence[Pair], wanted: float, largest: float) -> Grid:
     lattices = [pair.lattice for pair in pairs]
     shortest = min(lattices)
     if shortest > wanted / 4 and all(_misfit(lattice, shortest) < 1e-9 for lattice in lattices):
-        return Grid(quantum, math.floor(shortest / quantum))
-    spans = np.unique([p.kink + p.swapped.kink - 8 * quantum for p in pairs if p.kink > 0 < p.swapped.kink])
+        return Grid(quantum, math.floor(shortest * (1 - _MARGIN) / quantum))
+    spans = np.unique([_span(pair) * (1 - _MARGIN) - 8 * quantum for pair in pairs if _span(pair) > 0])
     if not len(spans) or spans[0] < wanted:
         return Grid(quantum, max(math.floor(wanted / quantum), 1))
     fewest = math.ceil(spans[-1] / wanted)
@@ -37,6 +39,13 @@ def grid_for(pairs: Sequence[Pair], wanted: float, largest: float) -> Grid:
     shares = spans[:, None] / steps
     misfits = np.maximum(shares - np.floor(shares * (1 + 1e-10)), 0.0).sum(axis=0)
     return Grid(quantum, round(steps[int(np.argmin(misfits))] / quantum))
+
+
+def _span(pair: Pair) -> float:
+    """What the step should divide, so that atoms lie on knots: the distance of a lattice's losses, or of the extreme ones."""
+    if pair.lattice > 0:
+        return pair.lattice
+    return pair.kink + pair.swapped.kink if pair.kink > 0 < pair.swapped.kink else 0.0
 
 
 def _misfit(loss: float, step: float) -> float:
@@ -97,21 +106,21 @@ def coarsened(grid: Grid, every: Sequence[Knots]) -> tuple[Grid, list[Knots]]:
 
 def _offset(pair: Pair, grid: Grid, layout: Layout) -> int:
     """By how many quanta to shift: to meet a narrow bulk, or the lowest atom, or the highest."""
-    if layout.width < grid.step:
-        loss = _together(pair, layout.center, grid.step)
-    else:
-        loss = -pair.swapped.kink + 2 * grid.quantum if pair.swapped.kink > 0 else pair.kink
+    loss = _together(pair, layout.center, grid.step) if layout.width < grid.step else None
+    if loss is None:
+        bottom = pair.swapped.kink
+        loss = -bottom * (1 - _MARGIN / 4) + 2 * grid.quantum if bottom > 0 else pair.kink * (1 - _MARGIN)
     half = grid.stride // 2
     return (math.floor(loss / grid.quantum) + half) % grid.stride - half
 
 
-def _together(pair: Pair, center: float, width: float) -> float:
-    """The loss of all outcomes within half a `width` of it, taken as one; 0 if they are far from 0 or not most of all."""
+def _together(pair: Pair, center: float, width: float) -> float | None:
+    """The loss of all outcomes within half a `width` of it, taken as one; None if they are far from 0."""
     loss = center
     for _ in range(3):
         tops = np.array([loss + width / 2]), np.array([width / 2 - loss])
         if min(tops) <= 0:
-            return 0.0
+            return None
         gains = [float(side.line(top, np.zeros(1))[0]) for side, top in zip((pair, pair.swapped), tops, strict=True)]
         loss = math.log1p(max(gains[1] - gains[0], -0.5))
     return loss
