@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from deniable import noise
 from deniable.core.mechanism import Mechanism, Utility
 from deniable.core.space import Space
 from deniable.core.step import step
 from deniable.cost import Exponential
 from deniable.exact.guards import Real, positive
-from deniable.mechanisms.choice import choice
 from deniable.mechanisms.scores import exponential_score_error, scores, selection
 
 
@@ -26,7 +26,7 @@ def exponential(space: Space, *, scale: Real) -> Mechanism:
     steps = width / candidates.step
     return selection(
         candidates,
-        pick=lambda values, entropy: candidates.named(choice(values, scale=steps, entropy=entropy)),
+        pick=lambda values, entropy: candidates.named(noise.exponential_choice(values, steps, entropy)),
         cost=lambda apart: Exponential(eta=apart / width),
         utility=Utility(
             "score below the best", lambda beta: exponential_score_error(beta, count=candidates.count, scale=width)

@@ -20,10 +20,10 @@ from deniable.core.space import Space
 from deniable.core.step import step
 from deniable.cost import Exponential
 from deniable.exact.guards import Real, nonnegative, positive
-from deniable.mechanisms.choice import choice
 from deniable.mechanisms.grid import Grid, public_grid
 from deniable.mechanisms.scores import exponential_score_error
 from deniable.noise import Entropy
+from deniable.noise.weighted_choice import weighted_choice
 
 Pieces = tuple[NDArray[np.int64], NDArray[np.int64]]
 """Edges of the pieces (one more than pieces, whole lattice points, increasing) and their whole-numbered scores."""
@@ -35,7 +35,7 @@ def interval_choice(edges: NDArray[Any], scores: NDArray[Any], *, scale: Fractio
     Piece i holds the points edges[i], ..., edges[i+1] - 1; empty pieces are allowed.
     """
     counts = np.diff(np.asarray(edges, dtype=np.int64))
-    piece = choice(np.asarray(scores), scale=scale, entropy=entropy, counts=counts)
+    piece = weighted_choice(np.asarray(scores), counts=counts, scale=scale, entropy=entropy)
     return int(edges[piece]) + noise.uniform_below(int(counts[piece]), entropy)
 
 

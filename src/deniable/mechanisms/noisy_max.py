@@ -24,7 +24,6 @@ from deniable.errors import InvalidArgument
 from deniable.exact import Interval, exp
 from deniable.exact.guards import Real, positive
 from deniable.mechanisms.carried import saturated_sum, whole
-from deniable.mechanisms.choice import choice
 from deniable.mechanisms.laws import least
 from deniable.mechanisms.scores import Scores, exponential_score_error, scores, selection
 from deniable.noise import Entropy
@@ -107,13 +106,17 @@ def winner(values: NDArray[Any], *, noise: MaxNoise, scale: Fraction, entropy: E
     """The index of the noisy best of whole-numbered scores, `scale` in steps."""
     match noise:
         case MaxNoise.GUMBEL:
-            return choice(values, scale=scale, entropy=entropy)
+            return _gumbel(values, scale, entropy)
         case MaxNoise.EXPONENTIAL:
             return _flip(values, scale, entropy)
         case MaxNoise.LAPLACE:
             return int(noisy_scores(values, scale, entropy).argmax())
         case _:
             assert_never(noise)
+
+
+def _gumbel(values: NDArray[Any], scale: Fraction, entropy: Entropy) -> int:
+    return noise.exponential_choice(values, scale, entropy)
 
 
 def _flip(values: NDArray[Any], scale: Fraction, entropy: Entropy) -> int:

@@ -20,16 +20,16 @@ from deniable.core.space import Space
 from deniable.core.step import step
 from deniable.errors import InvalidArgument
 from deniable.exact.guards import Real, positive
-from deniable.mechanisms.choice import choice
-from deniable.mechanisms.flip_choice import flip_choice, windowed_flip
 from deniable.mechanisms.grid import public_grid, values_of
 from deniable.mechanisms.noisy_max import MaxNoise, contest_cost
 from deniable.mechanisms.quantile import crowded_scores, rank_spread, share
 from deniable.mechanisms.ranked import Ranked, ranked
 from deniable.mechanisms.rows import added_or_removed, rows_of
 from deniable.mechanisms.scores import exponential_score_error
-from deniable.mechanisms.windowed_choice import Rest, windowed_choice
 from deniable.noise import Entropy
+from deniable.noise.flip_choice import flip_choice, windowed_flip
+from deniable.noise.weighted_choice import weighted_choice
+from deniable.noise.windowed_choice import Rest, windowed_choice
 
 Ints: TypeAlias = NDArray[np.int64]
 
@@ -152,7 +152,7 @@ def quantile_point(near: Ranked, count: int, *, q: Fraction, scale: Fraction, no
         if pick is not None:
             return _point(window.far_edges() if pick.outside else window.near_edges(), pick.index, entropy)
     edges, scores = scored(near.whole(), count, q=q, scale=scale)
-    chosen = flip_choice if noise is MaxNoise.EXPONENTIAL else choice
+    chosen = flip_choice if noise is MaxNoise.EXPONENTIAL else weighted_choice
     return _point(edges, chosen(scores, counts=np.diff(edges), scale=scale * q.denominator, entropy=entropy), entropy)
 
 

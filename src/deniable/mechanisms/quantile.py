@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from deniable.errors import InvalidArgument
 from deniable.exact.guards import Real, positive, probability
-from deniable.mechanisms.choice import choices
 from deniable.noise import Entropy
+from deniable.noise.weighted_choice import weighted_choices
 
 Counts: TypeAlias = NDArray[np.int64]
 
@@ -71,5 +71,5 @@ def quantile_index(
     everything = at_most[:, -1:] if total is None else np.asarray(total, dtype=np.int64).reshape(-1, 1)
     below = np.concatenate([np.zeros_like(everything), at_most[:, :-1]], axis=1)
     scores = rank_scores(below, everything - at_most, everything, fraction)
-    picked = choices(scores, scale=width * fraction.denominator, entropy=entropy)
+    picked = weighted_choices(scores, scale=width * fraction.denominator, entropy=entropy)
     return picked.reshape(np.shape(cumulative)[:-1])

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.engines.engine import Result, SparseHistogram
-from deniable.mechanisms.choice import choices
 from deniable.noise import Entropy
+from deniable.noise.weighted_choice import weighted_choices
 from deniable.plan.facts import LARGEST
 from deniable.query.choices import Ordered, Ranked
 from deniable.query.lowering import Lowered
@@ -181,11 +181,11 @@ def _chosen(choice: Ranked | Ordered, counts: Integers, temperature: Fraction, e
     if isinstance(choice, Ranked):
         below = np.cumsum(counts, axis=1) - counts
         scores = rank_scores(below, counts, choice.q.numerator, choice.q.denominator)
-        return choices(scores, scale=temperature * choice.q.denominator, entropy=entropy)[:, None]
+        return weighted_choices(scores, scale=temperature * choice.q.denominator, entropy=entropy)[:, None]
     left = np.ones_like(counts)
     picked = np.empty((len(counts), min(choice.k, choice.bins)), dtype=np.int64)
     for place in range(picked.shape[1]):
-        picked[:, place] = choices(counts, scale=temperature, entropy=entropy, counts=left)
+        picked[:, place] = weighted_choices(counts, scale=temperature, entropy=entropy, counts=left)
         left[np.arange(len(left)), picked[:, place]] = 0
     return picked
 

@@ -20,10 +20,9 @@ import numpy as np
 
 from deniable import noise
 from deniable.exact import Interval, exp
-from deniable.mechanisms import choice as weighted
-from deniable.mechanisms import constant_time, flip_choice, selection
+from deniable.mechanisms import constant_time, selection
 from deniable.mechanisms.laws import Law, least, mass, upper_tail
-from deniable.noise import Entropy
+from deniable.noise import Entropy, flip_choice, weighted_choice
 from deniable.noise.counts import NegativeBinomial, Poisson
 
 PLACES = 192
@@ -296,8 +295,9 @@ def _replacements(tail: Fraction) -> dict[Callable[..., Any], Callable[..., Any]
         noise.permute_and_flip: lambda scores, scale, entropy: entropy.take(
             _flip_branches(tuple(np.asarray(scores).tolist()), Fraction(scale))
         ),
-        weighted.choice: choose,
-        weighted.choices: choose_rows,
+        noise.exponential_choice: lambda scores, scale, entropy: choose(scores, scale=Fraction(scale), entropy=entropy),
+        weighted_choice.weighted_choice: choose,
+        weighted_choice.weighted_choices: choose_rows,
         flip_choice.flip_choice: flip,
         constant_time.GeometricTable.draw: _from_table,
         selection.kept: keep,

@@ -34,7 +34,6 @@ from deniable.mechanisms import (
     whole_counts,
 )
 from deniable.mechanisms.bounds import Bands
-from deniable.mechanisms.choice import DRAWN, proposal, upper_weights
 from deniable.mechanisms.counted import _even, _evenly_spaced, _searched
 from deniable.mechanisms.covariance import exact_moments
 from deniable.mechanisms.grid import public_grid, values_of
@@ -43,7 +42,8 @@ from deniable.mechanisms.private_quantile import Window, pieces, quantile_point,
 from deniable.mechanisms.ranked import ranked
 from deniable.mechanisms.set_union import item_weight, union_threshold
 from deniable.mechanisms.tree import tree_depth, tree_sums
-from deniable.mechanisms.windowed_choice import Rest, _cover, windowed_choice
+from deniable.noise.weighted_choice import DRAWN, proposal, upper_weights
+from deniable.noise.windowed_choice import Rest, _cover, windowed_choice
 from deniable.testing.entropy import Scripted, Seeded, Silent
 
 NUMBERS = Space(Rows(Numbers()), SymmetricDistance())

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from deniable.exact import exp
-from deniable.mechanisms.flip_choice import _Clock, flip_choice
+from deniable.noise.flip_choice import _Clock, flip_choice
 from deniable.testing.entropy import Scripted, Seeded, Silent
 from deniable.testing.output_law import _choice_branches, _flip_branches, grouped_flip_branches
 

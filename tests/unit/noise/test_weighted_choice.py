@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from deniable.exact import exp
-from deniable.mechanisms.choice import DRAWN, _below, choice, choices, proposal
+from deniable.noise.weighted_choice import DRAWN, _below, proposal, weighted_choice, weighted_choices
 from deniable.testing.entropy import Scripted, Seeded, Silent
 
 CASES = [
@@ -58,15 +58,23 @@ def test_every_point_falls_into_the_entry_that_holds_it(scores, counts, scale):
         for point in {at, at + weights[index] - 1} if weights[index] else set():
             words = Scripted([point << 2, 0])  # a second word of zeros accepts
             assert (
-                choice(
-                    np.array(scores), scale=scale, counts=None if counts is None else np.array(counts), entropy=words
+                weighted_choice(
+                    np.array(scores),
+                    scale=scale,
+                    counts=np.ones(len(scores), dtype=int) if counts is None else np.array(counts),
+                    entropy=words,
                 )
                 == index
             )
         at += weights[index]
     refused = Scripted([at << 2, 0, 0, 0])  # the first point past the end is drawn again
     assert (
-        choice(np.array(scores), scale=scale, counts=None if counts is None else np.array(counts), entropy=refused)
+        weighted_choice(
+            np.array(scores),
+            scale=scale,
+            counts=np.ones(len(scores), dtype=int) if counts is None else np.array(counts),
+            entropy=refused,
+        )
         == heaviest
     )
 
@@ -90,14 +98,14 @@ def test_acceptance_compares_with_the_true_share(scores, counts, scale):
 
 
 def test_silence_chooses_the_likeliest():
-    assert choice(np.array([1, 9, 3]), scale=Fraction(2), entropy=Silent()) == 1
-    assert choices(np.array([[1, 9, 3], [7, 0, 0]]), scale=Fraction(2), entropy=Silent()).tolist() == [1, 0]
+    assert weighted_choice(np.array([1, 9, 3]), counts=np.ones(3), scale=Fraction(2), entropy=Silent()) == 1
+    assert weighted_choices(np.array([[1, 9, 3], [7, 0, 0]]), scale=Fraction(2), entropy=Silent()).tolist() == [1, 0]
 
 
 def test_rows_are_drawn_by_their_own_laws():
     rows = np.tile(np.array([[0, 1, 2, 3], [0, 0, 0, 0]]), (20_000, 1))
     sizes = np.tile(np.array([[5, 0, 2, 1], [1, 1, 1, 1]]), (20_000, 1))
-    drawn = choices(rows, scale=Fraction(1), entropy=Seeded(1), counts=sizes)
+    drawn = weighted_choices(rows, scale=Fraction(1), entropy=Seeded(1), counts=sizes)
     weights = np.array([5, 0, 2, 1]) * np.exp([0, 1, 2, 3])
     for share, law in ((drawn[::2], weights / weights.sum()), (drawn[1::2], np.full(4, 0.25))):
         assert np.abs(np.bincount(share, minlength=4) / 20_000 - law).max() < 0.02  # six standard deviations
@@ -105,5 +113,5 @@ def test_rows_are_drawn_by_their_own_laws():
 
 
 def test_short_words_serve_as_well():
-    short = choices(np.array([[0, 1, 2]] * 50), scale=Fraction(1), entropy=Seeded(3, word_bits=8))
+    short = weighted_choices(np.array([[0, 1, 2]] * 50), scale=Fraction(1), entropy=Seeded(3, word_bits=8))
     assert set(short.tolist()) <= {0, 1, 2}

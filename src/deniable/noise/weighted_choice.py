@@ -1,4 +1,6 @@
-"""An index drawn with probability proportional to count · exp(score / scale), exactly, at NumPy speed.
+"""Choices among groups of equal candidates, and many choices at once: P(i) proportional to count · exp(score / scale), exactly.
+
+One choice among single candidates is `exponential_choice`, whose work does not depend on the scores.
 
 Floating point only proposes. Each weight gets a whole number that is certainly not smaller (in units of a power of two); an
 index is drawn in proportion to those whole numbers and kept with probability weight / whole number, decided by certified
@@ -9,14 +11,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from deniable.exact import Interval, exp
-from deniable.noise import Entropy
 from deniable.noise.series import LARGEST, exp_minus
+
+if TYPE_CHECKING:
+    from deniable.noise.entropy import Entropy
 
 Ints: TypeAlias = NDArray[np.int64]
 
@@ -88,7 +92,7 @@ def _gaps(table: NDArray[Any], counts: Ints | None) -> NDArray[Any]:
     return gaps if counts is None else np.where(counts > 0, gaps, 0)
 
 
-def choices(
+def weighted_choices(
     scores: NDArray[Any], *, scale: Fraction, entropy: Entropy, counts: NDArray[Any] | None = None
 ) -> NDArray[np.int64]:
     """One index per row of a table of whole-numbered scores.
@@ -116,12 +120,10 @@ def choices(
     return answer
 
 
-def choice(scores: NDArray[Any], *, scale: Fraction, entropy: Entropy, counts: NDArray[Any] | None = None) -> int:
+def weighted_choice(scores: NDArray[Any], *, counts: NDArray[Any], scale: Fraction, entropy: Entropy) -> int:
     """One index of a list of whole-numbered scores, P(i) proportional to counts[i] · exp(scores[i]/scale)."""
-    table = np.asarray(scores)[None, :]
-    return int(
-        choices(table, scale=scale, entropy=entropy, counts=None if counts is None else np.asarray(counts)[None, :])[0]
-    )
+    table, sizes = np.asarray(scores)[None, :], np.asarray(counts)[None, :]
+    return int(weighted_choices(table, scale=scale, entropy=entropy, counts=sizes)[0])
 
 
 def uniform_bits(entropy: Entropy, count: int, bits: int) -> Ints:

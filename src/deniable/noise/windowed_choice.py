@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.exact import exp
-from deniable.mechanisms.choice import DRAWN, MARGIN, Proposal, accepted, proposal, uniform_bits, upper_weights
-from deniable.noise import Entropy
+from deniable.noise.entropy import Entropy
 from deniable.noise.series import LARGEST
+from deniable.noise.weighted_choice import DRAWN, MARGIN, Proposal, accepted, proposal, uniform_bits, upper_weights
 
 Ints: TypeAlias = NDArray[np.int64]
 Table: TypeAlias = tuple[Ints, Ints]

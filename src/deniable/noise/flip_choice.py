@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable import noise
 from deniable.exact import Interval, exp, ln
-from deniable.mechanisms.choice import uniform_bits
-from deniable.mechanisms.windowed_choice import NOTHING, Arrivals, Pick, Rest, Table
-from deniable.noise import Entropy
+from deniable.noise.entropy import Entropy
+from deniable.noise.uniform import uniform_below
+from deniable.noise.weighted_choice import uniform_bits
+from deniable.noise.windowed_choice import NOTHING, Arrivals, Pick, Rest, Table
 
 _BITS = 63
 
@@ -48,7 +48,7 @@ def windowed_flip(window: Table, rest: Rest, *, scale: Fraction, entropy: Entrop
             continue
         if not pick.lack:
             return pick
-        candidate = pick.outside, pick.index, noise.uniform_below(pick.count, entropy)
+        candidate = pick.outside, pick.index, uniform_below(pick.count, entropy)
         if candidate not in failed and clock.spared(pick.lack, entropy):
             return pick
         failed.add(candidate)
