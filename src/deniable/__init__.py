@@ -182,6 +182,7 @@ _PUBLIC = {
     "Rehearsal": "deniable.release.rehearsal:Rehearsal",
     "Release": "deniable.release.answer:Release",
     "Session": "deniable.release.session:Session",
+    "load_ipython_extension": "deniable.cli.notebook:load_ipython_extension",
     "row_unit": "deniable.plan.unit:row_unit",
     "unit": "deniable.plan.unit:unit",
     "count": "deniable.query.aggregates:count",

@@ -21,6 +21,7 @@ from deniable.accounting import profile as profile
 from deniable.accounting import strength as strength
 from deniable.accounting import tradeoff as tradeoff
 from deniable.attacks import anti_mechanisms as anti_mechanisms
+from deniable.cli.notebook import load_ipython_extension as load_ipython_extension
 from deniable.core import Accuracy as Accuracy
 from deniable.core import Compositor as Compositor
 from deniable.core import Filter as Filter
@@ -302,6 +303,7 @@ __all__ = [
     "keep_probability",
     "laplace",
     "ledger",
+    "load_ipython_extension",
     "local_mean",
     "log_bands",
     "loss_distribution",

@@ -154,7 +154,7 @@ SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=1, wrong=2) COUNT(*) FROM visit
 SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=x) COUNT(*) FROM visits
 SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=1, privacy_unit_column=city) COUNT(*) FROM visits
 SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=1, max_groups_contributed=0) COUNT(*) FROM visits
-SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=1, max_rows_contributed=3) COUNT(*) FROM visits
+SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=1, max_rows_contributed=0) COUNT(*) FROM visits
 SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=1, min_privacy_units_per_group=1.5) COUNT(*) FROM visits
 SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=1, group_selection_strategy=EXPONENTIAL) COUNT(*) FROM visits
 SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(group_selection_strategy=PUBLIC_GROUPS) city, COUNT(*) FROM visits GROUP BY city

@@ -44,7 +44,7 @@ def compiled(statement: Statement, codebook: Codebook, asker: Asker) -> Private:
         env = Env(codebook, statement.text)
         built = _select(statement.tree, env, asker)
         _checked_unit(statement, codebook)
-        query = replace(built.query, groups=statement.options.groups)
+        query = replace(built.query, groups=statement.options.groups, total=statement.options.rows)
         _checked_strategy(statement, observed=key_set(query).observed)
         built = replace(built, query=query, notices=(*built.notices, *dict.fromkeys(env.said)))
         return built if statement.options.least_units is None else _filled(built, statement.options.least_units)

@@ -28,7 +28,7 @@ STAND_INS = {f"{name[:-1]}_": name.upper() for name in _BOUNDED}
 STRATEGIES = ("laplace_threshold", "public_groups")
 """How groups may be chosen: by a threshold on units, or as declared."""
 
-_WHOLE = ("max_groups_contributed", "min_privacy_units_per_group")
+_WHOLE = ("max_groups_contributed", "max_rows_contributed", "min_privacy_units_per_group")
 _KNOWN = {"epsilon", "delta", "privacy_unit_column", "group_selection_strategy", *_WHOLE}
 
 
@@ -40,6 +40,7 @@ class Options:
     delta: Fraction | None = None
     unit: str | None = None
     groups: int | None = None
+    rows: int | None = None
     least_units: int | None = None
     strategy: str | None = None
 
@@ -78,10 +79,6 @@ def _options(text: str, tokens: Sequence[Token], at: int) -> tuple[Options, int]
         if at + 2 >= len(tokens) or tokens[at + 1].text != "=":
             raise _refused(text, tokens[at], "an option is written name = value")
         name = tokens[at].text.lower()
-        if name == "max_rows_contributed":
-            raise _refused(
-                text, tokens[at], "rows are limited per group here: use max_groups_contributed, or the codebook"
-            )
         if name not in _KNOWN or name in found:
             known = ", ".join(sorted(_KNOWN))
             raise _refused(text, tokens[at], f"{name!r} is not an option here, or stands twice; known: {known}")
@@ -107,6 +104,7 @@ def _read(text: str, found: dict[str, Token]) -> Options:
         delta=numbers.get("delta"),
         unit=unit,
         groups=whole.get("max_groups_contributed"),
+        rows=whole.get("max_rows_contributed"),
         least_units=whole.get("min_privacy_units_per_group"),
         strategy=strategy,
     )

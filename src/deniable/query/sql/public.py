@@ -1,7 +1,7 @@
 """Queries on public tables only: answered exactly by DuckDB over the codebook's reading of those tables, free of charge.
 
 The tables are copied into an empty database that can reach no file and no network, so the statement sees them and nothing
-else. The engine's own words are never shown.
+else. The engine's own words are never shown. Time, memory and rows are limited, so nobody's machine is held up for free.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from threading import Timer
 from typing import Any
 
 from sqlglot import exp
@@ -22,6 +23,16 @@ from deniable.plan.relation import schema
 from deniable.query.sql.reading import Statement
 from deniable.query.sql.source import refused
 
+SECONDS = 30.0
+MEMORY = "1GB"
+MOST_ROWS = 1_000_000
+"""What one public query may take; these are public constants, so a refusal says nothing about private tables."""
+
+_CONFIG: dict[str, str | bool | int | float | list[str]] = {
+    "enable_external_access": "false",
+    "threads": "1",
+    "temp_directory": "",
+}
 _DENIED = (exp.Anonymous, exp.Rand, exp.Unnest, exp.Command, exp.Lateral, exp.GenerateSeries, exp.Into)
 
 
@@ -60,20 +71,43 @@ def public_answer(statement: Statement, codebook: Codebook, tables: tuple[str, .
         raise refused(odd, statement.text, "unsupported", f"{type(odd).__name__} is not answered", "use plain SQL")
     import duckdb
 
-    with duckdb.connect(":memory:", config={"enable_external_access": "false", "threads": "1"}) as database:
+    with duckdb.connect(":memory:", config=_CONFIG) as database:
         for name in tables:
             scan = Scan(codebook, name)
             _load(database, name, schema(scan), engine.public(scan))
+        database.execute(f"SET memory_limit = '{MEMORY}'")
         database.execute("SET lock_configuration = true")
         try:
-            cursor = database.execute(statement.tree.sql(dialect="duckdb"))
-            names = [entry[0] for entry in cursor.description]
-            rows = cursor.fetchall()
+            names, rows = _fetched(database, statement.tree.sql(dialect="duckdb"))
+        except (duckdb.InterruptException, duckdb.OutOfMemoryException):
+            raise _over_limits() from None
         except duckdb.Error:
             raise QueryRefused("public-query", "the engine cannot answer this query on the public tables") from None
+    if len(rows) > MOST_ROWS:
+        raise _over_limits()
     if len({name.lower() for name in names}) != len(names):
         raise QueryRefused("ambiguous-column", f"columns with one name: {', '.join(names)}", rewrite="rename with AS")
     return PublicRows({name: tuple(_native(row[index]) for row in rows) for index, name in enumerate(names)})
+
+
+def _fetched(database: Any, text: str) -> tuple[list[str], list[tuple[Any, ...]]]:
+    """Names and rows of a statement, one row more than is answered; interrupted when it takes too long."""
+    timer = Timer(SECONDS, database.interrupt)
+    timer.daemon = True
+    timer.start()
+    try:
+        cursor = database.execute(text)
+        return [entry[0] for entry in cursor.description], cursor.fetchmany(MOST_ROWS + 1)
+    finally:
+        timer.cancel()
+
+
+def _over_limits() -> QueryRefused:
+    return QueryRefused(
+        "public-limit",
+        f"a query on public tables may take {SECONDS:g} seconds, {MEMORY} of memory and {MOST_ROWS:,} rows",
+        rewrite="aggregate or filter more, or ask the public tables in your own database",
+    )
 
 
 def _load(database: Any, name: str, columns: Mapping[str, Facts], cells: Mapping[str, tuple[Any, ...]]) -> None:

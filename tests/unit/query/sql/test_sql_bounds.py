@@ -173,3 +173,9 @@ def test_the_price_in_the_clause_is_the_price_charged() -> None:
         "specialty, SUM(duration, contribution_bounds_per_group => (0, 77)) AS s FROM visits GROUP BY specialty"
     )
     assert _clinic().spent.loss - before.loss == Fraction(1, 4)
+
+
+def test_all_rows_of_a_unit_can_be_limited() -> None:
+    release = _answer("SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(max_rows_contributed = 2) COUNT(*) AS n FROM visits")
+    rows = _truth("SELECT SUM(LEAST(n, 2)) FROM (SELECT COUNT(*) AS n FROM visits GROUP BY patient_id) t")
+    assert release.value("n") == rows[0][0]

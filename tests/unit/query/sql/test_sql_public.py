@@ -1,0 +1,70 @@
+"""Queries on public tables only: exact, labelled, free, and limited in time, memory and rows."""
+
+from __future__ import annotations
+
+import pytest
+
+from deniable.errors import QueryRefused
+from deniable.query.sql import public
+from deniable.query.sql.explain import Explanation
+from deniable.release.answer import Release
+from deniable.release.session import Session
+from tests.engines.sql_schemas import session
+
+
+@pytest.fixture(scope="module")
+def clinic() -> Session:
+    return session("clinic")
+
+
+def test_a_public_query_is_exact_labelled_and_free(clinic: Session) -> None:
+    before = clinic.spent
+    release = clinic.sql("SELECT country, pop * 2 AS twice FROM cities WHERE name LIKE 'O%' ORDER BY 1")
+    assert isinstance(release, Release)
+    assert release.table == [{"country": "NO", "twice": 1400}]
+    assert release.guarantee == "Public: computed from public tables only, exact; nothing was charged."
+    assert release.receipt is None
+    explained = clinic.sql("EXPLAIN DP SELECT COUNT(*) FROM cities")
+    assert isinstance(explained, Explanation)
+    assert explained.public
+    assert "answered exactly and free" in str(explained)
+    assert clinic.spent == before
+
+
+FOREVER = "WITH RECURSIVE r AS (SELECT 1 AS x UNION ALL SELECT x + 1 FROM r) SELECT COUNT(*) FROM r, cities"
+MANY = "SELECT a.name FROM cities a, cities b, cities c"
+
+
+def _refused(clinic: Session, query: str) -> QueryRefused:
+    before = clinic.spent
+    with pytest.raises(QueryRefused) as refusal:
+        clinic.sql(query)
+    assert clinic.spent == before
+    return refusal.value
+
+
+def test_a_query_without_end_is_interrupted(clinic: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(public, "SECONDS", 0.2)
+    assert _refused(clinic, FOREVER).code == "public-limit"
+
+
+def test_too_many_rows_are_refused(clinic: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(public, "MOST_ROWS", 63)
+    assert _refused(clinic, MANY).code == "public-limit"
+    monkeypatch.setattr(public, "MOST_ROWS", 64)
+    release = clinic.sql(MANY)
+    assert isinstance(release, Release)
+    assert len(release.groups) == 64
+
+
+def test_too_much_memory_is_refused(clinic: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(public, "MEMORY", "8MB")
+    tables = ", ".join(f"cities c{i}" for i in range(10))
+    keys = ", ".join(f"c{i}.name" for i in range(10))
+    query = f"SELECT COUNT(*) FROM (SELECT DISTINCT {keys} FROM {tables}) q"
+    assert _refused(clinic, query).code == "public-limit"
+
+
+def test_no_file_and_no_setting_is_reached(clinic: Session) -> None:
+    for query in ("SELECT * FROM cities, read_csv('/etc/passwd')", "SELECT getenv('HOME') FROM cities"):
+        assert "/" not in str(_refused(clinic, query)).replace("read_csv('/etc/passwd')", "")
