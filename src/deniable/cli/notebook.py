@@ -70,4 +70,5 @@ def _said(error: Exception) -> Exception:
     """The error as one line of the notebook, without a trace of our own frames."""
     from IPython.core.error import UsageError
 
-    return UsageError(str(error))
+    said: Exception = UsageError(str(error))
+    return said
