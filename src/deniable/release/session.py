@@ -261,6 +261,7 @@ def _digest(ready: Lowered, price: Price) -> str:
         "noises": {name: [noise.law.value, str(noise.scale)] for name, noise in bill.noises.items()},
         "etas": {name: str(eta) for name, eta in bill.etas.items()},
         "thresholds": repr(bill.thresholds),
+        "labels": ready.keys.labels,
         "other": ready.other,
         "whole": ready.whole,
         "confidence": str(price.confidence),
