@@ -2,22 +2,27 @@
 
 The data is made up by a fixed formula, written into the system's temporary folder and deleted at the end. All times are CPU
 seconds of the whole process tree, from the public call to the released table. `--rows 1000000` is a try on smaller tables.
+Every reading is noted as soon as it is there: a run that stops goes on where it was, and `--only spark` takes those readings alone.
 """
 
 from __future__ import annotations
 
+import json
 import shutil
 import sys
 import tempfile
+from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import dev
 from benchmarks.peers import OURS, Reading, answer, cpu, peer, version
 from benchmarks.report import Report, number
-from benchmarks.table_errors import errors_page
+from benchmarks.table_errors import errors_page, measured
 
 FOLDER = Path(tempfile.gettempdir()) / "deniable-bench"
+ONLY = sys.argv[sys.argv.index("--only") + 1] if "--only" in sys.argv else ""
 
 MAKE = """
 import duckdb, pathlib
@@ -116,6 +121,21 @@ session.evaluate(query, PureDPBudget(1)).collect()
 """
 
 
+def noted(name: str, measure: Callable[[], Any]) -> Any:
+    """A reading, taken once: again after an interruption it comes from the notes."""
+    notes = FOLDER / "readings.json"
+    found = json.loads(notes.read_text(encoding="utf-8")) if notes.exists() else {}
+    if name not in found and ONLY in name:
+        dev.say(name)
+        reading = measure()
+        found = json.loads(notes.read_text(encoding="utf-8")) if notes.exists() else {}
+        found[name] = asdict(reading) if isinstance(reading, Reading) else reading
+        FOLDER.mkdir(parents=True, exist_ok=True)
+        notes.write_text(json.dumps(found), encoding="utf-8")
+    reading = found.get(name)
+    return Reading(**reading) if isinstance(reading, dict) and "peak" in reading else reading
+
+
 def made(rows: int, users: int, groups: int, *, text: bool = False, unique: bool = False) -> str:
     """The path of a made-up table."""
     path = str(FOLDER / f"t_{rows}_{users}_{groups}_{'s' if text else 'i'}{'u' if unique else ''}.parquet")
@@ -156,6 +176,19 @@ def seconds(found: Reading | None) -> float | None:
     return found.seconds if found else None
 
 
+def three(rows: int, label: str, kind: dict[str, Any], columns: str, aggregates: str) -> list[Any]:
+    """The bare query, the one with the same columns, and ours."""
+
+    def path() -> str:
+        return made(rows, rows if kind.get("unique") else rows // 10, rows // 100, **kind)
+
+    return [
+        noted(f"{rows}, {label}: bare", lambda: plain(path(), PLAIN_BARE)),
+        noted(f"{rows}, {label}: same", lambda: plain(path(), columns)),
+        noted(f"{rows}, {label}: private", lambda: ours(path(), aggregates=aggregates, **kind)),
+    ]
+
+
 def large(report: Report, rows: int) -> dict[str, dict[str, float | None]]:
     """The ratios to the plain query; what the chart shows of them."""
     users, groups, lines, chart = rows // 10, rows // 100, [], {}
@@ -165,9 +198,7 @@ def large(report: Report, rows: int) -> dict[str, dict[str, float | None]]:
         ("one row per unit, declared", {"unique": True}, PLAIN_TWO, TWO, 1.8),
     ]
     for label, kind, columns, aggregates, most in cases:
-        dev.say(label)
-        path = made(rows, rows if kind.get("unique") else users, groups, **kind)
-        bare, same, private = plain(path, PLAIN_BARE), plain(path, columns), ours(path, aggregates=aggregates, **kind)
+        bare, same, private = three(rows, label, kind, columns, aggregates)
         times = over(private, same)
         peak = private.peak / 1e9 if private else None
         told = [number(seconds(found), " s") for found in (bare, same, private)]
@@ -183,16 +214,8 @@ def large(report: Report, rows: int) -> dict[str, dict[str, float | None]]:
     )
     heads = ["", "bare DuckDB", "same columns", "deniable", "to same columns", "target", "", "to bare", "peak memory"]
     report.table(heads, lines)
-    path = made(rows, users, groups)
-    dev.say("a second query on kept rows")
-    again = ours(path, then="query.prepare()\n")
-    kept = cpu(
-        OURS,
-        setup=OURS_SETUP.format(path=path, book=book(), aggregates=THREE),
-        call="query.prepare()",
-        most=0,
-        rounds=1,
-    )
+    again = noted(f"{rows}, kept rows", lambda: ours(made(rows, users, groups), then="query.prepare()\n"))
+    kept = noted(f"{rows}, keeping rows", lambda: keeping(made(rows, users, groups)))
     report.note(
         f"With integer ids, bounded rows kept once (`query.prepare()`, {number(seconds(kept), ' s')}): every further query with the same filters, "
         f"keys and bounds takes {number(seconds(again), ' s')}."
@@ -201,20 +224,34 @@ def large(report: Report, rows: int) -> dict[str, dict[str, float | None]]:
     return chart
 
 
+def keeping(path: str) -> Reading | None:
+    """What it costs to keep the bounded rows."""
+    setup = OURS_SETUP.format(path=path, book=book(), aggregates=THREE)
+    return cpu(OURS, setup=setup, call="query.prepare()", most=0, rounds=1)
+
+
 def beside_others(report: Report) -> dict[str, float | None]:
     """The same task on a million rows in other libraries, as near as each can express it."""
-    small = made(10**6, 10**5, 100)
-    dev.say("other libraries")
-    mine = ours(small)
     pipeline, opendp = peer("pipeline-dp", "pipeline-dp", "pandas", "pyarrow"), peer("opendp", "opendp[polars]")
     tumult = peer("tumult-analytics", "tmlt.analytics")
-    found = {
-        "PipelineDP, local": cpu(
-            pipeline, setup=PIPELINE_SETUP.format(path=small), call=PIPELINE_CALL, rounds=1, most=0
-        ),
-        "OpenDP frame": cpu(opendp, setup=OPENDP_SETUP, call=OPENDP_CALL.format(path=small), rounds=2, most=1),
-        "Tumult on Spark": cpu(tumult, setup=TUMULT_SETUP, call=TUMULT_CALL.format(path=small), rounds=1, most=0),
-    }
+
+    def small() -> str:
+        return made(10**6, 10**5, 100)
+
+    mine = noted("10^6 rows: private", lambda: ours(small(), rounds=3))
+    in_memory = noted(
+        "10^6 rows: PipelineDP",
+        lambda: cpu(pipeline, setup=PIPELINE_SETUP.format(path=small()), call=PIPELINE_CALL, rounds=1, most=0),
+    )
+    frame = noted(
+        "10^6 rows: OpenDP",
+        lambda: cpu(opendp, setup=OPENDP_SETUP, call=OPENDP_CALL.format(path=small()), rounds=1, most=1),
+    )
+    spark = noted(
+        "10^6 rows: Tumult, spark",
+        lambda: cpu(tumult, setup=TUMULT_SETUP, call=TUMULT_CALL.format(path=small()), rounds=1, most=0),
+    )
+    found = {"PipelineDP, local": in_memory, "OpenDP frame": frame, "Tumult on Spark": spark}
     notes = {
         "PipelineDP, local": ("all three columns; rows are in memory already", 20),
         "OpenDP frame": ("sum and count; groups kept by order, since sampled groups fail in this version", 5),
@@ -237,10 +274,9 @@ def beside_others(report: Report) -> dict[str, float | None]:
 
 def waiting(report: Report) -> None:
     """The price of a query, and the first answer of a new process."""
-    small = made(10**6, 10**5, 100)
-    setup = OURS_SETUP.format(path=small, book=book(), aggregates=THREE)
-    price = cpu(OURS, setup=setup, call="query.price(epsilon=1, delta=1e-6)")
-    cold = cpu(OURS, call=f"exec({setup + OURS_CALL!r}, {{}})", rounds=1, most=0)
+    setup = OURS_SETUP.format(path=made(10**6, 10**5, 100), book=book(), aggregates=THREE)
+    price = noted("price", lambda: cpu(OURS, setup=setup, call="query.price(epsilon=1, delta=1e-6)"))
+    cold = noted("cold", lambda: cpu(OURS, call=f"exec({setup + OURS_CALL!r}, {{}})", rounds=1, most=0))
     lines = [
         ("price of that query, warm", number(price.seconds * 1000 if price else None, " ms"), "< 10 ms",
          verdict(price.seconds if price else None, 0.01)),
@@ -255,17 +291,21 @@ def growth(report: Report, *, most: int) -> None:
     lines = []
     for power in (power for power in (5, 6, 7, 8) if 10**power <= most):
         rows = 10**power
-        dev.say(f"growth: 10^{power} rows")
-        path = made(rows, rows // 10, min(rows // 100, 10**5))
         memory = "4GB" if power == 8 else "1GB"
-        limits = LIMITED.format(book=book(), path=path, memory=memory, aggregates=THREE)
-        setup = OURS_SETUP.format(path=path, book=book(), aggregates=THREE) + limits
-        found = cpu(OURS, setup=setup, call=OURS_CALL, rounds=1, most=0 if power == 8 else 1)
+
+        def grown(rows: int = rows, memory: str = memory, power: int = power) -> Reading | None:
+            path = made(rows, rows // 10, min(rows // 100, 10**5))
+            limits = LIMITED.format(book=book(), path=path, memory=memory, aggregates=THREE)
+            setup = OURS_SETUP.format(path=path, book=book(), aggregates=THREE) + limits
+            found = cpu(OURS, setup=setup, call=OURS_CALL, rounds=1, most=0 if power == 8 else 1)
+            if power == 8:
+                Path(path).unlink(missing_ok=True)
+            return found
+
+        found = noted(f"growth, 10^{power}", grown)
         each = found.seconds / rows * 1e6 if found else None
         peak = number(found.peak / 1e9 if found else None, " GB")
         lines.append((f"10^{power}", number(seconds(found), " s"), number(each, " µs"), memory, peak))
-        if power == 8:
-            Path(path).unlink(missing_ok=True)
     report.note(
         "Growth, integer ids, groups as above (10⁵ from 10⁷ rows on), the engine held to the memory in the fourth column and spilling beyond it."
     )
@@ -279,13 +319,12 @@ def main() -> None:
     versions = {"deniable": version(OURS, "deniable"), "DuckDB": version(OURS, "duckdb")}
     report = Report("tables", title="Private tables", versions=versions)
     chart = large(report, rows)
-    report.write()  # and again after every part: a long run that stops half-way has said what it found
     chart["10⁶ rows, 100 groups"] = beside_others(report)
-    report.write()
     waiting(report)
     growth(report, most=rows * 10)
-    report.write()
-    errors_page(report)
+    errors_page(report, noted("errors", measured))
+    if ONLY:
+        return
     report.bars("CPU seconds, from the public call to the released table", chart)
     report.write()
     shutil.rmtree(FOLDER, ignore_errors=True)

@@ -2,6 +2,9 @@
 
 Each command (or group of commands) is one file of this package with an `app` made by `deniable.cli.app.application`.
 To add one, write the file and its line in `COMMANDS`. A command's module is imported only when that command runs.
+
+Exit codes, the same for every command: 0 done, 1 refused (nothing was spent), 2 the command was not understood, 3 checked and
+found wrong, 4 the budget does not allow it (nothing was spent), 5 charged and not answered, 130 interrupted.
 """
 
 from __future__ import annotations
@@ -10,9 +13,9 @@ import sys
 from collections.abc import Sequence
 from difflib import get_close_matches
 from importlib import import_module
-from typing import NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
-from deniable.errors import DeniableError
+from deniable.errors import BudgetExceeded, DeniableError, EngineFailed, Unanswered
 from deniable.version import __version__
 
 
@@ -48,6 +51,7 @@ def overview() -> str:
             *lines,
             "",
             "deniable COMMAND --help explains a command; deniable --version prints the version.",
+            "Exit codes: 0 done, 1 refused, 2 not understood, 3 found wrong, 4 over budget, 5 charged and not answered.",
         ]
     )
 
@@ -67,12 +71,30 @@ def main(words: Sequence[str] | None = None) -> None:
 
 def _run(name: str, words: list[str]) -> None:
     app = import_module(COMMANDS[name].module).app
+    import typer
+
+    misused: Any = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
     try:
-        app(args=words, prog_name=f"deniable {name}")
+        code = app(args=words, prog_name=f"deniable {name}", standalone_mode=False)
     except DeniableError as error:
-        _fail(str(error), code=1)
-    except KeyboardInterrupt:
+        _fail(str(error), code=_code(error))
+    except misused as error:
+        said = " ".join(error.format_message().split()).rstrip(".")
+        _fail(f"{said}; deniable {name} --help explains it", code=2)
+    except (KeyboardInterrupt, typer.Abort):
         _fail("interrupted", code=130)
+    if isinstance(code, int) and code:
+        raise SystemExit(code)
+
+
+def _code(error: DeniableError) -> int:
+    match error:
+        case BudgetExceeded():
+            return 4
+        case EngineFailed() | Unanswered():
+            return 5
+        case _:
+            return 1
 
 
 def _hint(word: str) -> str:

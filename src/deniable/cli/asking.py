@@ -18,7 +18,9 @@ from deniable.release.session import Session
 
 Data = Annotated[Path, typer.Argument(help="A Parquet or CSV file.", show_default=False)]
 CodebookFile = Annotated[Path, typer.Option("--codebook", help="Its codebook (YAML).", show_default=False)]
-LedgerFile = Annotated[Path, typer.Option("--ledger", help="The ledger that keeps its budget.", show_default=False)]
+LedgerPlace = Annotated[
+    str, typer.Option("--ledger", help="The file or postgresql:// URL that keeps its budget.", show_default=False)
+]
 Epsilon = Annotated[float | None, typer.Option("--epsilon", help="What this query may cost.")]
 Rho = Annotated[float | None, typer.Option("--rho", help="What it may cost in zero-concentrated privacy.")]
 Wanted = Annotated[
@@ -50,20 +52,20 @@ _CALLS: dict[str, Callable[..., ask.Aggregate]] = {
 
 
 def session_for(
-    data: Path, codebook: Path, ledger: Path, epsilon: float | None, delta: float, rho: float | None
+    data: Path, codebook: Path, ledger: str, epsilon: float | None, delta: float, rho: float | None
 ) -> Session:
     """The session on a file, under its ledger; a new ledger needs a budget, an old one has its own."""
     return Dataset(data, codebook=codebook).session(_budget(ledger, epsilon, delta, rho), ledger=ledger)
 
 
-def _budget(ledger: Path, epsilon: float | None, delta: float, rho: float | None) -> Budget:
+def _budget(ledger: str, epsilon: float | None, delta: float, rho: float | None) -> Budget:
     if epsilon is None and rho is None:
-        if not ledger.exists():
+        from deniable.release.ledger import Ledger, journal_at
+
+        if not journal_at(ledger).exists:
             raise InvalidArgument(
                 "a new ledger needs its whole budget: --budget-epsilon 1 --budget-delta 1e-7, or --budget-rho"
             )
-        from deniable.release.ledger import Ledger
-
         return Ledger.existing(ledger).terms.budget
     return budget(epsilon=epsilon, delta=delta, rho=rho)
 

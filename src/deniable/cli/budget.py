@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -16,7 +15,7 @@ app = application("Show what a ledger's budget has spent and left.")
 
 @app.command()
 def budget(
-    ledger: Annotated[Path, typer.Argument(help="The ledger's file.", show_default=False)],
+    ledger: Annotated[str, typer.Argument(help="The ledger's file or postgresql:// URL.", show_default=False)],
     account: Annotated[str, typer.Option(help="Whose caps to show.")] = "analyst",
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:

@@ -25,9 +25,11 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 @app.command()
-def init(data: Annotated[Path, typer.Argument(help="A Parquet or CSV file.")], output: Output = None) -> None:
+def init(
+    data: Annotated[Path, typer.Argument(help="A Parquet or CSV file.")], output: Output = None, as_json: Json = False
+) -> None:
     """Draft a codebook from the column names; no value is looked at."""
-    _written(drafted(data), output)
+    _written(drafted(data), output, as_json)
 
 
 @app.command()
@@ -46,27 +48,32 @@ def check(codebook: Annotated[Path, typer.Argument(help="A codebook (YAML).")], 
 
 @app.command("datasheet")
 def datasheet_command(
-    codebook: Annotated[Path, typer.Argument(help="A codebook (YAML).")], output: Output = None
+    codebook: Annotated[Path, typer.Argument(help="A codebook (YAML).")], output: Output = None, as_json: Json = False
 ) -> None:
     """A page for readers (Markdown): unit, sampling, variables, bounds and where they come from."""
-    _written(datasheet(Codebook.load(codebook)), output)
+    _written(datasheet(Codebook.load(codebook)), output, as_json)
 
 
 @app.command("import")
 def import_command(
-    metadata: Annotated[Path, typer.Argument(help="SmartNoise metadata (YAML).")], output: Output = None
+    metadata: Annotated[Path, typer.Argument(help="SmartNoise metadata (YAML).")],
+    output: Output = None,
+    as_json: Json = False,
 ) -> None:
     """Turn SmartNoise metadata into a codebook."""
     try:
         text = metadata.read_text(encoding="utf-8")
     except OSError as error:
         raise InvalidArgument(f"cannot read {metadata}: {error.strerror}") from None
-    _written(from_smartnoise(text).to_yaml(), output)
+    _written(from_smartnoise(text).to_yaml(), output, as_json)
 
 
-def _written(text: str, output: Path | None) -> None:
-    if output is None:
+def _written(text: str, output: Path | None, as_json: bool) -> None:
+    if as_json:
+        print(json.dumps({"output": None if output is None else str(output), "text": text}, indent=2))
+    elif output is None:
         print(text, end="")
+    if output is None:
         return
     try:
         with output.open("x", encoding="utf-8") as file:

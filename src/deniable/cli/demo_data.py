@@ -55,7 +55,7 @@ tables:
 def visits(patients: int = 20_000, seed: int = 1) -> dict[str, Any]:
     """Hospital visits: most patients come a few times, a few come very often."""
     random = np.random.default_rng(seed)  # noqa: TID251 - public made-up data
-    times = 1 + random.geometric(0.35, patients)
+    times = 1 + random.geometric(0.6, patients)
     patient = np.repeat(np.arange(1, patients + 1), times)
     count = len(patient)
     usual = random.integers(0, len(SPECIALTIES), patients)[patient - 1]
@@ -74,10 +74,10 @@ def visits(patients: int = 20_000, seed: int = 1) -> dict[str, Any]:
     }
 
 
-def logs(users: int = 5_000, seed: int = 2) -> dict[str, Any]:
+def logs(users: int = 8_000, seed: int = 2) -> dict[str, Any]:
     """Browser logs: a few domains everybody visits, many that hardly anyone does."""
     random = np.random.default_rng(seed)  # noqa: TID251 - public made-up data
-    times = 3 + random.geometric(0.08, users)
+    times = 1 + random.geometric(0.35, users)
     user = np.repeat(np.arange(users), times)
     rank = 1 + random.zipf(1.5, len(user)) % 20_000
     seconds = np.minimum(random.exponential(150, len(user)).astype(int), 600)
@@ -85,6 +85,36 @@ def logs(users: int = 5_000, seed: int = 2) -> dict[str, Any]:
         "user": np.array([f"u{number:06}" for number in user], dtype=object),
         "domain": np.array([f"site{number}.example" for number in rank], dtype=object),
         "seconds": seconds,
+    }
+
+
+def true_counts(rows: dict[str, Any]) -> dict[tuple[Any, ...], dict[str, float]]:
+    """Visits and patients of every specialty."""
+    chosen = {name: rows["patient_id"][rows["specialty"] == name] for name in SPECIALTIES}
+    return {(name,): {"n": len(ids), "patients": len(np.unique(ids))} for name, ids in chosen.items()}
+
+
+def true_lengths(rows: dict[str, Any]) -> dict[tuple[Any, ...], dict[str, float]]:
+    """Mean and ninth decile of the length of visits."""
+    chosen = {name: rows["duration"][rows["specialty"] == name] for name in SPECIALTIES}
+    return {(name,): {"avg": float(v.mean()), "p90": float(np.quantile(v, 0.9))} for name, v in chosen.items()}
+
+
+def true_months(rows: dict[str, Any]) -> dict[tuple[Any, ...], dict[str, float]]:
+    """Visits in every month."""
+    months, counts = np.unique(rows["day"].astype("datetime64[M]"), return_counts=True)
+    starts = months.astype("datetime64[D]").tolist()
+    return {(start,): {"n": int(count)} for start, count in zip(starts, counts, strict=True)}
+
+
+def true_logs(rows: dict[str, Any]) -> dict[tuple[Any, ...], dict[str, float]]:
+    """Users and seconds of every domain."""
+    domains, place = np.unique(rows["domain"].astype(str), return_inverse=True)
+    seconds = np.bincount(place, weights=rows["seconds"])
+    pairs = np.unique(np.stack([place, np.unique(rows["user"].astype(str), return_inverse=True)[1]]), axis=1)
+    users = np.bincount(pairs[0], minlength=len(domains))
+    return {
+        (str(name),): {"users": int(users[i]), "seconds": float(seconds[i])} for i, name in enumerate(domains.tolist())
     }
 
 

@@ -15,7 +15,7 @@ app = application("Say what a query would cost, for free.")
 def price(
     data: asking.Data,
     codebook: asking.CodebookFile,
-    ledger: asking.LedgerFile,
+    ledger: asking.LedgerPlace,
     agg: asking.Agg,
     where: asking.Where = None,
     by: asking.By = None,

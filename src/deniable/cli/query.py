@@ -1,6 +1,6 @@
 """`deniable query`: ask a file under its ledger's budget, pay, and print the answer with its errors.
 
-Exit codes: 0 answered, 1 refused or failed (nothing is printed but one line), 2 the command was not understood.
+Exit codes: 0 answered, 1 refused, 2 the command was not understood, 4 over budget, 5 charged and not answered; one line says why.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ app = application("Ask a private table and pay from its budget.")
 def query(
     data: asking.Data,
     codebook: asking.CodebookFile,
-    ledger: asking.LedgerFile,
+    ledger: asking.LedgerPlace,
     agg: asking.Agg,
     where: asking.Where = None,
     by: asking.By = None,

@@ -24,7 +24,7 @@ from deniable.release.store import unpacked
 
 app = application("Show releases, their release tables, their stored bytes.")
 
-File = Annotated[Path, typer.Argument(help="The ledger's file.", show_default=False)]
+File = Annotated[str, typer.Argument(help="The ledger's file, or its postgresql:// URL.", show_default=False)]
 Request = Annotated[str, typer.Argument(help="The request id of the release.", show_default=False)]
 Account = Annotated[str, typer.Option(help="Who asked.")]
 AnchorFolder = Annotated[Path | None, typer.Option("--anchor", help="The folder of its anchor, if not the usual one.")]

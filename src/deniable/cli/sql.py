@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Annotated
 
 import typer
@@ -21,7 +22,7 @@ def sql(
     data: asking.Data,
     text: Text,
     codebook: asking.CodebookFile,
-    ledger: asking.LedgerFile,
+    ledger: asking.LedgerPlace,
     epsilon: asking.Epsilon = None,
     rho: asking.Rho = None,
     accuracy: asking.Wanted = None,
@@ -35,7 +36,7 @@ def sql(
     session = asking.session_for(data, codebook, ledger, budget_epsilon, budget_delta, budget_rho)
     answer = session.sql(text, dialect=dialect, **asking.terms(epsilon, rho, accuracy))
     if isinstance(answer, Explanation):
-        print(answer)
+        print(json.dumps({"explanation": str(answer).splitlines()}, indent=2) if as_json else answer)
     else:
         paid = answer.receipt if answer.receipt is not None else "nothing was charged"
         print(answer.to_json() if as_json else f"{answer}\n\n{paid}\nleft: {session.remaining}")

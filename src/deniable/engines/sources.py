@@ -97,7 +97,9 @@ def _file(path: Path, table: Table) -> TableSource:
 def _files(paths: Sequence[Path], table: Table) -> TableSource:
     for path in paths:
         if not path.is_file():
-            raise InvalidArgument(f"table {table.name}: there is no file {str(path)!r}")
+            raise InvalidArgument(
+                f"table {table.name}: there is no file {str(path)!r}; give a Parquet or CSV file that exists"
+            )
     kinds = {path.suffix.lower() for path in paths}
     if kinds <= {".parquet", ".pq"}:
         return ParquetFiles(tuple(str(path.resolve()) for path in paths))

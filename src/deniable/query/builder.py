@@ -91,6 +91,11 @@ class Query:
     whole: bool = False
     shares: tuple[tuple[str, Fraction], ...] = ()
 
+    def __repr__(self) -> str:
+        by = f" by {', '.join(key.name for key in self.keys)}" if self.keys else ""
+        asked = ", ".join(f"{name}={type(aggregate).__name__.lower()}" for name, aggregate in self.aggregates)
+        return f"Query({asked or 'nothing yet'}{by}; price it or release it)"
+
     def where(self, condition: Of) -> Query:
         """Only the rows on which `condition` is true, such as `"duration > 0 and country in ('FR', 'DE')"`."""
         return self._on(Filter(self.source, self._read(condition)))

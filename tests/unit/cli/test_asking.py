@@ -65,11 +65,16 @@ def test_text_answers_show_error_receipt_and_what_is_left(capsys, place):
         assert said in out
 
 
+def test_over_budget_has_an_exit_code_of_its_own(capsys, place):
+    out, err, code = run(capsys, "query", *ASK, "--agg", "n=count()", "--epsilon", "5")
+    assert (code, out, err.count("\n")) == (4, "", 1)
+    assert "nothing was spent, ask for less" in err
+
+
 @pytest.mark.parametrize(
     ("words", "says"),
     [
         (["--agg", "n=count()", "--epsilon", "-1"], "positive"),
-        (["--agg", "n=count()", "--epsilon", "5"], "nothing was spent"),
         (["--agg", "n=count()"], "say what to pay"),
         (["--agg", "count", "--epsilon", "1"], "name=function(column)"),
         (["--agg", "n=nope(x)", "--epsilon", "1"], "not an aggregate"),
