@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from importlib import import_module
@@ -78,9 +79,26 @@ def test_version_and_help_load_no_command():
     assert answer.stdout.endswith("False False\n")
 
 
-def test_demo_shows_a_charged_release():
-    answer = run("demo")
+def test_demo_shows_charged_releases_beside_the_truth(tmp_path):
+    answer = run("demo", "--folder", str(tmp_path))
     assert answer.returncode == 0
     assert answer.stderr == ""
-    for word in ["budget", "costs epsilon", "±", "Guarantee", "receipt", "left", "report"]:
+    for word in ["budget", "costs epsilon", "±", "Guarantee", "receipt", "left", "report", "question 4 of 4", "truth"]:
         assert word in answer.stdout
+    page = (tmp_path / "report.html").read_text()
+    assert page.count("<svg") == page.count("</svg>") == 7
+    assert page.count("deniable-release-table") - page.count(".deniable-release-table") == 4
+    assert page.count("<h2>") == 4
+    assert '<td class="truth">6,165</td>' in page  # the data is the same every time, so the truth is too
+    assert "<script" not in page
+
+
+def test_demo_as_json(tmp_path):
+    answer = run("demo", "--folder", str(tmp_path), "--json")
+    told = json.loads(answer.stdout)
+    assert [len(part["release"]["columns"]) for part in told["answers"]] == [2, 2, 1, 2]
+    counts = told["answers"][0]
+    (values,) = [column["values"] for column in counts["release"]["columns"] if column["name"] == "patients"]
+    truth = [row["patients"] for row in counts["truth"]]
+    # noise of scale 16: all eight within 60 scales, but for a chance below 1e-24
+    assert all(abs(value - true) < 1000 for value, true in zip(values, truth, strict=True))

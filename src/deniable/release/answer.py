@@ -260,5 +260,8 @@ class Release:
 
     def _told(self, row: Mapping[str, Any], name: str, index: int) -> str:
         """A cell in words; a key that is rolled up reads `all`."""
-        rolled = name in self.keys and name not in self.levels[self.level[index]]
-        return "all" if rolled else str(row[name])
+        from deniable.release.text import number
+
+        if name not in self.keys:
+            return number(row[name])
+        return str(row[name]) if name in self.levels[self.level[index]] else "all"

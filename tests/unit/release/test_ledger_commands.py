@@ -87,7 +87,7 @@ def test_verify_says_when_there_is_nothing(capfd, tmp_path: Path):
 def test_a_file_that_is_no_receipt_is_one_line(capfd, path: Path, used: Ledger, tmp_path: Path):
     (tmp_path / "bad.json").write_text("{}")
     code, out, err = run(capfd, "ledger", "verify", path, "--receipt", tmp_path / "bad.json")
-    assert (code, out) == (5 if words[1] == "lost" else 1, "")
+    assert (code, out) == (1, "")
     assert err == f"deniable: {tmp_path / 'bad.json'} holds no receipt; give a file with the JSON of one\n"
     del used
 
@@ -158,7 +158,7 @@ def test_show_one_release(capfd, path: Path, used: Ledger):
 )
 def test_what_cannot_be_shown_is_one_line(capfd, path: Path, used: Ledger, words: tuple[str, ...], told: str):
     code, out, err = run(capfd, "release", words[0], path, *words[1:])
-    assert (code, out) == (1, "")
+    assert (code, out) == (5 if words[1] == "lost" else 1, "")
     assert told in err
     assert err.count("\n") == 1
     del used
@@ -181,15 +181,11 @@ def test_table(capfd, path: Path, used: Ledger):
 def test_export_gives_the_stored_bytes(capfdbinary, path: Path, used: Ledger, tmp_path: Path):
     payload = used.fetch("r1").payload
     cli_words = ["release", "export", str(path), "r1"]
-    with pytest.raises(SystemExit) as stop:
-        cli.main(cli_words)
-    assert stop.value.code in (0, None)
+    cli.main(cli_words)
     assert capfdbinary.readouterr().out == payload
-    with pytest.raises(SystemExit):
-        cli.main(["release", "export", str(path), "raw", "--account", "bob", "--output", str(tmp_path / "raw")])
+    cli.main(["release", "export", str(path), "raw", "--account", "bob", "--output", str(tmp_path / "raw")])
     assert (tmp_path / "raw").read_bytes() == b"\x00raw"
-    with pytest.raises(SystemExit):
-        cli.main([*cli_words, "--json"])
+    cli.main([*cli_words, "--json"])
     record = json.loads(capfdbinary.readouterr().out)
     assert record["answer"] == {"n": 42}
     assert used.confirms(type(used.fetch("r1").receipt).from_record(record["receipt"]))
