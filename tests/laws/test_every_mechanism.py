@@ -339,3 +339,53 @@ def test_every_public_mechanism_is_walked():
     for name, file in COMBINATORS.items():
         assert f">> dp.{name}(" in (Path(__file__).parent / file).read_text(encoding="utf-8")
     assert set(m.__all__) >= NO_MECHANISM
+
+
+STATED = {
+    "query_stream": NUMBER >> m.query_stream(threshold=3, scale=1, sensitivity=1, queries=9),
+    "alerts": m.alerts(SAME, threshold=2, scale=1, pieces=9),
+    "set_union": Space(Rows(Anything()), SymmetricDistance()) >> m.set_union(items=1, scale=1, delta=share(5)),
+}
+"""Of an endless stream accuracy is stated for as many questions or pieces as one says."""
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_every_mechanism_states_its_accuracy(name):
+    mechanism = STATED[name] if name in STATED else CASES[name].mechanism
+    likely, surely = mechanism.accuracy(confidence=HALF), mechanism.accuracy(confidence=Fraction(99, 100))
+    assert likely.measure == surely.measure
+    assert likely.error <= surely.error
+
+
+@pytest.mark.parametrize("beta", [share(5), share(40)])
+def test_what_is_far_enough_is_answered(beta):
+    """The stated distance, lead and weight are enough and, but for weights (a continuous matter), not more than enough."""
+
+    def silent(mechanism, data, answer):
+        law = output_law(lambda entropy: mechanism.function(data, entropy))
+        return law.probability(answer).upper
+
+    tested = CASES["propose_test_release"].mechanism
+    far = int(tested.accuracy(confidence=1 - beta).error)
+    assert silent(tested, [1] * far, None) <= beta < silent(tested, [1] * (far - 1), None)
+    leading = CASES["most_frequent"].mechanism
+    ahead = int(leading.accuracy(confidence=1 - beta).error)
+    assert silent(leading, {"a": ahead + 3, "b": 3}, None) <= beta < silent(leading, {"a": ahead + 2, "b": 3}, None)
+
+
+def test_answers_that_are_not_the_truth():
+    """Hoeffding's bound holds for the exact law of the number of changed answers, and one answer has its own."""
+    bits = Space(Rows(Booleans(), size=6), Hamming()) >> m.randomized_response(truth=Fraction(7, 8))
+    law = output_law(lambda entropy: sum(not answer for answer in bits.function([True] * 6, entropy)))
+    for confidence in (share(50), share(80), share(95), share(99)):
+        most = int(bits.accuracy(confidence=confidence).error)
+        assert sum(law.probability(wrong).upper for wrong in range(most + 1, 7)) <= 1 - confidence
+    one = Space(Booleans(), DiscreteDistance()) >> m.randomized_response(truth=Fraction(7, 8))
+    assert (one.accuracy(confidence=share(80)).error, one.accuracy(confidence=share(90)).error) == (0, 1)
+
+
+def test_one_bit_is_never_further_than_it_says():
+    told = Space(Lattice(lower=0, upper=4), DiscreteDistance()) >> m.local_mean(truth=Fraction(3, 4))
+    limit = told.accuracy().error
+    guesses = [m.estimate_mean(bit, 1, truth=Fraction(3, 4), lower=0, upper=4).value for bit in (1, 0)]
+    assert max(abs(guess - number) for guess in guesses for number in range(5)) == limit

@@ -78,6 +78,11 @@ def largest_error_bound(law: Law, *, scale: Fraction, beta: Fraction, count: int
     return least(lambda t: (1 - beyond(law, scale=scale, error=t).upper) ** count >= kept, near=guess)
 
 
+def above_noise(law: Law, *, scale: Fraction, beta: Fraction) -> int:
+    """The smallest whole number that noise certainly reaches with probability at most `beta`."""
+    return least(lambda t: upper_tail(law, scale=scale, at_least=t).upper <= beta, near=_guess(law, scale, float(beta)))
+
+
 def least(holds: Callable[[int], bool], *, near: int = 0) -> int:
     """The smallest whole number >= 0 from which `holds` is true on; `near` is a guess that saves time."""
     high, stride = max(near, 0), 1

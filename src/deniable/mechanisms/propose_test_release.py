@@ -15,13 +15,13 @@ from typing import Any
 from deniable import noise
 from deniable.core.distance import Distance, plain
 from deniable.core.domain import Keyed, Lattice
-from deniable.core.mechanism import Mechanism
+from deniable.core.mechanism import Mechanism, Utility
 from deniable.core.space import Space
 from deniable.core.step import step
 from deniable.cost import FREE, Bounded, Cost, DiscreteLaplace, composed
 from deniable.errors import InvalidArgument, SpaceMismatch
 from deniable.exact.guards import Real, open_probability, positive
-from deniable.mechanisms.laws import Law, least, upper_tail
+from deniable.mechanisms.laws import Law, above_noise, least, upper_tail
 from deniable.mechanisms.norms import check_scores, spread
 from deniable.mechanisms.ordering import public_order
 from deniable.noise import Entropy
@@ -44,6 +44,10 @@ class StabilityTest:
     def passes(self, distance: int, entropy: Entropy) -> bool:
         """One noisy test."""
         return distance + noise.discrete_laplace(self.scale, entropy) >= self.threshold
+
+    def enough(self, beta: Fraction) -> Fraction:
+        """A data set at least this far from instability passes, except with probability at most `beta`."""
+        return Fraction(self.threshold - 1 + above_noise(Law.LAPLACE, scale=self.scale, beta=beta))
 
     def cost(self, *, moved: int, unstable_at: int = 0) -> Cost:
         """Pure for the noisy distance, which moves by `moved`; plus the chance that a distance of `unstable_at` passes."""
@@ -85,7 +89,8 @@ def propose_test_release(
             )
         return composed([test.cost(moved=1), release_cost]) if plain(d_in) == 1 else FREE
 
-    return Mechanism(space, answer, cost, None, (f"{author}: {getattr(distance, '__name__', 'distance')}",))
+    utility = Utility("distance: data at least this far from instability is answered", test.enough)
+    return Mechanism(space, answer, cost, utility, (f"{author}: {getattr(distance, '__name__', 'distance')}",))
 
 
 @step
@@ -110,7 +115,8 @@ def most_frequent(space: Space, *, scale: Real, delta: Real) -> Mechanism:
         return test.cost(moved=moved, unstable_at=moved - 1) if moved else FREE
 
     check_scores(space.metric)
-    return Mechanism(space, answer, cost)
+    utility = Utility("lead: a key at least this far ahead is shown", lambda beta: test.enough(beta) + 1)
+    return Mechanism(space, answer, cost, utility)
 
 
 def _leader(counts: Any) -> tuple[Any, int]:

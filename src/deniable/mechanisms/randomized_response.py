@@ -15,12 +15,13 @@ import numpy as np
 from deniable import noise
 from deniable.core.distance import Distance, plain
 from deniable.core.domain import Booleans, Categories, Domain, Lattice, Rows
-from deniable.core.mechanism import Mechanism
+from deniable.core.mechanism import Mechanism, Utility
 from deniable.core.metric import DiscreteDistance, Hamming
 from deniable.core.space import Space
 from deniable.core.step import step
 from deniable.cost import FREE, Cost, RandomizedResponse, Repeated
 from deniable.errors import SpaceMismatch
+from deniable.exact import ln, sqrt
 from deniable.exact.guards import Real
 from deniable.noise import Entropy
 
@@ -50,7 +51,7 @@ def randomized_response(space: Space, *, truth: Real) -> Mechanism:
             [places.get(answer, 0) for answer in (data.tolist() if hasattr(data, "tolist") else data)], entropy
         )
 
-    return Mechanism(space, each if many else one, lambda d_in: _per_answer(price, d_in))
+    return Mechanism(space, each if many else one, lambda d_in: _per_answer(price, d_in), _untruths(space, price.truth))
 
 
 @step
@@ -89,7 +90,32 @@ def local_mean(space: Space, *, truth: Real) -> Mechanism:
         share = Fraction(min(max(int(data) - low, 0), width), width)
         return bool(noise.bernoulli(1 - price.truth + (2 * price.truth - 1) * share, entropy))
 
-    return Mechanism(space, report, lambda d_in: _per_answer(price, d_in))
+    return Mechanism(space, report, lambda d_in: _per_answer(price, d_in), _told(price.truth, width * domain.step))
+
+
+def _untruths(space: Space, truth: Fraction) -> Utility:
+    """How many of n answers are not the truth: at most (1 - truth)·n + √(n·ln(1/beta)/2), by Hoeffding's inequality."""
+    size = space.domain.size if isinstance(space.domain, Rows) else 1
+    assert size is not None  # Hamming distance needs a public size
+
+    def wrong(beta: Fraction) -> Fraction:
+        if (1 - truth) * size <= beta:  # no answer is changed, except with this probability
+            return Fraction(0)
+        return min(Fraction(size), _whole((1 - truth) * size + sqrt(ln(1 / beta) * size / 2).upper))
+
+    return Utility("answers that are not the truth", wrong)
+
+
+def _whole(value: Fraction) -> Fraction:
+    """The whole number at or below."""
+    return Fraction(value.numerator // value.denominator)
+
+
+def _told(truth: Fraction, width: Fraction) -> Utility | None:
+    """One bit is worth little: what `estimate_mean` makes of it alone lies within this of the number, always."""
+    if truth == Fraction(1, 2):
+        return None
+    return Utility("value estimated from this answer alone", lambda _: width * truth / (2 * truth - 1))
 
 
 def _answers(domain: Domain) -> tuple[Hashable, ...]:

@@ -17,14 +17,14 @@ import numpy as np
 
 from deniable import noise
 from deniable.core.distance import Distance
-from deniable.core.mechanism import Mechanism
+from deniable.core.mechanism import Mechanism, Utility
 from deniable.core.space import Space
 from deniable.core.step import step
 from deniable.cost import FREE, Bounded, Cost, Gaussian, Grouped, composed
 from deniable.errors import InvalidArgument
 from deniable.exact.guards import Real, integer, open_probability, positive
 from deniable.mechanisms.additive import noisy_values
-from deniable.mechanisms.laws import Law, least
+from deniable.mechanisms.laws import Law, above_noise, least
 from deniable.mechanisms.norms import Norms
 from deniable.mechanisms.ordering import public_order
 from deniable.mechanisms.rows import added_or_removed, rows_of
@@ -64,7 +64,10 @@ def set_union(space: Space, *, items: int, scale: Real, delta: Real) -> Mechanis
         one = composed([Gaussian(scale=width / _UNIT, sensitivity=1), Bounded(epsilon=0, delta=chance)])
         return FREE if not people else one if people == 1 else Grouped(one, people)
 
-    return Mechanism(space, answer, cost)
+    def heavy(beta: Fraction) -> Fraction:
+        return Fraction(cut - 1 + above_noise(Law.GAUSSIAN, scale=width, beta=beta), _UNIT)
+
+    return Mechanism(space, answer, cost, Utility("weight: an item of at least this weight is shown", heavy))
 
 
 def union_threshold(items: int, *, scale: Fraction, delta: Fraction) -> int:
