@@ -144,6 +144,13 @@ class Release:
         """The release that was packed as this record."""
         return cls(packed.release, ReleaseFacts.from_record(packed.facts), receipt)
 
+    def under(self, names: Sequence[str]) -> Release:
+        """The same release with its columns called by these names, in their order."""
+        if list(names) == list(self.columns):
+            return self
+        columns = [{**column, "name": name} for column, name in zip(self._record["columns"], names, strict=True)]
+        return Release({**self._record, "columns": columns}, self.facts, self.receipt)
+
     @property
     def cost(self) -> Any:
         """What it cost, as a record; None for a rehearsal."""

@@ -158,7 +158,8 @@ class Session:
             price.charge, run, request=request, plan=_digest(ready, price), account=self.account
         )
         self._last = price.spend
-        return Release.from_packed(packed.get(released.payload) or unpacked(released.payload), released.receipt)
+        stored = Release.from_packed(packed.get(released.payload) or unpacked(released.payload), released.receipt)
+        return stored.under([name for name, _ in ready.outputs])
 
     def prepare(self, query: Query) -> None:
         """Have the engine keep a query's bounded rows; nothing is released."""
@@ -252,11 +253,15 @@ def _law(law: Law | str | None) -> Law | None:
 
 
 def _digest(ready: Lowered, price: Price) -> str:
-    """Everything public that decides the answer: the plan, what is computed from it, the noise and the threshold."""
+    """Everything public that decides the answer: the plan, what is computed from it, the noise and the threshold.
+
+    What the outputs are called decides nothing: asked under another name it is the same answer.
+    """
     bill = price.bill
     decided = {
         "plan": identity(ready.plan),
-        "outputs": repr(ready.outputs),
+        "outputs": repr([output for _, output in ready.outputs]),
+        "notes": ready.notes,
         "choices": repr(sorted(ready.choices.items())),
         "noises": {name: [noise.law.value, str(noise.scale)] for name, noise in bill.noises.items()},
         "etas": {name: str(eta) for name, eta in bill.etas.items()},
