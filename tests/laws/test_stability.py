@@ -195,6 +195,26 @@ def test_e20_log_bands_have_a_place_for_everything():
     assert built(exact).tolist() == [*range(1, 9), *range(1, 8)]
 
 
+@pytest.mark.parametrize(
+    ("name", "domain", "values", "step", "exact"), CASES, ids=lambda v: v if isinstance(v, str) else ""
+)
+@settings(max_examples=12, deadline=None, derandomize=True)
+@given(data=st.data())
+def test_larger_data_of_every_kind(name, domain, values, step, exact, data):
+    """Rows added, and rows replaced, in data sets far beyond what can be enumerated."""
+    cells = st.lists(st.sampled_from(values), min_size=3, max_size=25)
+    common, more = data.draw(cells), data.draw(st.lists(st.sampled_from(values), min_size=1, max_size=3))
+    _compare(Space(domain, SymmetricDistance()) >> step, common, common + more, len(more))
+    sized = Space(Rows(domain.element, len(common) + len(more)), ChangeOne()) >> step
+    others = data.draw(st.lists(st.sampled_from(values), min_size=len(more), max_size=len(more)))
+    _compare(sized, common + more, common + others, len(more))
+
+
+def _compare(built: Transformation, left, right, d_in) -> None:
+    moved = built.target.metric.distance(built(left), built(right), built.target.domain)
+    assert within(moved, built.stability_map(Fraction(d_in)))
+
+
 @settings(max_examples=60, deadline=None)
 @given(
     left=st.lists(st.one_of(st.none(), st.floats(width=32), st.integers(-(10**30), 10**30)), max_size=30),

@@ -44,7 +44,7 @@ def private_quantiles(
     """Numbers on the public grid near the quantiles `qs` of the rows, in the order of `qs`, never decreasing.
 
     Equal values go to one side of a split, which would push the quantiles next to a heavy value aside; so each grid point is
-    split into `ties` places and every row takes one of them at random.
+    split into `ties` places, of which every row on it takes one at random. Rows between two points keep their place.
 
     Guarantee: per layer, bounded range with eta = 2·max(q, 1 - q)·rows/scale, q the largest relative share in that layer; a
     changed row counts as one removed and one added. Every layer is charged.
@@ -55,7 +55,9 @@ def private_quantiles(
     layers = relative_shares(shares)
 
     def answer(data: Any, entropy: Entropy) -> list[int | float]:
-        placed = _sorted(_spread(coarse.points(values_of(data, element)), places, entropy), coarse.count * places)
+        values = values_of(data, element)
+        turns = noise.uniforms_below(places, values.size, entropy)
+        placed = _sorted(coarse.spots(values, turns, places), coarse.count * places)
         found = recursive_points(placed, coarse.count * places, shares, scale=width, entropy=entropy)
         return [coarse.read(point // places) for point in found]
 
@@ -139,12 +141,6 @@ def _shares(qs: Sequence[Real]) -> list[Fraction]:
     if not math.lcm(*(q.denominator for q in shares)) <= _FINEST:
         raise InvalidArgument(f"qs must have a common denominator of at most {_FINEST}, got {list(qs)!r}")
     return shares
-
-
-def _spread(points: NDArray[np.int64], places: int, entropy: Entropy) -> NDArray[np.int64]:
-    if places == 1:
-        return points
-    return points * places + noise.uniforms_below(places, points.size, entropy)
 
 
 def _sorted(points: NDArray[np.int64], count: int) -> NDArray[np.int64]:

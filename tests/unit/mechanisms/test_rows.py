@@ -86,6 +86,24 @@ def test_places_tell_on_a_point_from_between_two():
     assert (np.diff(grid.places(numbers)) >= 0).all()
 
 
+def test_spots_lie_around_their_nearest_point():
+    grid, values = public_grid(0, 4, 1), np.array([-1.0, 0.0, 0.4, 0.6, 1.0, 1.0, 3.99, 4.0, 9.0])
+    spots = grid.spots(values, np.array([0, 3, 1, 1, 0, 7, 1, 2, 7]), 8)
+    assert spots.tolist() == [
+        0,
+        3,
+        7,
+        8,
+        8,
+        15,
+        35,
+        34,
+        39,
+    ]  # on a point: its turn; between two: eighths from half a step before
+    assert (spots // 8).tolist() == [0, 0, 0, 1, 1, 1, 4, 4, 4]
+    assert grid.spots(np.array([3, 0]), np.array([0, 0]), 1).tolist() == [3, 0]
+
+
 @pytest.mark.parametrize("values", [[], [0], [5, 5, 5], [0, 9], [1, 3, 3, 8], [2.5], [2, 2.5, 2.5, 3, 8.1, 9]])
 def test_pieces_know_what_lies_below_and_above(values):
     edges, below, above, crowd = pieces(public_grid(0, 9, 1).places(np.array(values, dtype=float)), 10)
