@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from datetime import date, datetime
 from fractions import Fraction
+from functools import cache
 from hashlib import sha256
 from threading import Lock
 from typing import Any
@@ -97,6 +98,11 @@ _MOMENTS = [None, datetime(1, 1, 1), datetime(1999, 12, 31, 23, 59, 59, 999999),
 _COUNT = 29
 
 
+@cache
+def _codebook() -> Codebook:
+    return Codebook.from_yaml(_CODEBOOK)
+
+
 def _pick(values: list[Any], index: int) -> Any:
     return values[index % len(values)]
 
@@ -162,7 +168,7 @@ def _probe(source: str, known: Any) -> Aggregate:
 
 def kit_plans() -> dict[str, GroupAgg]:
     """The plans every engine must answer as the reference does."""
-    codebook = Codebook.from_yaml(_CODEBOOK)
+    codebook = _codebook()
     rows, known = scan(codebook), codebook.tables[0].schema
     of: Callable[[str], Expression] = lambda source: parse(source, schema=known)  # noqa: E731
     probes = tuple((name, _probe(source, known)) for name, source in _PROBES.items())
@@ -248,7 +254,7 @@ _lock = Lock()
 
 def quick_relation() -> Project:
     """The quick probes as columns, each row known by its number."""
-    codebook = Codebook.from_yaml(_CODEBOOK)
+    codebook = _codebook()
     known = codebook.tables[0].schema
     probes = tuple((name, parse(_PROBES[name], schema=known)) for name in QUICK)
     return Project(scan(codebook), (("row", Column("row")), *probes))
@@ -256,7 +262,7 @@ def quick_relation() -> Project:
 
 def quick_plan() -> GroupAgg:
     """Keys of several kinds at once, so that every way to make words of the keyed order counts."""
-    codebook = Codebook.from_yaml(_CODEBOOK)
+    codebook = _codebook()
     kinds = ("name", "moment", "real_whole")
     keys = tuple(KeyColumn(name, Column(name), keep_missing=True) for name in kinds)
     total = Total(Column("real"), Fraction(-3), Fraction(50))
@@ -298,7 +304,7 @@ def reference() -> ReferenceEngine:
     """The reference engine over the kit."""
     raw = kit_columns()
     tables = {"kit": {name: raw[cell] for name, (cell, _) in _RAW.items()}}
-    return ReferenceEngine(tables, Codebook.from_yaml(_CODEBOOK), key=KIT_KEY)
+    return ReferenceEngine(tables, _codebook(), key=KIT_KEY)
 
 
 def differences(profile: Profile, execute: Callable[[Statement], Fetched]) -> list[str]:
