@@ -96,6 +96,31 @@ def test_every_measure_reads_or_refuses_every_cost(cost, measure):
     assert measure.at_most(loss, loss)
 
 
+REFUSED = [
+    *SINGLE,
+    Grouped(Shuffled(epsilon=1, reports=300), 2),
+    Grouped(Concentrated(rho=Fraction(1, 50), delta=Fraction(1, 10**8)), 2),
+    Concentrated(rho=Fraction(1, 50), delta=Fraction(1, 10**8)).sampled(rate=Fraction(1, 10)),
+    Laplace(scale=9) + Renyi((Fraction(a), Fraction(a, 60)) for a in range(2, 60)),
+]
+
+
+@pytest.mark.parametrize("measure", MEASURES, ids=lambda measure: measure.name)
+@pytest.mark.parametrize("cost", REFUSED, ids=lambda cost: type(cost).__name__)
+def test_a_refusal_names_a_measure_that_reads_the_cost(cost, measure):
+    """Never a dead end: what a refusal tells you to read the cost as does read it."""
+    try:
+        measure.read(cost)
+    except Unaccountable as refusal:
+        advice = str(refusal).partition("; ")[2]
+        named = [each for each in MEASURES if each.name in advice and "deniable.epsilon" not in advice]
+        assert named or "deniable.epsilon(cost, delta=...)" in advice
+        for each in named:
+            each.read(cost)
+        if "deniable.epsilon" in advice:
+            assert epsilon(cost, delta=Fraction(1, 1000), gap=0.1).upper >= 0
+
+
 @pytest.mark.parametrize("measure", MEASURES, ids=lambda measure: measure.name)
 @pytest.mark.parametrize("cost", SINGLE, ids=lambda cost: type(cost).__name__)
 @pytest.mark.parametrize("times", [0, 1, 2, 7, 10**6])

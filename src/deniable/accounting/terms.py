@@ -163,6 +163,8 @@ def _sampled(cost: Sampled, times: int) -> Iterator[tuple[Cost, int]]:
     replaced = cost.how is Sampling.POISSON and cost.neighbours is Neighbours.REPLACE
     if cost.rate == 1 and not replaced:
         yield from _walk(inner, times)
+    elif terms(inner).leaks and terms(inner).releases:
+        yield from _leaking(cost, terms(inner), times, replaced=replaced)
     elif cost.rate > 0 and not free(inner):
         if isinstance(inner, Sampled) and not replaced and _plain(cost) and _plain(inner):
             yield from _walk(Sampled(inner.cost, rate=cost.rate * inner.rate), times)
@@ -170,6 +172,19 @@ def _sampled(cost: Sampled, times: int) -> Iterator[tuple[Cost, int]]:
             yield Bounded(epsilon=0, delta=charged(cost.rate * inner.delta)), times
         else:
             yield Sampled(inner, rate=cost.rate, how=cost.how, neighbours=cost.neighbours), times
+
+
+def _leaking(cost: Sampled, inner: Terms, times: int, *, replaced: bool) -> Iterator[tuple[Cost, int]]:
+    """A leak inside a sample, taken out of it: it shows the unit only where that was drawn (docs/theory/pld-pairs.md).
+
+    A little more than the cost itself, by a factor of one and the leak: with the leak d, q d + (1 - d) q f is at most
+    q d + (1 - q d) q f. Of two units that change places either may be shown.
+    """
+    leaked = sum((chance * count for chance, count in inner.leaks), Fraction(0)) * (2 if replaced else 1)
+    rest = Sampled(Terms(inner.releases).cost, rate=cost.rate, how=cost.how, neighbours=cost.neighbours)
+    yield from _walk(rest, times)
+    if cost.rate > 0:
+        yield Bounded(epsilon=0, delta=min(Fraction(1), charged(cost.rate * leaked))), times
 
 
 def _plain(cost: Sampled) -> bool:

@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 from deniable.accounting.read import epsilon
 from deniable.accounting.readers import pure_loss, tightest
@@ -19,7 +20,8 @@ from deniable.exact.guards import Real, integer, probability
 from deniable.svg import Figure, Line, plot
 
 _ROUGH = 1e-3
-_STEPS = 30
+_COARSE = 12
+_STEPS = 10
 _BITS = 80
 
 
@@ -74,7 +76,7 @@ class TradeOff:
         return min(found if math.isfinite(found) else 700.0, math.inf if pure is None else up(pure))
 
     def _delta(self, e: float) -> float:
-        return tightest(self.cost).delta(Fraction(e), _ROUGH).upper
+        return _delta_at(self.cost, e)
 
     def _steep(self, e: float, level: Fraction) -> Fraction:
         delta = Fraction(self._delta(e))
@@ -83,6 +85,11 @@ class TradeOff:
     def _flat(self, e: float, level: Fraction) -> Fraction:
         rest = 1 - Fraction(self._delta(e)) - level
         return exp(-Fraction(e), _BITS).lower * rest if rest > 0 else Fraction(0)
+
+
+@lru_cache(maxsize=4096)
+def _delta_at(cost: Cost, e: float) -> float:
+    return tightest(cost).delta(Fraction(e), _ROUGH).upper
 
 
 def largest_line(supports: Sequence[tuple[float, float]], alpha: float) -> float:
@@ -98,8 +105,10 @@ def tradeoff(cost: Cost) -> TradeOff:
 
 
 def _peak(value: Callable[[float], float], reach: float) -> float:
-    """Where a function with one peak on [0, reach] is largest, by golden section."""
-    low, high, ratio = 0.0, reach, (math.sqrt(5) - 1) / 2
+    """Where a function with one peak on [0, reach] is about largest: the best of a few places, then golden section around it."""
+    places = [reach * k / _COARSE for k in range(_COARSE + 1)]
+    best = max(range(len(places)), key=lambda k: value(places[k]))
+    low, high, ratio = places[max(best - 1, 0)], places[min(best + 1, _COARSE)], (math.sqrt(5) - 1) / 2
     first, second = high - ratio * (high - low), low + ratio * (high - low)
     at_first, at_second = value(first), value(second)
     for _ in range(_STEPS):
@@ -111,4 +120,4 @@ def _peak(value: Callable[[float], float], reach: float) -> float:
             low, first, at_first = first, second, at_second
             second = low + ratio * (high - low)
             at_second = value(second)
-    return max((value(each), each) for each in (0.0, first, second, reach))[1]
+    return max((value(each), each) for each in (places[best], first, second))[1]

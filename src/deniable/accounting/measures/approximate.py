@@ -77,9 +77,8 @@ class Approximate(Measure[Spend]):
             case Gaussian() | DiscreteGaussian() if cost.squared_sensitivity == 0:
                 return Spend(Fraction(0))
             case Gaussian() | DiscreteGaussian() | Concentrated() | Renyi():
-                raise self.refuse(
-                    cost, instead="zero-concentrated privacy, or give a delta: deniable.epsilon(cost, delta=...)"
-                )
+                kept = "Rényi privacy" if isinstance(cost, Renyi) else "zero-concentrated privacy"
+                raise self.refuse(cost, instead=f"{kept}, or give a delta: deniable.epsilon(cost, delta=...)")
             case Laplace() | DiscreteLaplace() | Exponential() | RandomizedResponse() | Shuffled() | Selected():
                 return Spend(_PURE.single(cost))
             case _:

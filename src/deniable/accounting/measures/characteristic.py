@@ -21,7 +21,17 @@ from deniable.accounting.closed.combined import leak
 from deniable.accounting.conversion import best_place
 from deniable.accounting.measures.measure import Adaptivity, Measure, Single
 from deniable.accounting.terms import free
-from deniable.cost import Bounded, Cost, DiscreteLaplace, Gaussian, Laplace, RandomizedResponse, Repeated, composed
+from deniable.cost import (
+    Bounded,
+    Cost,
+    DiscreteLaplace,
+    Gaussian,
+    Laplace,
+    RandomizedResponse,
+    Repeated,
+    Selected,
+    composed,
+)
 from deniable.errors import Unaccountable
 
 Complex: TypeAlias = NDArray[np.complex128]
@@ -171,7 +181,8 @@ class CharacteristicFunctions(Measure[CharacteristicLoss]):
                 laws = ((ThreeAtoms(Bounded(epsilon=epsilon)), 1),) if epsilon else ()
                 return CharacteristicLoss(laws, ((delta, 1),) if delta else ())
             case _:
-                raise self.refuse(cost, instead="a privacy loss distribution: deniable.epsilon(cost, delta=...)")
+                kept = "Rényi privacy" if isinstance(cost, Selected) else "privacy loss distribution"
+                raise self.refuse(cost, instead=f"{kept}: deniable.epsilon(cost, delta=...)")
 
     def compose(self, losses: Iterable[CharacteristicLoss]) -> CharacteristicLoss:
         laws: dict[Law, int] = {}
@@ -194,14 +205,19 @@ class CharacteristicFunctions(Measure[CharacteristicLoss]):
     def worst(self, losses: Iterable[CharacteristicLoss]) -> CharacteristicLoss:
         found = list(dict.fromkeys(losses))
         if len(found) > 1:
-            raise Unaccountable("different parts have no common characteristic function; use the loss distribution")
+            raise Unaccountable(
+                "different parts have no common characteristic function; read it as privacy loss distribution"
+            )
         return found[0] if found else CharacteristicLoss()
 
     def mixed(self, parts: Sequence[tuple[Fraction, CharacteristicLoss]]) -> CharacteristicLoss:
         return self.worst(loss for _, loss in parts)
 
     def group(self, loss: CharacteristicLoss, size: int) -> CharacteristicLoss:
-        raise Unaccountable("no theorem groups characteristic functions; group the releases before they are composed")
+        raise Unaccountable(
+            "no theorem groups characteristic functions; group the releases before they are composed, "
+            "or read the whole by deniable.epsilon(cost, delta=...)"
+        )
 
     def at_most(self, loss: CharacteristicLoss, limit: CharacteristicLoss) -> bool:
         """Whether delta is certainly within the limit's at twenty epsilons from 0 to 10."""
