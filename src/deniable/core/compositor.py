@@ -6,10 +6,10 @@ full when it is opened; a child odometer passes every charge on to its parent as
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NoReturn
 
-from deniable.accounting import Budget, Spend
+from deniable.accounting import NOTHING, Budget, ConcentratedRule, Rule, Spend
 from deniable.accounting import budget as make_budget
 from deniable.core.distance import Distance, distance
 from deniable.core.domain import Frame, Rows
@@ -42,9 +42,9 @@ class Compositor:
         self.gate.charge(mechanism.privacy_map(self.d_in))
         return mechanism.function(self._data, self._entropy or system_entropy())
 
-    def filter(self, budget: Budget) -> Compositor:
+    def filter(self, budget: Budget, *, workload: Iterable[Cost] | None = None) -> Compositor:
         """A child with a budget of its own, paid for in full now; whatever it does not use is not given back."""
-        rule = budget.rule()
+        rule = budget.rule(workload)
         self.gate.charge(_whole(budget))
         return Compositor(self._data, self.space, Filter(rule), self.d_in, self._entropy)
 
@@ -96,8 +96,20 @@ class Compositor:
     @property
     def adaptivity(self) -> Any:
         """What may be chosen from earlier answers, by the theorem this gate stands on."""
+        return self._inner.adaptivity
+
+    @property
+    def theorem(self) -> str:
+        """The theorem that all answers of this compositor together rest on, and why it was picked."""
+        gate = self._inner
+        return gate.theorem if isinstance(gate, Planned) else f"{gate.rule.theorem}; {gate.rule.reason}"
+
+    @property
+    def _inner(self) -> Filter | Odometer | Planned:
         gate = self.gate.inner if isinstance(self.gate, Both) else self.gate
-        return gate.adaptivity  # type: ignore[attr-defined]
+        if not isinstance(gate, Filter | Odometer | Planned):
+            raise InvalidArgument(f"a {type(gate).__name__} does not say which theorem it rests on")
+        return gate
 
     def __repr__(self) -> str:
         return f"Compositor({self.space!r}, d_in={self.d_in})"
@@ -120,7 +132,11 @@ def _whole(budget: Budget) -> Cost:
     return Bounded(epsilon=budget.epsilon or 0, delta=budget.delta)
 
 
-def _rule_of(gate: Gate) -> Any:
+def _rule_of(gate: Gate) -> Rule:
+    """How a child odometer counts: as its parent does; under a plan, which counts nothing, in rho."""
+    inner = gate.inner if isinstance(gate, Both) else gate
+    if isinstance(inner, Planned):
+        return ConcentratedRule(NOTHING, reason="the parent follows a plan; every cost here has a rho or a delta")
     return _counting(gate).rule
 
 
@@ -142,17 +158,23 @@ def compositor(
     *,
     budget: Budget | None = None,
     costs: Sequence[Cost] | None = None,
+    workload: Iterable[Cost] | None = None,
     d_in: Distance | Real | tuple[Real, Real, Real] = 1,
     entropy: Entropy | None = None,
 ) -> Compositor:
     """Hold `data` behind a budget (losses chosen as you go) or behind a list of `costs` fixed beforehand.
+
+    With a `workload`, the costs you expect to ask for, a budget with a delta picks the rule under which they fit most often;
+    `theorem` says which. Other questions may still be asked.
 
     Guarantee: all answers together satisfy the budget, or cost the declared list.
     """
     if (budget is None) == (costs is None):
         raise InvalidArgument("give a budget (a filter) or a list of costs (a plan), not both and not neither")
     _sized_as_said(data, space)
-    gate: Gate = Filter(budget.rule()) if budget is not None else Planned(costs or ())
+    if workload is not None and budget is None:
+        raise InvalidArgument("a workload helps a budget to choose its rule; a plan needs none")
+    gate: Gate = Filter(budget.rule(workload)) if budget is not None else Planned(costs or ())
     return Compositor(data, space, gate, distance(d_in), entropy)
 
 

@@ -135,6 +135,9 @@ class Planned(_Guarded):
     """
 
     adaptivity = Adaptivity.QUERIES
+    theorem = (
+        "losses fixed beforehand may be read by every measure, loss distributions included (Zhu, Dong and Wang 2022)"
+    )
 
     def __init__(self, costs: Iterable[Cost]) -> None:
         super().__init__()
