@@ -20,6 +20,7 @@ from deniable.exact.guards import Real, integer, probability
 from deniable.svg import Figure, Line, plot
 
 _ROUGH = 1e-3
+_ROUGHER = 3e-2
 _COARSE = 12
 _STEPS = 10
 _BITS = 80
@@ -41,8 +42,8 @@ class TradeOff:
         if level == 0:
             return max(0.0, 1 - self._delta(most))
         near = min(most, math.log(1 / float(level)))
-        steep = _peak(lambda e: 1 - self._delta(e) - math.exp(e) * float(level), near)
-        flat = _peak(lambda e: math.exp(-e) * (1 - self._delta(e) - float(level)), most)
+        steep = _peak(lambda e: 1 - self._about(e) - math.exp(e) * float(level), near)
+        flat = _peak(lambda e: math.exp(-e) * (1 - self._about(e) - float(level)), most)
         found = max(self._steep(steep, level), self._flat(flat, level), Fraction(0))
         return max(0.0, down(found))
 
@@ -76,7 +77,11 @@ class TradeOff:
         return min(found if math.isfinite(found) else 700.0, math.inf if pure is None else up(pure))
 
     def _delta(self, e: float) -> float:
-        return _delta_at(self.cost, e)
+        return _delta_at(self.cost, e, _ROUGH)
+
+    def _about(self, e: float) -> float:
+        """Delta well enough to choose an epsilon by; every choice is sound."""
+        return _delta_at(self.cost, e, _ROUGHER)
 
     def _steep(self, e: float, level: Fraction) -> Fraction:
         delta = Fraction(self._delta(e))
@@ -88,8 +93,8 @@ class TradeOff:
 
 
 @lru_cache(maxsize=4096)
-def _delta_at(cost: Cost, e: float) -> float:
-    return tightest(cost).delta(Fraction(e), _ROUGH).upper
+def _delta_at(cost: Cost, e: float, gap: float) -> float:
+    return tightest(cost).delta(Fraction(e), gap).upper
 
 
 def largest_line(supports: Sequence[tuple[float, float]], alpha: float) -> float:
