@@ -19,7 +19,7 @@ def _enclosed(value: Interval | Fraction) -> tuple[float, float]:
     return float_below(value.lower), float_above(value.upper)
 
 
-def _pair(
+def pair_of_atoms(
     atoms: Iterable[tuple[Interval | Fraction, Interval | Fraction]],
     *,
     infinite: Interval | Fraction = Fraction(0),
@@ -38,12 +38,12 @@ def _pair(
 def pure(epsilon: Fraction) -> AtomsPair:
     """Any epsilon-private mechanism: two answers, epsilon apart (Kairouz, Oh and Viswanath 2015)."""
     high = 1 / (1 + exp(-epsilon, 80))
-    return _pair([(-epsilon, 1 - high), (epsilon, high)], lattice=float(epsilon))
+    return pair_of_atoms([(-epsilon, 1 - high), (epsilon, high)], lattice=float(epsilon))
 
 
 def leak(chance: Fraction) -> AtomsPair:
     """Everything is shown with this probability, nothing otherwise."""
-    return _pair([(Fraction(0), 1 - chance)], infinite=chance)
+    return pair_of_atoms([(Fraction(0), 1 - chance)], infinite=chance)
 
 
 def randomized_response(truth: Fraction, categories: int) -> AtomsPair:
@@ -53,7 +53,7 @@ def randomized_response(truth: Fraction, categories: int) -> AtomsPair:
     middle: list[tuple[Interval | Fraction, Interval | Fraction]] = []
     if categories > 2:
         middle = [(Fraction(0), other * (categories - 2))]
-    return _pair([(-loss, other), *middle, (loss, truth)], lattice=float(loss.lower))
+    return pair_of_atoms([(-loss, other), *middle, (loss, truth)], lattice=float(loss.lower))
 
 
 def truncated_laplace(scale: Fraction, radius: int, shift: int) -> AtomsPair:

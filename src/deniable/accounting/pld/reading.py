@@ -23,6 +23,7 @@ from deniable.accounting.pld.nested import NestedPair
 from deniable.accounting.pld.pair import Pair
 from deniable.accounting.pld.promised import PromisedPair
 from deniable.accounting.pld.replaced import ReplacedInSamplePair
+from deniable.accounting.pld.replaced_laplace import MOST_STEPS, ReplacedLaplacePair, replaced_discrete_laplace
 from deniable.accounting.pld.sampled import ReplacedPair, SampledPair
 from deniable.accounting.pld.several import MixedPair, WorstPair
 from deniable.accounting.pld.shuffled import shuffled
@@ -175,4 +176,9 @@ def _sampled(cost: Sampled) -> Pair:
         return SampledPair(whole(cost.cost), low, high)
     if isinstance(cost.cost, Gaussian):
         return sampled_replacement(cost.cost.squared_sensitivity / cost.cost.scale**2, cost.rate)
+    if isinstance(cost.cost, Laplace) and cost.cost.coordinates == 1:
+        moved = cost.cost.sensitivity / cost.cost.scale
+        return ReplacedLaplacePair((low, high), (float_below(moved), float_above(moved)))
+    if isinstance(cost.cost, DiscreteLaplace) and cost.cost.coordinates == 1 and cost.cost.sensitivity <= MOST_STEPS:
+        return replaced_discrete_laplace(cost.cost.scale, cost.cost.sensitivity, cost.rate)
     return ReplacedInSamplePair(whole(cost.cost), whole(grouped(cost.cost, 2)), low, high)
