@@ -106,6 +106,8 @@ def seen(answer: Any) -> tuple[Any, ...]:
     return (
         tuple(answer.groups),
         tuple(tuple(row) for row in rows),
+        tuple(_flat(list(row.values())) for row in answer.measured),
+        (answer.level, answer.other),
         tuple(answer.columns),
         answer.guarantee,
         answer.notes,

@@ -66,6 +66,21 @@ def _asked(*keys: str, epsilon: float = 2, **terms: Any) -> Callable[..., Callab
     return agg
 
 
+def _totals(**terms: Any) -> Callable[[Session], Any]:
+    return lambda session: session.query().group_by("kind").rollup().agg(n=dp.count()).release(**terms)
+
+
+def _other(**terms: Any) -> Callable[[Session], Any]:
+    return lambda session: session.query().group_by("word").with_other().agg(u=dp.count_distinct()).release(**terms)
+
+
+def _chosen(**terms: Any) -> Callable[[Session], Any]:
+    query = dp.count()
+    return lambda session: (
+        session.query().group_by("kind").agg(n=query).choose_bounds(most_groups=3, most_rows=3, **terms).release
+    )
+
+
 SCENARIOS = {
     "rows": Scenario("rows", table(ROW, OTHER), table(OTHER), _asked()(n=dp.count()), tail=FINE),
     "changed rows": Scenario(
@@ -120,6 +135,16 @@ SCENARIOS = {
     ),
     "the second question follows the first answer": Scenario(ONE, table(ROW, OTHER), table(ROW), _adaptive, FOUR),
     "the same question twice": Scenario(ONE, table(ROW, OTHER), table(ROW), _twice, tail=FINE),
+    "totals": Scenario(ONE, table(ROW, *BUSY), table(ROW), _totals(epsilon=4), FOUR, Fraction(1, 1000)),
+    "other rows": Scenario(
+        ONE,
+        table(ROW, *BUSY),
+        table(ROW),
+        _other(epsilon=4, delta=0.02),
+        dp.budget(epsilon=4, delta=0.1),
+        Fraction(1, 1000),
+    ),
+    "bounds chosen": Scenario(TWO, table(ROW, OTHER, *BUSY), table(ROW, OTHER), _chosen(epsilon=2)),
     "an empty table": Scenario(ONE, table(ROW), table(), _asked("kind")(n=dp.count())),
 }
 
@@ -247,6 +272,26 @@ def _empty_groups_hidden(patch: pytest.MonkeyPatch) -> None:
     _spoilt_draw(patch, spoil)
 
 
+def _totals_too_quiet(patch: pytest.MonkeyPatch) -> None:
+    """The coarser level with an eighth of its noise."""
+    _quieter(patch, "@1")
+
+
+def _other_rows_too_quiet(patch: pytest.MonkeyPatch) -> None:
+    """The rows of hidden groups with an eighth of their noise."""
+    _quieter(patch, "+")
+
+
+def _quieter(patch: pytest.MonkeyPatch, mark: str) -> None:
+    drawn = sessions.drawn
+
+    def quiet(bill: Bill) -> Bill:
+        noises = {name: replace(n, scale=n.scale / 8) if mark in name else n for name, n in bill.noises.items()}
+        return replace(bill, noises=noises)
+
+    patch.setattr(sessions, "drawn", lambda a, b, bill, d: drawn(a, b, quiet(bill), d))
+
+
 FAULTS: dict[str, tuple[str, Callable[[pytest.MonkeyPatch], None]]] = {
     "half the noise": ("units", _half_scale),
     "half the noise of a Gaussian": ("Gaussian", _half_scale),
@@ -258,6 +303,8 @@ FAULTS: dict[str, tuple[str, Callable[[pytest.MonkeyPatch], None]]] = {
     "groups ordered by size": ("one unit in two groups", _order_by_size),
     "a type that depends on the data": ("rows", _floats_when_large),
     "empty groups hidden": ("an empty table", _empty_groups_hidden),
+    "a total with too little noise": ("totals", _totals_too_quiet),
+    "other rows with too little noise": ("other rows", _other_rows_too_quiet),
 }
 
 
