@@ -74,7 +74,16 @@ def test_a_quantile_of_crowded_cells(scale):
 
 
 @pytest.mark.parametrize("q", [Fraction(1, 2), Fraction(9, 10)])
-@pytest.mark.parametrize(("left", "right"), [([1, 2, 3], [1, 2, 5]), ([0, 0, 5], [0, 5, 5]), ([4, 4, 4], [4, 4, 0])])
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        ([1, 2, 3], [1, 2, 5]),
+        ([0, 0, 5], [0, 5, 5]),
+        ([4, 4, 4], [4, 4, 0]),
+        ([2.5, 2.5, 1], [2.5, 3.5, 1]),
+        ([0.5, 0.5, 0.5], [0.5, 0.5, 5]),
+    ],
+)
 @pytest.mark.parametrize("noise", CONTESTS)
 def test_a_quantile_when_rows_change(q, left, right, noise):
     assert check_privacy(FIXED >> private_quantile(q=q, scale=1, noise=noise, **GRID), left, right).kept
