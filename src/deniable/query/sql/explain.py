@@ -16,6 +16,7 @@ from deniable.query.lowering import Lowered
 from deniable.query.price import Price
 from deniable.query.slices import column_of
 from deniable.query.sql.compiler import Private
+from deniable.query.sql.post import Apply, Constant, Operation
 from deniable.query.sql.stage import Stage
 
 
@@ -91,11 +92,12 @@ def _steps(stage: Stage) -> Iterator[str]:
         yield f"keep rows where {_shown(stage.where)}, on noisy values"
     if stage.order:
         yield "order by " + ", ".join(_shown(term.value) + (" desc" if term.descending else "") for term in stage.order)
-    if stage.limit is not None or stage.offset:
-        yield f"show {stage.limit if stage.limit is not None else 'all'} rows after the first {stage.offset}"
-    yield "show " + ", ".join(
-        [*(new for new, _ in stage.keys), *(f"{name} = {_shown(of)}" for name, of in stage.columns)]
-    )
+    if stage.offset:
+        yield f"leave out the first {stage.offset} rows"
+    if stage.limit is not None:
+        yield f"show at most {stage.limit} rows"
+    named = [(new, old) for new, old in stage.keys] + [(name, _shown(of)) for name, of in stage.columns]
+    yield "show " + ", ".join(name if name == of else f"{name} = {of}" for name, of in named)
 
 
 def plan_text(plan: GroupAgg) -> str:
@@ -151,6 +153,12 @@ def _shown(node: Any) -> str:
             return name
         case Literal(value):
             return repr(str(value)) if isinstance(value, str | date) else str(value)
+        case Constant(value):
+            return "NULL" if value is None else repr(value) if isinstance(value, str) else str(value)
+        case Operation(operation, before, after):
+            return f"({_shown(before)} {operation.value} {_shown(after)})"
+        case Apply(function, arguments):
+            return f"{function.value}({', '.join(_shown(each) for each in arguments)})"
         case Arithmetic(operator, left, right) | Compare(operator, left, right):
             return f"({_shown(left)} {operator.value} {_shown(right)})"
         case Codebook():
