@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
+import duckdb
 import pytest
 
 from deniable.engines import connect
@@ -85,3 +88,20 @@ def _spark(cell: Any, kind: str) -> Any:
     if cell is None or not kind.startswith("DECIMAL"):
         return cell
     return Decimal(str(cell))
+
+
+def parquet_in_postgres(server: Postgres, files: Mapping[str, str]) -> dict[str, str]:
+    """Parquet files as tables of a schema of their own; where each is."""
+    schema, database = server.fresh("parquet"), duckdb.connect()
+    with require_module("psycopg").connect(server.url(), autocommit=True) as connection, TemporaryDirectory() as folder:
+        connection.execute(f"CREATE SCHEMA {schema}")
+        for table, path in files.items():
+            columns = database.execute(f"DESCRIBE SELECT * FROM '{path}'").fetchall()
+            written = ", ".join(f'"{name}" {_POSTGRES.get(kind, kind)}' for name, kind, *_ in columns)
+            connection.execute(f"CREATE TABLE {schema}.{table} ({written})")
+            text = Path(folder, f"{table}.csv")
+            database.execute(f"COPY (FROM '{path}') TO '{text}' (HEADER false)")
+            with connection.cursor().copy(f"COPY {schema}.{table} FROM STDIN (FORMAT csv)") as copy:
+                copy.write(text.read_bytes())
+            connection.execute(f"ANALYZE {schema}.{table}")
+    return {table: f"{schema}.{table}" for table in files}

@@ -20,6 +20,7 @@ from deniable.plan.codebook import Codebook
 from deniable.plan.expression import Column
 from deniable.plan.nodes import Bounding, GroupAgg, KeyColumn, Rows, Total, Units, scan
 from deniable.plan.parse import parse
+from deniable.release.ledger import Ledger
 from tests.engines.random_plans import KEY, UNITS, as_values, codebook, plans, tables
 from tests.engines.stored import Kinds, kinds, stored
 from tests.engines.stored import Rows as Stored
@@ -264,5 +265,6 @@ def test_from_a_url_to_a_charged_answer(postgres: Postgres, tmp_path: Any, monke
         assert again.spent.loss * 2 == 1
         assert again.sql("SELECT COUNT(*) AS n FROM orders", epsilon=0.5).table == release.table
         shown = repr(shop) + repr(session) + repr(release) + repr(shop._engine) + shop.name
+        shown += "".join(Ledger.existing(ledger).export()).replace('"ledger"', "")
         assert PASSWORD not in shown
         assert "reader" not in shown

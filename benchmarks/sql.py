@@ -1,0 +1,169 @@
+"""SQL: what compiling and pricing cost, what privacy adds to a query on each engine, and the same queries elsewhere.
+
+TPC-H at scale 0.01 comes from `tests.tpch`; the servers are those of the tests. Times of servers are wall seconds, the least of
+three: their work happens in other processes.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable
+from contextlib import ExitStack
+from typing import Any
+
+import dev
+from benchmarks.peers import OURS, answer, version
+from benchmarks.report import Report, number, ratio
+from benchmarks.sql_peers import QUERIES, cell, measured, peers
+from benchmarks.tables import BOOK, THREE, made
+from tests.engines.everywhere import parquet_in_postgres
+from tests.servers import running_postgres, running_spark
+
+PRICES = """
+import time
+import deniable as dp
+from deniable.errors import QueryRefused
+from tests.tpch import BOOK, files, queries
+session = dp.Dataset(files(), codebook=BOOK).session(dp.budget(epsilon=10**6, delta=1e-3))
+answer = {}
+for number, text in queries().items():
+    took = []
+    for turn in range(4):
+        start = time.process_time()
+        try:
+            session.sql("EXPLAIN DP " + text, epsilon=10**4, delta=1e-6)
+            kind = "answered"
+        except QueryRefused as refusal:
+            kind = f"refused: `{refusal.code}`"
+        took.append(time.process_time() - start)
+    answer[number] = [kind, took[0], min(took[1:])]
+"""
+
+SHARE = """
+import tempfile, time
+import deniable as dp
+data = dp.Dataset({path!r}, codebook=dp.Codebook.from_yaml({book!r}))
+session = data.session(dp.budget(epsilon=10**6, delta=1e-3), ledger=tempfile.mkdtemp() + "/bench.ledger")
+spent, run = [], type(session._engine).run
+def timed(self, plan):
+    start = time.process_time(); found = run(self, plan); spent.append(time.process_time() - start)
+    return found
+type(session._engine).run = timed
+query = session.query().group_by("grp").agg({aggregates})
+totals = []
+for turn in range(3):
+    start = time.process_time(); query.release(epsilon=1 + turn / 1000, delta=1e-6); totals.append(time.process_time() - start)
+best = min(range(3), key=totals.__getitem__)
+answer = {{"total": totals[best], "engine": spent[best]}}
+"""
+
+QUESTION = "SELECT grp, SUM(v) AS s, COUNT(*) AS n FROM bench GROUP BY grp"
+
+
+def least(run: Callable[[], object], rounds: int = 3) -> float:
+    """Wall seconds of the quickest of several calls."""
+    took = []
+    for _ in range(rounds):
+        start = time.perf_counter()
+        run()
+        took.append(time.perf_counter() - start)
+    return min(took)
+
+
+def private(source: Any, **options: Any) -> Callable[[], object]:
+    """Our answer to the question, at a new price every time: the same price would be the stored answer."""
+    import deniable as dp
+
+    book = dp.Codebook.from_yaml(BOOK.format(kind="integer", unique=""))
+    session = dp.Dataset(source, codebook=book, **options).session(dp.budget(epsilon=10**6, delta=1e-3))
+    prices = iter(range(1, 1000))
+    return lambda: session.sql(QUESTION, epsilon=1 + next(prices) / 1000, delta=1e-6)
+
+
+def overheads(stack: ExitStack, path: str) -> list[tuple[str, float, float]]:
+    """Engine, the plain query, ours: each over the same 10⁶ rows."""
+    import duckdb
+    import psycopg
+
+    database = duckdb.connect()
+    plain = QUESTION.replace("bench", f"'{path}'")
+    found = [("DuckDB", least(lambda: database.execute(plain).fetchall()), least(private(path)))]
+    dev.say("PostgreSQL")
+    server = stack.enter_context(running_postgres())
+    place = parquet_in_postgres(server, {"bench": path})["bench"]
+    with psycopg.connect(server.url()) as connection:
+        bare = least(lambda: connection.execute(QUESTION.replace("bench", place)).fetchall())  # type: ignore[arg-type]
+    found.append(("PostgreSQL", bare, least(private(server.url(), tables=[place]))))
+    dev.say("Spark")
+    spark = stack.enter_context(running_spark())
+    frame = spark.read.parquet(path)
+    frame.createOrReplaceTempView("bench")
+    found.append(("Spark", least(lambda: spark.sql(QUESTION).collect()), least(private(frame))))
+    return found
+
+
+def main() -> None:
+    """Measure and write the page."""
+    warnings.simplefilter("ignore")
+    versions = {name: version(OURS, name) for name in ("deniable", "sqlglot", "duckdb", "pyspark")}
+    smartnoise, qrlew = peers()
+    versions |= {"smartnoise-sql": version(smartnoise, "smartnoise-sql"), "pyqrlew": version(qrlew, "pyqrlew")}
+    report = Report("sql", title="SQL and engines", versions=versions)
+    _prices(report)
+    with ExitStack() as stack:
+        dev.say("overhead by engine")
+        small = made(10**6, 10**5, 100)
+        rows = [(e, number(p, " s"), number(o, " s"), ratio(o, p)) for e, p, o in overheads(stack, small)]
+        report.note(
+            f"`{QUESTION}` over 10⁶ rows of 10⁵ units in 100 groups, from the call to the released table; contributions are "
+            "bounded to 5 groups and 2 rows a group. Wall seconds, one machine; Spark has two executors of one core each."
+        )
+        report.table(["engine", "plain query", "deniable", "ratio"], rows)
+        _share(report)
+        dev.say("SmartNoise SQL and Qrlew")
+        server = stack.enter_context(running_postgres())
+        _beside(report, server.url())
+    report.write()
+
+
+def _prices(report: Report) -> None:
+    dev.say("compile and price")
+    found = answer(OURS, PRICES) or {}
+    slowest = max((entry[2] for entry in found.values()), default=None)
+    report.note(
+        "Compile and price each of the 22 TPC-H queries (`EXPLAIN DP`, nothing is read): CPU milliseconds, warm, the least of "
+        f"three; the slowest takes {number(slowest * 1000 if slowest else None, ' ms')}, the aim was 20 ms."
+    )
+    lines = [(each, kind, number(first * 1000), number(warm * 1000)) for each, (kind, first, warm) in found.items()]
+    report.table(["query", "outcome", "first, ms", "warm, ms"], lines)
+
+
+def _share(report: Report) -> None:
+    dev.say("noise at 100,000 groups")
+    book = BOOK.format(kind="integer", unique="")
+    found = answer(OURS, SHARE.format(path=made(10**7, 10**6, 10**5), book=book, aggregates=THREE))
+    if found:
+        beside = found["total"] - found["engine"]
+        report.note(
+            f"Sum, count and units of 10⁷ rows in 10⁵ groups: {number(found['total'], ' s')} of CPU, of which noise, threshold, "
+            f"post-processing, release and ledger {number(beside, ' s')}, {100 * beside / found['total']:.1f} %; the aim was 5 %."
+        )
+
+
+def _beside(report: Report, url: str) -> None:
+    found = measured(url)
+    systems = ("deniable", "SmartNoise SQL", "Qrlew")
+    report.note(
+        "The same queries elsewhere: 2·10⁴ rows, 2,000 people with ten rows each, all in one of three declared groups. Time of one "
+        "answer; mean relative error of twelve answers at epsilon 1 (delta 10⁻⁶) for the whole query; **wrong** where the answer "
+        "at epsilon 10⁶ differs from the truth by more than a thousandth. SmartNoise's epsilon is per column: it is divided so "
+        "that the cost it reports is 1. Qrlew gives each of its Gaussian mechanisms the whole epsilon: where a query has two or "
+        "three, it spends two or three times what was asked; that is left as it is. Qrlew runs in PostgreSQL, the others in this process."
+    )
+    lines = [(name, *(cell(found[s].get(name), found["truth"][name]) for s in systems)) for name in QUERIES]
+    report.table(["query", *systems], lines)
+
+
+if __name__ == "__main__":
+    main()
