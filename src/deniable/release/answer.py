@@ -20,7 +20,7 @@ from deniable.query.answering import even
 from deniable.query.keys import KeySet
 from deniable.release.facts import ReleaseFacts
 from deniable.release.receipt import Receipt
-from deniable.release.release_table import ReleaseTable, release_table
+from deniable.release.release_table import ReleaseTable, extended_release_table, release_table
 from deniable.release.store import Packed, unpacked
 from deniable.svg import Figure
 
@@ -241,6 +241,10 @@ class Release:
     def release_table(self) -> ReleaseTable:
         """The table a reader needs to judge this release."""
         return release_table(self.facts)
+
+    def extended_table(self) -> ReleaseTable:
+        """Every fact about this release, with what the ledger knows: the receipt, what is spent and what is left."""
+        return extended_release_table(self.facts.with_receipt(self.receipt) if self.receipt else self.facts)
 
     def plot(self, name: str | None = None) -> Figure:
         """One column with its error bars, one bar per group."""

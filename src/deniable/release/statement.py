@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from deniable.accounting import epsilon as read_epsilon
 from deniable.cost import Neighbours
 from deniable.plan.codebook import Codebook
+from deniable.plan.expression import columns
+from deniable.plan.provenance import variable_of
 from deniable.plan.unit import Unit
 from deniable.query import Lowered, Price
 from deniable.release.facts import ReleaseFacts
@@ -65,11 +67,11 @@ def facts(session: Session, ready: Lowered, price: Price) -> ReleaseFacts:
     rule = session.rule
     spend = price.spend
     epsilon, delta = (spend.loss, spend.delta) if rule.unit == "epsilon" else _as_epsilon(price, session)
-    columns = ", ".join(name for name, _ in ready.outputs)
+    computed = ", ".join(name for name, _ in ready.outputs)
     by = f" by {', '.join(ready.keys.names)}" if ready.keys.names else ""
     sampling = session.codebook.sampling
     return ReleaseFacts(
-        scope=f"{columns}{by} from {session.name}",
+        scope=f"{computed}{by} from {session.name}",
         epsilon=epsilon,
         delta=delta,
         unit=str(session.unit),
@@ -84,8 +86,30 @@ def facts(session: Session, ready: Lowered, price: Price) -> ReleaseFacts:
         composition=rule.theorem,
         adaptivity=rule.adaptivity.value,
         accuracy=tuple(f"{name}: {error}" for name, error in price.errors.items()),
+        bounds=bounds(ready),
         suppression=f"fewer than {price.threshold} noisy units" if price.threshold is not None else "none",
+        postprocessing=postprocessing(ready),
         not_included=(_not_included(session.codebook),),
+    )
+
+
+def postprocessing(ready: Lowered) -> tuple[str, ...]:
+    """What was done to noisy values before they were shown."""
+    declared = [part for part in ready.slices if not part.observed]
+    under = [part for part in ready.slices if part.other and part.moved_by in ready.plan.grouping]
+    fitted = ready.additive and (len(declared) > 1 or under)
+    said = ["levels fitted by least squares so that totals add up"] if fitted else []
+    return (*said, *(["counts made non-negative whole numbers"] if ready.whole else []))
+
+
+def bounds(ready: Lowered) -> str:
+    """The declared bounds that sums rest on, each with its provenance."""
+    names = sorted(set().union(*(columns(expression) for expression in ready.plan.inputs)))
+    found = [(name, variable_of(ready.plan.source, name)) for name in names]
+    return "; ".join(
+        f"{name} in [{variable.lower}, {variable.upper}]" + (f" ({variable.provenance})" if variable.provenance else "")
+        for name, variable in found
+        if variable is not None and variable.lower is not None
     )
 
 

@@ -156,3 +156,25 @@ def test_totals_read_all_in_a_notebook(exact):
     assert "<td>all</td>" in answer._repr_html_()
     assert answer.to_arrow().column("age").to_pylist()[-1] is None
     assert answer.to_pandas().shape[0] == answer.to_polars().height == 4
+
+
+def test_a_release_tells_all_its_facts(tmp_path):
+    codebook = Codebook.from_yaml(BOOK)
+    data = Dataset(ReferenceEngine({"stays": STAYS, "places": PLACES}, codebook, key=1), codebook=codebook)
+    session = data.session(budget(epsilon=3), ledger=tmp_path / "s.ledger")
+    query = session.query("stays").group_by("urgent").rollup().whole_numbers().agg(n=ask.count(), years=ask.sum("age"))
+    answer = query.release(epsilon=1)
+    short, full = answer.release_table(), answer.extended_table()
+    assert len(short.rows) == 8
+    text = str(full)
+    for fact in (
+        "age in [0, 100] (the registry)",
+        "totals add up",
+        "non-negative whole numbers",
+        "every third hospital",
+    ):
+        assert fact in text
+    assert answer.receipt.id in text
+    assert "not stated" in full.markdown()
+    assert full.json().startswith("{")
+    assert "<table" in full.html()
