@@ -84,7 +84,7 @@ def delta(parts: Parts, epsilon: float) -> float:
     """delta of a composition in one direction; some part must have a density, or the integral does not converge fast."""
     s, height = _saddle(parts, epsilon)
     step = 2 * math.pi / _period(parts, epsilon, s, height)
-    total, start, block = 0.0, 0, 128
+    total, start, block = 0.0, 0, 24
     while True:
         places = np.arange(start, start + block)
         z = s + 1j * step * places
@@ -92,7 +92,7 @@ def delta(parts: Parts, epsilon: float) -> float:
         if start == 0:
             terms[0] /= 2
         total += math.fsum(terms.real)
-        if float(np.abs(terms[-16:]).max()) < 1e-15 * abs(total) or start > 200_000:
+        if float(np.abs(terms[-6:]).max()) < 1e-15 * abs(total) or start > 200_000:
             return math.exp(height) * total * step / math.pi
         start += block
 

@@ -151,8 +151,17 @@ class CharacteristicLoss:
         decay = min(700.0, sum(times * law.decay(end) for law, times in self.laws))
         wrapped = math.exp(-a * period) / -math.expm1(-a * period) * (1 + math.exp(min(700.0, -top)))
         rounding = (64 + float(np.abs(exponents).max())) * 2.0**-52 * step / math.pi * float(np.abs(values).sum())
-        error = math.exp(-decay) / (math.pi * end) + wrapped + rounding
+        error = math.exp(-decay) / (math.pi * end) + wrapped + self._beyond(a, top, epsilon, period) + rounding
         return total * math.exp(top), error * math.exp(top)
+
+    def _beyond(self, a: float, top: float, epsilon: float, period: float) -> float:
+        """What the losses a period and more above epsilon add to the sum, by Chernoff at further tilts, over e^top."""
+        best = math.inf
+        for further in (1.05, 1.2, 1.5, 2.0, 3.0):
+            tilt = a * further
+            log = self._height(tilt, epsilon) + math.log(tilt * (tilt + 1)) - top - (tilt - a) * period
+            best = min(best, math.exp(min(log, 700.0)) / -math.expm1(-(tilt - a) * period))
+        return best
 
     def _height(self, a: float, epsilon: float) -> float:
         log = float(self.log(np.array([complex(a)]))[0].real)
