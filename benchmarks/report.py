@@ -76,12 +76,16 @@ def bars(title: str, groups: Mapping[str, Mapping[str, float | None]]) -> str:
     low, high = math.floor(math.log10(min(values))), math.ceil(math.log10(max(values)))
     low = min(low, high - 1)
     libraries = list(dict.fromkeys(name for group in groups.values() for name in group))
-    left, width, height, y = 190, 420, 16, 60
+    left, width, height, top = 190, 420, 16, 52 + 16 * ((len(libraries) - 1) // 4)
+    y = top + 8
     parts = [f'<text x="10" y="22" font-size="15" font-weight="bold">{escape(title)}</text>']
     for index, library in enumerate(libraries):
-        parts.append(f'<rect x="{left + 130 * index}" y="34" width="10" height="10" fill="{COLOURS[index % 6]}"/>')
-        parts.append(f'<text x="{left + 130 * index + 14}" y="43">{escape(library)}</text>')
+        x, line = left + 130 * (index % 4), 34 + 16 * (index // 4)
+        parts.append(f'<rect x="{x}" y="{line}" width="10" height="10" fill="{COLOURS[index % 6]}"/>')
+        parts.append(f'<text x="{x + 14}" y="{line + 9}">{escape(library)}</text>')
     for group, found in groups.items():
+        if not any(found.values()):
+            continue
         parts.append(f'<text x="{left - 8}" y="{y + 12}" text-anchor="end">{escape(group)}</text>')
         for library, value in found.items():
             if value:
@@ -89,11 +93,11 @@ def bars(title: str, groups: Mapping[str, Mapping[str, float | None]]) -> str:
                 colour = COLOURS[libraries.index(library) % 6]
                 parts.append(f'<rect x="{left}" y="{y}" width="{length:.1f}" height="{height - 3}" fill="{colour}"/>')
                 parts.append(f'<text x="{left + length + 5:.1f}" y="{y + 11}">{number(value)}</text>')
-            y += height
+                y += height
         y += 8
     for power in range(low, high + 1):
         x = left + width * (power - low) / (high - low)
-        parts.append(f'<line x1="{x:.1f}" y1="52" x2="{x:.1f}" y2="{y}" stroke="#ccc" stroke-dasharray="2 3"/>')
+        parts.append(f'<line x1="{x:.1f}" y1="{top}" x2="{x:.1f}" y2="{y}" stroke="#ccc" stroke-dasharray="2 3"/>')
         parts.append(f'<text x="{x:.1f}" y="{y + 14}" text-anchor="middle">{number(10.0**power)}</text>')
     size = f'width="{left + width + 90}" height="{y + 24}" viewBox="0 0 {left + width + 90} {y + 24}"'
     frame = f'<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="sans-serif" font-size="11">'

@@ -2,12 +2,14 @@
 
 The data is made up by a fixed formula, written into the system's temporary folder and deleted at the end. All times are CPU
 seconds of the whole process tree, from the public call to the released table. `--rows 1000000` is a try on smaller tables.
-Every reading is noted as soon as it is there: a run that stops goes on where it was, and `--only spark` takes those readings alone.
+Every reading is noted as soon as it is there: a run that stops goes on where it was, `--only spark` takes those readings alone,
+and `--page` writes the page from what is noted.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import sys
 import tempfile
@@ -22,6 +24,7 @@ from benchmarks.report import Report, number
 from benchmarks.table_errors import errors_page, measured
 
 FOLDER = Path(tempfile.gettempdir()) / "deniable-bench"
+PAGE = "--page" in sys.argv
 ONLY = sys.argv[sys.argv.index("--only") + 1] if "--only" in sys.argv else ""
 
 MAKE = """
@@ -125,7 +128,7 @@ def noted(name: str, measure: Callable[[], Any]) -> Any:
     """A reading, taken once: again after an interruption it comes from the notes."""
     notes = FOLDER / "readings.json"
     found = json.loads(notes.read_text(encoding="utf-8")) if notes.exists() else {}
-    if name not in found and ONLY in name:
+    if name not in found and ONLY in name and not PAGE:
         dev.say(name)
         reading = measure()
         found = json.loads(notes.read_text(encoding="utf-8")) if notes.exists() else {}
@@ -281,7 +284,8 @@ def beside_others(report: Report) -> dict[str, float | None]:
 
 def waiting(report: Report) -> None:
     """The price of a query, and the first answer of a new process."""
-    setup = OURS_SETUP.format(path=made(10**6, 10**5, 100), book=book(), aggregates=THREE)
+    path = "" if PAGE else made(10**6, 10**5, 100)
+    setup = OURS_SETUP.format(path=path, book=book(), aggregates=THREE)
     price = noted("price", lambda: cpu(OURS, setup=setup, call="query.price(epsilon=1, delta=1e-6)"))
     cold = noted("cold", lambda: cpu(OURS, call=f"exec({setup + OURS_CALL!r}, {{}})", rounds=1, most=0))
     lines = [
@@ -332,9 +336,14 @@ def main() -> None:
     errors_page(report, noted("errors", measured))
     if ONLY:
         return
+    load = os.getloadavg()[2] if hasattr(os, "getloadavg") else 0.0
+    report.note(
+        f"Readings were taken part by part. The machine's load meanwhile (15 minutes): {load:.1f} on {os.cpu_count()} cores; a busy machine makes CPU time longer."
+    )
     report.bars("CPU seconds, from the public call to the released table", chart)
     report.write()
-    shutil.rmtree(FOLDER, ignore_errors=True)
+    if not PAGE:
+        shutil.rmtree(FOLDER, ignore_errors=True)
 
 
 if __name__ == "__main__":
