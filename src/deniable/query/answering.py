@@ -99,8 +99,8 @@ def _column(name: str, output: Output, drawn: Drawn, beta: Fraction, error: str)
         case MomentOf():
             kind = "standard deviation" if output.root else "variance" if output.left == output.right else "covariance"
             return _banded(name, kind, moment(output, drawn.columns, beta), error)
-        case QuantileOf(choice, start, width):
-            values = tuple(_number(start + width * picked[0]) for picked in drawn.choices[choice])
+        case QuantileOf(choice):
+            values = tuple(_number(output.value(picked[0])) for picked in drawn.choices[choice])
             return Answered(name, "quantile", values, None, None, error)
         case HistogramOf(column):
             return _histogram(name, drawn.columns[column], beta, error)

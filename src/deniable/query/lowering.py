@@ -372,15 +372,20 @@ class _Lowering:
     def _quantile(self, of: Expression, q: Fraction) -> QuantileOf:
         known, q = self._bounded(of, "a quantile"), share(q)  # a long fraction could overflow the rank scores
         low, high = known.ends
-        per_bin = -(-(high - low + 1) // _CANDIDATES)
-        bins = -(-(high - low + 1) // per_bin)
-        edges = tuple((low + k * per_bin) * known.step for k in range(bins + 1))
-        column = self._measure(plan.Histogram(Bin(of, edges), bins, self.rows), Fraction(1))
-        self.bins[column] = bins
+        ends = high - low >= _CANDIDATES  # bins are coarser than the grid, and clamped values pile up at the bounds
+        first, last = (low + 1, high - 1) if ends else (low, high)
+        per_bin = -(-(last - first + 1) // _CANDIDATES)
+        bins = -(-(last - first + 1) // per_bin)
+        number: Expression = Bin(of, tuple((first + k * per_bin) * known.step for k in range(bins + 1)))
+        if ends:
+            number = _ends_apart(of, number, low * known.step, high * known.step, bins)
+        candidates = bins + 2 * ends
+        column = self._measure(plan.Histogram(number, candidates, self.rows), Fraction(1))
+        self.bins[column] = candidates
         name = f"c{len(self.choices)}"
-        self.choices[name] = Ranked(column, q, bins)
-        middle = low * known.step + (per_bin - 1) * known.step / 2
-        return QuantileOf(name, middle, per_bin * known.step)
+        self.choices[name] = Ranked(column, q, candidates)
+        middle = first * known.step + (per_bin - 1) * known.step / 2
+        return QuantileOf(name, middle, per_bin * known.step, low * known.step, high * known.step, bins=bins, ends=ends)
 
     def _histogram_of(self, aggregate: Histogram) -> tuple[Expression, int, int]:
         of = self._read(aggregate.of)
@@ -421,6 +426,13 @@ class _Lowering:
         name = f"c{len(self.choices)}"
         self.choices[name] = Ordered(column, k, len(values))
         return TopKOf(name, values)
+
+
+def _ends_apart(of: Expression, within: Expression, low: Fraction, high: Fraction, bins: int) -> Expression:
+    """The bin of a value, with the bounds in bins of their own before and after all others."""
+    lowest = (Compare(Comparison.EQUAL, of, Literal(low)), Literal(Fraction(0)))
+    highest = (Compare(Comparison.EQUAL, of, Literal(high)), Literal(Fraction(bins + 1)))
+    return Case((lowest, highest), Arithmetic(Operator.ADD, within, Literal(Fraction(1))))
 
 
 def _where_both(x: Expression, y: Expression, x_facts: Facts, y_facts: Facts) -> tuple[Expression, Expression]:

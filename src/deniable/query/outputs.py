@@ -69,11 +69,25 @@ class MomentOf:
 
 @dataclass(frozen=True, slots=True)
 class QuantileOf:
-    """The chosen candidate: bin number times `width` plus `start`."""
+    """The chosen candidate: the middle of a bin of `width`, the first at `start`, never beyond `upper`.
+
+    With `ends`, the lower and the upper bound are candidates of their own, before and after the `bins` between them.
+    """
 
     choice: str
     start: Fraction
     width: Fraction
+    lower: Fraction
+    upper: Fraction
+    bins: int
+    ends: bool
+
+    def value(self, index: int) -> Fraction:
+        """What the candidate stands for."""
+        if self.ends and index == 0:
+            return self.lower
+        place = index - 1 if self.ends else index
+        return self.upper if place >= self.bins else min(self.start + self.width * place, self.upper)
 
     @property
     def columns(self) -> tuple[str, ...]:

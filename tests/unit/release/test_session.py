@@ -386,3 +386,18 @@ def test_an_empty_table_is_answered():
     empty = {name: [] for name in ROWS}
     answer = by_city(dataset(empty).session(budget(epsilon=1))).agg(n=ask.count(), m=ask.mean("age")).release(epsilon=1)
     assert len(answer.table) == 3
+
+
+COARSE = BOOK.replace("bounds: [0, 100]}", "bounds: [-3, 100000]}")
+
+
+@pytest.mark.parametrize("ages", [[-3, -3, -3, 7, 99_000], [-3, 7, 100_000, 100_000, 100_000], [-9, -9, -9, 10**9, 0]])
+def test_a_quantile_at_a_bound_is_the_bound_however_coarse_its_candidates(ages):
+    """Clamped values pile up at the bounds: each is a candidate of its own, and nothing beyond them is one."""
+    rows = {name: values[:5] for name, values in ROWS.items()} | {"age": ages, "who": [1, 2, 3, 4, 5]}
+    session = dataset(rows, COARSE).session(budget(epsilon=10), entropy=Silent())
+    answer = session.query().agg(m=ask.median("age"), top=ask.quantile("age", 0.999)).release(epsilon=1)
+    clamped = sorted(min(max(age, -3), 100_000) for age in ages)
+    assert answer.value("m") == clamped[2]
+    assert abs(answer.value("top") - clamped[-1]) <= 100_003 / 1024
+    assert answer.value("top") <= 100_000
