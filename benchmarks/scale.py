@@ -31,7 +31,7 @@ answer = [min(took), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024]
 
 def in_duckdb(rows: int) -> tuple[float, float] | None:
     """CPU seconds of a release, and peak memory."""
-    book = BOOK.format(kind="integer", unique="")
+    book = BOOK.format(kind="integer", unique="", bounds="")
     found = answer(OURS, OURS_CODE.format(path=made(rows, rows // 10, GROUPS), book=book))
     return None if found is None else (found[0], found[1])
 
@@ -41,7 +41,7 @@ def in_spark(spark: Any, rows: int) -> tuple[float, int, int]:
     import deniable as dp
 
     frame = spark.read.parquet(made(rows, rows // 10, GROUPS))
-    book = dp.Codebook.from_yaml(BOOK.format(kind="integer", unique=""))
+    book = dp.Codebook.from_yaml(BOOK.format(kind="integer", unique="", bounds=""))
     session = dp.Dataset(frame, codebook=book).session(dp.budget(epsilon=10**6, delta=1e-3))
     query = session.query().group_by("grp").agg(s=dp.sum("v"), n=dp.count())
     before, start = _shuffled(spark), time.perf_counter()
@@ -68,12 +68,14 @@ def main() -> None:
     for rows in (10**6, 3 * 10**6, 10**7, 3 * 10**7):
         dev.say(f"DuckDB, {rows:,} rows")
         local[rows] = in_duckdb(rows)
+        dev.say(f"{local[rows]}")
     cluster = {}
     with running_spark() as spark:
         in_spark(spark, 10**6)  # the first plan pays for the compilers
         for rows in (10**6, 3 * 10**6, 10**7):
             dev.say(f"Spark, {rows:,} rows")
             cluster[rows] = in_spark(spark, rows)
+            dev.say(f"{cluster[rows]}")
     lines = []
     for rows, found in local.items():
         far = cluster.get(rows)
