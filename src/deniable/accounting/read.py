@@ -11,6 +11,7 @@ from deniable.accounting.bracket import Bracket
 from deniable.accounting.measures.concentrated import ZeroConcentrated
 from deniable.accounting.measures.pure import Pure
 from deniable.accounting.readers import pure_loss, tightest
+from deniable.accounting.terms import overstated
 from deniable.cost import Cost
 from deniable.errors import Unaccountable
 from deniable.exact import up
@@ -34,7 +35,8 @@ def epsilon(cost: Cost, *, delta: Real, gap: float = GAP) -> Bracket:
         return Bracket.around(most, most)
     found, most_or_none = tightest(cost).epsilon(chance, gap), pure_loss(cost)
     upper = found.upper if most_or_none is None else min(found.upper, up(most_or_none))
-    return Bracket(max(0.0, min(found.lower, upper)), max(0.0, upper))
+    lower = 0.0 if overstated(cost) else min(found.lower, upper)
+    return Bracket(max(0.0, lower), max(0.0, upper))
 
 
 def delta(cost: Cost, *, epsilon: Real, gap: float = GAP) -> Bracket:
@@ -47,7 +49,8 @@ def delta(cost: Cost, *, epsilon: Real, gap: float = GAP) -> Bracket:
     most = pure_loss(cost)
     if most is not None and most <= loss:
         return Bracket(0.0, 0.0)
-    return tightest(cost).delta(loss, gap)
+    found = tightest(cost).delta(loss, gap)
+    return Bracket(0.0, found.upper) if overstated(cost) else found
 
 
 def pure(cost: Cost) -> Fraction:

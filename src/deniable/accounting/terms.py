@@ -187,6 +187,22 @@ def _leaking(cost: Sampled, inner: Terms, times: int, *, replaced: bool) -> Iter
         yield Bounded(epsilon=0, delta=min(Fraction(1), charged(cost.rate * leaked))), times
 
 
+def overstated(cost: Cost) -> bool:
+    """Whether `terms` says a little more than the cost does: a leak inside a sample was taken out of it."""
+    match cost:
+        case Sampled(inner):
+            found = terms(inner)
+            return bool(found.leaks and found.releases) or overstated(inner)
+        case Composed(costs) | Parallel(costs):
+            return any(map(overstated, costs))
+        case Repeated(inner) | Grouped(inner):
+            return overstated(inner)
+        case Mixed(parts):
+            return any(overstated(each) for _, each in parts)
+        case _:
+            return False
+
+
 def _plain(cost: Sampled) -> bool:
     """Independent draws, and the unit present or not."""
     return cost.how is Sampling.POISSON and cost.neighbours is not Neighbours.REPLACE

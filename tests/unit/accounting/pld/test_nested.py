@@ -61,7 +61,7 @@ def test_a_leak_inside_a_sample_shows_only_who_was_drawn(how, loss):
     found = delta(Sampled(inner, rate=rate, how=how, neighbours=neighbours), epsilon=loss)
     x = 1 + math.expm1(float(loss)) / 0.1
     truth = 0.1 * (0.01 + 0.99 * max(0.0, (math.e - x) / (1 + math.e)))
-    assert found.lower <= truth * 1.01
+    assert found.lower <= truth  # the leak is overstated a little, so no lower end is claimed
     assert truth * (1 - 1e-9) <= found.upper <= truth * 1.01
 
 
