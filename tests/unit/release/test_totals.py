@@ -213,3 +213,47 @@ def test_bad_levels_are_refused_in_a_line():
     with pytest.raises(InvalidArgument, match="observed keys of text"):
         asked(Silent()).query().group_by("who").with_other().agg(n=ask.count()).price(epsilon=1)
     assert query.grouping_sets(["year", "city"]).levels is None
+
+
+def test_whatever_is_hidden_one_unit_moves_the_others_by_at_most_the_price():
+    session = asked(Silent())
+    query = session.query().group_by("city", "site").with_other().agg(n=ask.count(), s=ask.sum("cost"))
+    ready = lowered(query, session.unit)
+    moved = {entry.name: entry.moved for entry in ready.needs.additive if entry.name.endswith("+")}
+    assert set(moved) == {"m0@0+", "m1@0+"}
+    codebook = Codebook.from_yaml(BOOK)
+    whole = ReferenceEngine({"trips": ROWS}, codebook, key=7).run(ready.plan)
+    for gone in (0, 7, 33):
+        rows = {name: [c for c, who in zip(column, WHO, strict=True) if who != gone] for name, column in ROWS.items()}
+        less = ReferenceEngine({"trips": rows}, codebook, key=7).run(ready.plan)
+        for column, bound in (("m0", moved["m0@0+"]), ("m1", moved["m1@0+"])):
+            for shown in (set(), {("Paris", "big")}, {("Lyon", "rare 0"), ("Paris", "big")}, {("Lyon", "rare 21")}):
+                one, other = (hidden_sums(result, column, shown) for result in (whole, less))
+                changes = [abs(one[city] - other[city]) for city in ("Lyon", "Paris", "Nice")]
+                assert max(changes) <= bound.linf
+                assert sum(changes) <= bound.l1
+                assert sum(change > 0 for change in changes) <= bound.l0
+
+
+def hidden_sums(result, column, shown):
+    """What the groups outside `shown` hold, by city."""
+    sums = Counter()
+    for city, site, value in zip(
+        result.keys["city"], result.keys["site"], result.columns[column].tolist(), strict=True
+    ):
+        sums[city] += 0 if (city, site) in shown else value
+    return sums
+
+
+@pytest.mark.parametrize("rows", [{name: [] for name in ROWS}, {name: column[:1] for name, column in ROWS.items()}])
+@pytest.mark.parametrize("whole", [False, True])
+def test_tables_with_nothing_to_show_are_answered(rows, whole):
+    codebook = Codebook.from_yaml(BOOK)
+    data = Dataset(ReferenceEngine({"trips": rows}, codebook, key=7), codebook=codebook)
+    session = data.session(budget(epsilon=10, delta=1e-6), entropy=Seeded(1))
+    query = session.query().group_by("city", "site").cube().with_other().agg(n=ask.count(), m=ask.mean("cost"))
+    answer = (query.whole_numbers() if whole else query).release(epsilon=5)
+    others = [row for row, other in zip(answer.table, answer.other, strict=True) if other]
+    assert len(others) == 3 + 1  # by city and site one for each city, by site one
+    assert sum(row["n"] for row in answer.at("city")) == answer.value("n")
+    assert sum(row["n"] for row in answer.at("site")) == answer.value("n")
