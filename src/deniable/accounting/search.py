@@ -12,11 +12,13 @@ Measured = Callable[[float | int], "float | Fraction | None"]
 _TOLERANCE = 1e-5
 _FARTHEST = 60
 _MANY = 200
+_FIRST = 1.5
 
 
 def boundary(measured: Measured, most: Fraction) -> float | int | None:
     """The number nearest the limit with `measured(number) <= most`; None if there is none, or no limit in sight."""
-    whole = _value(measured, 1.5) is None and _value(measured, 1) is not None and _value(measured, 2) is not None
+    measured = _remembered(measured)
+    whole = _value(measured, _FIRST) is None and _value(measured, 1) is not None and _value(measured, 2) is not None
     if whole:
         return _whole(measured, most)
     ends = _ends(measured, most)
@@ -24,6 +26,18 @@ def boundary(measured: Measured, most: Fraction) -> float | int | None:
         return None
     safe, unsafe = ends
     return _short(measured, most, *_narrowed(measured, most, safe, unsafe))
+
+
+def _remembered(measured: Measured) -> Measured:
+    """Asked once for each number; 1 and 1.0 are two of them, for some functions take whole numbers only."""
+    known: dict[tuple[type, float | int], float | Fraction | None] = {}
+
+    def asked(x: float | int) -> float | Fraction | None:
+        if (type(x), x) not in known:
+            known[type(x), x] = measured(x)
+        return known[type(x), x]
+
+    return asked
 
 
 def _value(measured: Measured, x: float | int) -> float | Fraction | None:
@@ -41,6 +55,8 @@ def _ends(measured: Measured, most: Fraction) -> tuple[float, float] | None:
     seen: dict[int, float | Fraction | None] = {0: _value(measured, 1.0)}
     for reach in range(1, _FARTHEST + 1):
         for place in (reach, -reach):
+            if place == _vain(seen, most) * reach:
+                continue
             seen[place] = _value(measured, 2.0**place)
             inner = place - 1 if place > 0 else place + 1
             before, now = seen[inner], seen[place]
@@ -57,29 +73,54 @@ def _ends(measured: Measured, most: Fraction) -> tuple[float, float] | None:
     return None
 
 
+def _vain(seen: dict[int, float | Fraction | None], most: Fraction) -> int:
+    """The sign of the places that lead away from the limit, told by the first two values; 0 if they do not tell."""
+    first, second = seen[0], seen.get(1)
+    if first is None or second is None or first == second or (first <= most) != (second <= most):
+        return 0
+    return 1 if (second > first) == (first > most) else -1
+
+
 def _narrowed(measured: Measured, most: Fraction, safe: float, unsafe: float) -> tuple[float, float]:
-    """Illinois on ln of the value against ln of the number: losses are nearly powers of scales."""
+    """Where ln of the value, interpolated between the nearest known ones, meets the limit: losses are nearly powers of scales.
+
+    Then a hair to the side not met last, so that both ends close in; halving where that does not help.
+    """
     limit = math.log(most) if most > 0 else -math.inf
-    left, right = _log(measured, safe) - limit, _log(measured, unsafe) - limit
-    last = 0
-    for _ in range(_MANY):
-        if abs(math.log(unsafe / safe)) < _TOLERANCE / 4:
+    points = {math.log(x): _log(measured, x) - limit for x in (safe, unsafe, _FIRST)}
+    low, high = math.log(safe), math.log(unsafe)
+    hair, before = _TOLERANCE / 8, math.inf
+    for turn in range(_MANY):
+        width = abs(high - low)
+        if width < _TOLERANCE / 4:
             break
-        if math.isfinite(left) and math.isfinite(right) and right > left:
-            share = min(max(-left / (right - left), 0.02), 0.98)
-            step = _TOLERANCE / 8 / abs(math.log(unsafe / safe))
-            share = min(0.98, share + step) if last > 0 else max(0.02, share - step)
-        else:
-            share = 0.5
-        middle = math.exp((1 - share) * math.log(safe) + share * math.log(unsafe))
+        helped, before = (True, before) if turn % 3 else (width < before / 4, width)
+        share = (_aimed(points, low, high) - low) / (high - low) if helped else 0.5
+        toward = hair / width if min(points, key=lambda at: abs(points[at])) == low else -hair / width
+        edge = min(hair / width, 0.02)
+        share = min(max(share + toward, edge), 1 - edge) if helped else share
+        middle = math.exp(low + share * (high - low))
         if not min(safe, unsafe) < middle < max(safe, unsafe):
             break
-        value = _log(measured, middle) - limit
-        if value <= 0:
-            safe, left, right, last = middle, value, (right / 2 if last > 0 else right), 1
+        at = math.log(middle)
+        points[at] = _log(measured, middle) - limit
+        if points[at] <= 0:
+            safe, low = middle, at
         else:
-            unsafe, right, left, last = middle, value, (left / 2 if last < 0 else left), -1
+            unsafe, high = middle, at
     return safe, unsafe
+
+
+def _aimed(points: dict[float, float], low: float, high: float) -> float:
+    """Where the polynomial through the nearest three points meets 0; the middle if that is nowhere between the ends."""
+    near = sorted((value, at) for at, value in points.items() if math.isfinite(value))
+    near = sorted(near, key=lambda point: abs(point[0]))[:3]
+    if len({value for value, _ in near}) < len(near) or len(near) < 2:
+        return (low + high) / 2
+    found = 0.0
+    for value, at in near:
+        found += at * math.prod(other / (other - value) for other, _ in near if other != value)
+    return found if min(low, high) < found < max(low, high) else (low + high) / 2
 
 
 def _log(measured: Measured, x: float) -> float:

@@ -16,6 +16,7 @@ from deniable.accounting.pld.tilt import Tilted
 _MOST_PLACES = 1 << 21
 _MOST_WORK = 400_000_000
 _NEGLIGIBLE = -36.0
+_NOTHING = -45.0
 
 
 class TooFine(Exception):
@@ -65,7 +66,7 @@ def band(parts: Sequence[Tilted], size: int) -> tuple[int, float]:
     edges = [2.0**-power for power in range(1, max(2, math.floor(math.log2(size)) - 3))]
     worst, count = -math.inf, everything
     for high, low in pairwise(edges):
-        worst = max(worst, math.fsum(decay.log_bound(low, high) for decay in decays))
+        worst = max(worst, _log_bound(decays, low, high, _NOTHING - math.log(size)))
         if worst > _NEGLIGIBLE - math.log(size):
             break
         count, left_out = math.ceil(low * size), math.exp(worst)
@@ -75,6 +76,16 @@ def band(parts: Sequence[Tilted], size: int) -> tuple[int, float]:
     if size > _MOST_PLACES:
         raise TooFine
     return everything, 0.0
+
+
+def _log_bound(decays: Sequence[_Decay], low: float, high: float, enough: float) -> float:
+    """A bound for ln of the product of all; no part makes it larger, so that the first few do once they reach `enough`."""
+    total = 0.0
+    for decay in decays:
+        total += decay.log_bound(low, high)
+        if total < enough:
+            break
+    return total * (1 - 1e-12)
 
 
 def fast_size(least: int) -> int:

@@ -9,11 +9,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache, cached_property
 
 import numpy as np
 
 from deniable.accounting.pld.band import TooFine, fast_size
-from deniable.accounting.pld.dots import dots_above, dots_below
+from deniable.accounting.pld.dots import Grid, Knots, Measure, dots_above, dots_below
 from deniable.accounting.pld.grid import Layout, coarsened, grid_for, place
 from deniable.accounting.pld.pair import Pair
 from deniable.accounting.pld.spectrum import Spectrum, Window
@@ -21,6 +22,7 @@ from deniable.accounting.pld.survey import Cumulants, Focus, Survey, estimate, s
 from deniable.accounting.pld.tilt import Part
 
 Steps = tuple[tuple[Pair, int], ...]
+Dots = Callable[[Pair, Knots], Measure]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +36,16 @@ class View:
     log_delta: float
 
 
-@dataclass(frozen=True, slots=True)
 class Reading:
-    """Two compositions on one grid: `above` bounds the profile from above, `below` from below."""
+    """Two compositions: `above` bounds the profile from above, `below`, made when first asked for, from below."""
 
-    above: Spectrum
-    below: Spectrum
-    view: View
+    def __init__(self, compose: Callable[[Dots], Spectrum], view: View) -> None:
+        self.above, self.view = compose(dots_above), view
+        self._compose = compose
+
+    @cached_property
+    def below(self) -> Spectrum:
+        return self._compose(dots_below)
 
     def upper(self, epsilon: float) -> float:
         """At least delta(epsilon)."""
@@ -137,33 +142,29 @@ def read(steps: Steps, view: View, share: float) -> Reading:
     low, high, below, above = view.survey.window(tilt, min(weight, 0.0) + math.log(1e-3 * share**2))
     largest = max(abs(low), abs(high), *(each.above[-1] for each in view.survey.sketches))
     fine = _wanted(view, share)
-    try:
-        return _read(steps, view, share, fine, (low, high, below, above), largest)
-    except TooFine:
-        return _read(steps, view, share, max(fine, (high - low) / _MOST), (low, high, below, above), largest)
 
+    @cache
+    def laid(wanted: float) -> tuple[Grid, list[Knots], Window]:
+        grid = grid_for([pair for pair, _ in steps], wanted, largest)
+        knots = [place(pair, grid, _layout(view, row, share)) for row, (pair, _) in enumerate(steps)]
+        grid, knots = coarsened(grid, knots)
+        size = fast_size(math.ceil((high - low) / grid.step) + 4)
+        shift = sum(times * each.offset for (_, times), each in zip(steps, knots, strict=True))
+        middle = math.floor((low + high) / 2 / grid.quantum) - shift
+        return grid, knots, Window(middle // grid.stride - size // 2, size, above, below, view.epsilon)
 
-def _read(
-    steps: Steps, view: View, share: float, wanted: float, around: tuple[float, float, float, float], largest: float
-) -> Reading:
-    low, high, below, above = around
-    grid = grid_for([pair for pair, _ in steps], wanted, largest)
-    knots = [place(pair, grid, _layout(view, row, share)) for row, (pair, _) in enumerate(steps)]
-    grid, knots = coarsened(grid, knots)
-    size = fast_size(math.ceil((high - low) / grid.step) + 4)
-    shift = sum(times * each.offset for (_, times), each in zip(steps, knots, strict=True))
-    middle = math.floor((low + high) / 2 / grid.quantum) - shift
-    window = Window(middle // grid.stride - size // 2, size, above, below, view.epsilon)
-    above_and_below = [
-        Spectrum(
-            [Part(dots(pair, each), times) for (pair, times), each in zip(steps, knots, strict=True)],
-            grid=grid,
-            tilt=view.tilt,
-            window=window,
-        )
-        for dots in (dots_above, dots_below)
-    ]
-    return Reading(above_and_below[0], above_and_below[1], view)
+    def spectrum(dots: Dots, wanted: float) -> Spectrum:
+        grid, knots, window = laid(wanted)
+        parts = [Part(dots(pair, each), times) for (pair, times), each in zip(steps, knots, strict=True)]
+        return Spectrum(parts, grid=grid, tilt=view.tilt, window=window)
+
+    def compose(dots: Dots) -> Spectrum:
+        try:
+            return spectrum(dots, fine)
+        except TooFine:
+            return spectrum(dots, max(fine, (high - low) / _MOST))
+
+    return Reading(compose, view)
 
 
 def _layout(view: View, row: int, share: float) -> Layout:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from deniable.accounting.bracket import Bracket
-from deniable.accounting.pld.composition import Reading, Single, Steps, look, read
+from deniable.accounting.pld.composition import Reading, Single, Steps, View, look, read
 from deniable.accounting.pld.enumerated import enumerated
 from deniable.accounting.pld.floats import TINY
 
@@ -51,15 +51,18 @@ class Direction:
         if _done(best, gap, enough):
             return best
         goal, aim = math.log(max(target[0] - least, target[0] * 1e-9, 1e-300)), None
-        share, stalled = _share(gap), 0
+        share, stalled = _first_share(gap, enough), 0
+        seen: View | Single | None = None
         for _ in range(_ATTEMPTS):
-            profile = self._profile(share, epsilon=aim, log_delta=goal)
-            low, high = profile.losses(target)
+            seen = seen or self._view(epsilon=aim, log_delta=goal)
+            profile = self._profile(share, seen)
+            below = enough > 0 and profile.upper(enough) <= target[0]
+            low, high = (0.0, enough) if below else profile.losses(target)
             before, best = best, _tighter(best, low, high)
             if _done(best, gap, enough) or isinstance(profile, Single):
                 break
             if math.isfinite(high) and abs(high - profile.view.epsilon) * profile.view.tilt > 3:
-                aim = high
+                aim, seen = high, None
             stalled += best.gap > 0.7 * before.gap
             if stalled > 1:
                 break
@@ -72,23 +75,27 @@ class Direction:
         if epsilon[0] >= self.ceiling or not self.steps:
             return Bracket(least, max(most, least)) if self.steps else Bracket(0.0, 0.0)
         most = min(most - math.expm1(epsilon[0] - self.ceiling), 1.0) * (1 + 1e-12)  # no loss is further from epsilon
-        best, share, stalled = Bracket(least, max(most, least)), _share(gap), 0
+        best, share, stalled = Bracket(least, max(most, least)), _first_share(gap, enough), 0
+        seen = self._view(epsilon=epsilon[0], log_delta=None)
         for _ in range(_ATTEMPTS):
-            profile = self._profile(share, epsilon=epsilon[0], log_delta=None)
-            before, best = best, _tighter(best, profile.lower(epsilon[1]), profile.upper(epsilon[0]))
+            profile = self._profile(share, seen)
+            high = profile.upper(epsilon[0])
+            before, best = best, _tighter(best, 0.0 if high <= enough else profile.lower(epsilon[1]), high)
             stalled += best.gap > 0.7 * before.gap
             if _done(best, gap, enough) or isinstance(profile, Single) or stalled > 1:
                 break
             share = _finer(share, best.gap, gap)
         return best
 
-    def _profile(self, share: float, *, epsilon: float | None, log_delta: float | None) -> Reading | Single:
+    def _view(self, *, epsilon: float | None, log_delta: float | None) -> View | Single:
+        """Where to look; one pair once, and few outcomes, need no grid and are the profile already."""
         if len(self.steps) == 1 and self.steps[0][1] == 1:
             return Single(self.steps[0][0])
         few = enumerated(self.steps)
-        if few is not None:
-            return Single(few)
-        return read(self.steps, look(self.steps, epsilon=epsilon, log_delta=log_delta), share)
+        return Single(few) if few is not None else look(self.steps, epsilon=epsilon, log_delta=log_delta)
+
+    def _profile(self, share: float, seen: View | Single) -> Reading | Single:
+        return seen if isinstance(seen, Single) else read(self.steps, seen, share)
 
     def _near_ceiling(self, target: float, gap: float) -> float:
         """A lower bound by the event that every loss is close to its ceiling: delta >= P(S) (1 - e^(epsilon - all of them))."""
@@ -116,6 +123,11 @@ def _tighter(best: Bracket, low: float, high: float) -> Bracket:
 
 def _share(gap: float) -> float:
     return min(max(1.2 * math.sqrt(gap), 1e-3), 0.1)
+
+
+def _first_share(gap: float, enough: float) -> float:
+    """The direction that does not decide is often told by a coarse reading already."""
+    return min(4 * _share(gap), 0.1) if enough > 0 else _share(gap)
 
 
 def _finer(share: float, have: float, want: float) -> float:

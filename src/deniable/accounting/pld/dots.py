@@ -138,8 +138,10 @@ def _lines(pair: Pair, loss: Floats, *, backward: bool) -> Floats:
     else:
         torn = (long > 3 * short) & (long > 0.02 * (exact[:-1] - pair.line(last, first)))
         torn |= ~(ends[1] > pair.infinite)
-    event = np.where(torn, first if backward else last, event)
-    start, end = pair.line(event, first), pair.line(event, last)
+    start, end = ends
+    if torn.any():
+        event = np.where(torn, first if backward else last, event)
+        start, end = pair.line(event, first), pair.line(event, last)
     if (
         loss[0] < 0
     ):  # the line goes on to the left with at least the slope it has between 0 and the profile at the next knot

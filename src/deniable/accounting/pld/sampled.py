@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 
@@ -34,6 +35,7 @@ def _compressed(epsilon: float, rate: float) -> float:
     return math.log1p(rate * math.expm1(epsilon))
 
 
+@lru_cache(maxsize=1024)
 def _cap(rate: float) -> tuple[float, float]:
     """-ln(1 - q) as the sum of two floats."""
     if rate == 1:

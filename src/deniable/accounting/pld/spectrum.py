@@ -22,8 +22,8 @@ from deniable.accounting.pld.tilt import Part, Tilted, log_kernel, log_moment, t
 
 Complexes = NDArray[np.complex128]
 
-_BLOCK = 32
 _MANY = 2048
+_ALONE = 1 << 14
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +48,31 @@ def _turns(product: Integers, size: int) -> Complexes:
 
 def _low_frequencies(part: Tilted, count: int, size: int) -> tuple[Complexes, float]:
     """The first `count` coefficients of a transform of length `size`, term by term, and a bound for the error of each."""
-    rows = -(-count // _BLOCK)
-    coarse = _turns(-np.outer(_BLOCK * np.arange(rows), part.place % size), size) * part.mass
-    fine = _turns(-np.outer(part.place % size, np.arange(_BLOCK)), size)
-    return (coarse @ fine).reshape(-1)[:count], U * (80 + 4 * len(part.place))
+    block = math.isqrt(count - 1) + 1
+    rows, place = -(-count // block), part.place % size
+    coarse = _powers(block * place % size, rows, size) * part.mass
+    fine = _powers(place, block, size).T
+    factors = rows.bit_length() + block.bit_length()
+    return _product(coarse, fine).reshape(-1)[:count], U * (12 + 35 * factors + 4 * len(part.place))
+
+
+def _powers(place: Integers, count: int, size: int) -> Complexes:
+    """Rows k < count of e^(-2 pi i k place/size): products of one factor for every binary digit of k."""
+    table = np.ones((1, len(place)), dtype=np.complex128)
+    while len(table) < count:
+        table = np.concatenate([table, table * _turns(-len(table) * place, size)])
+    return table[:count]
+
+
+def _product(left: Complexes, right: Complexes) -> Complexes:
+    """left @ right, a small product in pieces too short for threads: waking them would take longer than all the work."""
+    total = np.zeros((len(left), right.shape[1]), dtype=np.complex128)
+    if total.size > _ALONE:
+        return left @ right
+    length = _ALONE // total.size
+    for first in range(0, len(right), length):
+        total += left[:, first : first + length] @ right[first : first + length]
+    return total
 
 
 def _all_frequencies(part: Tilted, size: int) -> tuple[Complexes, float]:

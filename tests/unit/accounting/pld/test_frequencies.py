@@ -1,0 +1,26 @@
+"""Single coefficients of a transform, made in pieces, lie within their bound of the truth."""
+
+import numpy as np
+import pytest
+from mpmath import mp, mpf
+
+from deniable.accounting.pld.spectrum import _low_frequencies
+from deniable.accounting.pld.tilt import Tilted
+
+
+@pytest.mark.parametrize("count", [1, 2, 33, 240])
+@pytest.mark.parametrize("length", [1, 70, 1500])
+def test_coefficients_are_within_their_bound(count, length):
+    generator, size = np.random.default_rng(count * length), 245_760
+    place = np.unique(generator.integers(-60_000, 60_000, length))
+    mass = generator.random(len(place))
+    mass /= mass.sum()
+    found, error = _low_frequencies(Tilted(place, mass, 1, 0.0, 0, 0.0), count, size)
+    assert len(found) == count
+    assert error < 1e-11
+    with mp.workdps(40):
+        for frequency in {0, count // 2, count - 1}:
+            angles = [2 * mp.pi * ((frequency * int(each)) % size) / size for each in place]
+            real = sum((mpf(float(m)) * mp.cos(a) for m, a in zip(mass, angles, strict=True)), mpf(0))
+            imaginary = -sum((mpf(float(m)) * mp.sin(a) for m, a in zip(mass, angles, strict=True)), mpf(0))
+            assert abs(complex(real, imaginary) - found[frequency]) <= error
