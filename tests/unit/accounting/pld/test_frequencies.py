@@ -11,9 +11,9 @@ from deniable.accounting.pld.tilt import Tilted
 @pytest.mark.parametrize("count", [1, 2, 33, 240])
 @pytest.mark.parametrize("length", [1, 70, 1500])
 def test_coefficients_are_within_their_bound(count, length):
-    generator, size = np.random.default_rng(count * length), 245_760
-    place = np.unique(generator.integers(-60_000, 60_000, length))
-    mass = generator.random(len(place))
+    size = 245_760
+    place = np.unique((np.arange(length) ** 2 * 7919 + count) % 120_000 - 60_000)
+    mass = (np.arange(1, len(place) + 1) * 0.6180339887498949) % 1.0
     mass /= mass.sum()
     found, error = _low_frequencies(Tilted(place, mass, 1, 0.0, 0, 0.0), count, size)
     assert len(found) == count
