@@ -9,6 +9,8 @@ import pytest
 import deniable as dp
 from tests.needs import require_module
 
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of IPython itself, on newer Pythons
+
 _BOOK = {
     "unit": {"id": "who", "groups": 2, "rows_per_group": 2},
     "table": "visits",
