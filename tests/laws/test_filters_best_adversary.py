@@ -1,4 +1,4 @@
-"""Filters against every adaptive adversary on small mechanisms, by enumeration.
+"""Filters and odometers against every adaptive adversary on small mechanisms, by enumeration.
 
 The adversary asks randomized responses, choosing each, and when to stop, from all answers so far; the filter decides what still
 fits. Backward induction over all transcripts gives the largest delta at epsilon that any such adversary reaches. A sound filter
@@ -17,6 +17,7 @@ import pytest
 from deniable.accounting import delta as delta_of
 from deniable.accounting.budget import budget
 from deniable.accounting.filters import BasicRule, ConcentratedRule, PureRule, RenyiRule, Rule, Spend
+from deniable.core.gate import Odometer
 from deniable.cost import RandomizedResponse, composed
 
 Counts = tuple[int, ...]
@@ -124,3 +125,33 @@ def test_reading_the_ledger_so_far_as_if_it_had_been_planned_is_caught():
     found = worst_delta(lambda counts, which: read(more(counts, which)) <= promised, 2.0, longest=14)
     assert read((3, 1)) <= promised  # sound for a plan
     assert found > 1.3 * promised  # not for a plan made along the way
+
+
+def reading(rule: Rule, counts: Counts) -> Spend:
+    """What an odometer shows after these charges."""
+    odometer = Odometer(rule)
+    for each, times in zip(MENU, counts, strict=True):
+        for _ in range(times):
+            odometer.charge(each)
+    return odometer.spent
+
+
+@pytest.mark.parametrize("name", ["pure", "concentrated"])
+def test_stopping_an_odometer_at_a_reading_fixed_beforehand_keeps_that_reading(name):
+    rule, promised = SOUND[name]
+    assert (
+        worst_delta(lambda counts, which: reading(rule, more(counts, which)) <= rule.limit, 2.0) <= promised + ROUNDING
+    )
+
+
+def test_stopping_an_odometer_when_it_has_passed_the_reading_is_too_late():
+    rule, _ = SOUND["pure"]
+    assert worst_delta(lambda counts, which: reading(rule, counts) <= rule.limit, 2.0) > 0.01
+
+
+@pytest.mark.parametrize("counts", [(0, 1), (3, 0), (2, 2), (5, 1)])
+def test_a_pure_odometer_bounds_the_loss_of_every_transcript(counts):
+    """Pure readings hold at any moment, one chosen from the answers too: no transcript loses more than what is shown."""
+    most = sum(times * odds for times, odds in zip(counts, ODDS, strict=True))
+    assert most <= float(reading(SOUND["pure"][0], counts).loss) * (1 + 1e-12)
+    assert float(reading(SOUND["pure"][0], counts).loss) <= most * (1 + 1e-9)
