@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 
 import pytest
@@ -27,3 +29,26 @@ def test_what_is_there_is_found(monkeypatch, tmp_path):
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     assert require("some-tool") == tool
     assert require_module("sys") is sys
+
+
+GROUPED = """
+import os, pathlib, pytest
+
+@pytest.mark.xdist_group("server")
+@pytest.mark.parametrize("number", range(8))
+def test_one(number):
+    pathlib.Path(f"{number}.worker").write_text(os.environ["PYTEST_XDIST_WORKER"])
+"""
+
+
+def test_tests_of_one_server_share_one_worker(tmp_path):
+    """Else every worker starts every server: the pinned pytest and pytest-xdist must agree on how tests are grouped."""
+    (tmp_path / "test_grouped.py").write_text(GROUPED)
+    words = ["-m", "pytest", "-q", "-n", "2", "--dist", "loadgroup", "-p", "no:cacheprovider", "-c", os.devnull]
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "COV_"))}
+    subprocess.run(
+        [sys.executable, *words, "test_grouped.py"], cwd=tmp_path, env=clean, check=True, capture_output=True
+    )
+    workers = [path.read_text() for path in tmp_path.glob("*.worker")]
+    assert len(workers) == 8
+    assert len(set(workers)) == 1
