@@ -145,7 +145,7 @@ def test_enumerations_domains_and_unusual_types_are_read_or_refused(postgres: Po
         scan(book), (), Bounding(groups=1),
         (("x", Rows(1, parse("x"))), ("y", Rows(1, parse("y"))), ("z", Rows(1, parse("z")))),
     )  # fmt: skip
-    assert as_values(engine.run(plan)) == {"groups": 1, "keys": {}, "x": [2], "y": [2], "z": [1]}
+    assert as_values(engine.run(plan)) == {"groups": 1, "level": [0], "keys": {}, "x": [2], "y": [2], "z": [1]}
     with pytest.raises(InvalidArgument, match="column 'w' has type point, which deniable does not read"):
         PostgresEngine(postgres.url("reader"), _book("w: string"), key=KEY, tables=[f"{schema}.t"])
     with pytest.raises(InvalidArgument, match="has no column 'nothing'"):
