@@ -70,7 +70,7 @@ def read_cells(values: Sequence[Any]) -> tuple[Any, ...]:
 def layout(ready: Lowered, parts: tuple[Drawn, ...]) -> dict[str, Any]:
     """Keys and groups of all slices, and where there are several the level of each group and whether it stands for others."""
     groups = parts[0].groups if len(parts) == 1 else tuple(chain.from_iterable(part.groups for part in parts))
-    record: dict[str, Any] = {"keys": list(ready.keys.names), "groups": _written_groups(ready.keys, groups)}
+    record: dict[str, Any] = {"keys": list(ready.keys.names), **_written_groups(ready.keys, groups)}
     if len(parts) > 1:
         record["levels"] = [list(level) for level in ready.plan.grouping]
         record["level"] = [part.part.place for part in parts for _ in part.groups]
@@ -78,12 +78,12 @@ def layout(ready: Lowered, parts: tuple[Drawn, ...]) -> dict[str, Any]:
     return record
 
 
-def _written_groups(keys: KeySet, groups: Sequence[tuple[Any, ...]]) -> list[list[Any]]:
-    """Groups as they are stored: every key as people read it."""
+def _written_groups(keys: KeySet, groups: Sequence[tuple[Any, ...]]) -> dict[str, Any]:
+    """Groups as they are stored: every key as people read it, one column for each key."""
     if not keys.names:
-        return [[] for _ in groups]
-    columns = [written_cells(keys.read_all(i, column)) for i, column in enumerate(zip(*groups, strict=True))]
-    return [list(group) for group in zip(*columns, strict=True)]
+        return {"groups": [[] for _ in groups]}
+    columns = zip(*groups, strict=True) if groups else ((),) * len(keys.names)
+    return {"key_values": [written_cells(keys.read_all(i, column)) for i, column in enumerate(columns)]}
 
 
 def written(value: Any) -> Any:
@@ -110,10 +110,11 @@ def read(value: Any) -> Any:
     return [read(item) for item in value] if isinstance(value, list) else value
 
 
-def _read_groups(groups: Sequence[Sequence[Any]]) -> tuple[tuple[Any, ...], ...]:
-    if set(map(type, chain.from_iterable(groups))) <= _PLAIN | {float}:
-        return tuple(map(tuple, groups))
-    return tuple(map(read_cells, groups))
+def _read_groups(record: Mapping[str, Any]) -> tuple[tuple[Any, ...], ...]:
+    """The groups of a record, stored by key or one by one."""
+    if "key_values" in record:
+        return tuple(zip(*map(read_cells, record["key_values"]), strict=True))
+    return tuple(map(read_cells, record["groups"]))
 
 
 class Release:
@@ -125,7 +126,7 @@ class Release:
     def __init__(self, record: Mapping[str, Any], facts: ReleaseFacts, receipt: Receipt | None) -> None:
         self._record, self.facts, self.receipt = record, facts, receipt
         self.keys: tuple[str, ...] = tuple(record["keys"])
-        self.groups: tuple[tuple[Any, ...], ...] = _read_groups(record["groups"])
+        self.groups: tuple[tuple[Any, ...], ...] = _read_groups(record)
         self.columns = {column["name"]: column_from_record(column) for column in record["columns"]}
         self.levels: tuple[tuple[str, ...], ...] = tuple(tuple(part) for part in record.get("levels", [self.keys]))
         self.level: tuple[int, ...] = tuple(record.get("level", [0] * len(self.groups)))
@@ -234,9 +235,9 @@ class Release:
     def to_json(self) -> str:
         """Everything in it, as JSON text."""
         receipt = self.receipt.to_record() if self.receipt else None
-        return json.dumps(
-            {"release": self._record, "facts": self.facts.to_record(), "receipt": receipt}, sort_keys=True
-        )
+        release = {name: part for name, part in self._record.items() if name != "key_values"}
+        release["groups"] = [written_cells(group) for group in self.groups]
+        return json.dumps({"release": release, "facts": self.facts.to_record(), "receipt": receipt}, sort_keys=True)
 
     def release_table(self) -> ReleaseTable:
         """The table a reader needs to judge this release."""
