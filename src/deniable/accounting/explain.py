@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -18,7 +19,7 @@ from deniable.accounting.readers import numeric, tightest
 from deniable.accounting.spend import Spend
 from deniable.cost import Cost
 from deniable.errors import Unaccountable
-from deniable.exact import ln, sqrt, up
+from deniable.exact import down, ln, sqrt, up
 from deniable.exact.guards import Real, probability
 
 _BITS = 80
@@ -48,8 +49,9 @@ class Explanation:
     alternatives: tuple[Alternative, ...]
 
     def __str__(self) -> str:
-        ends = f"[{self.epsilon.lower:.6g}, {self.epsilon.upper:.6g}]"
-        head = f"epsilon = {self.epsilon} at delta = {float(self.delta):g}; the truth is in {ends}"
+        lower = self.epsilon.lower
+        least = float(down(lower, significant=6)) if lower and math.isfinite(lower) else lower
+        head = f"epsilon = {self.epsilon} at delta = {float(self.delta):g}; the truth is in [{least:g}, {self.epsilon}]"
         return "\n".join([head, f"by {self.theorem}", "others would have given:", *map(str, self.alternatives)])
 
     __repr__ = __str__

@@ -35,3 +35,10 @@ def test_costs_that_only_promise_divergences():
     found = explain(Renyi([(2, 0.1), (8, 0.4)]), delta=1e-6)
     assert "order" in found.theorem
     assert found.epsilon.lower == 0
+
+
+def test_the_ends_it_prints_are_rounded_outward():
+    for scale in (1, 3, 7, 11):
+        told = explain(Gaussian(scale=scale, sensitivity=1).sampled(rate=0.1).repeated(50), delta=1e-6)
+        low, high = str(told).split("[")[1].split("]")[0].split(", ")
+        assert float(low) <= told.epsilon.lower <= told.epsilon.upper <= float(high)
