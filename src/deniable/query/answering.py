@@ -29,6 +29,20 @@ from deniable.query.price import Price
 
 
 @dataclass(frozen=True, slots=True)
+class Moved(Sequence[Any]):
+    """Numbers, each moved by the same amount; computed when looked at, for most of a large release never is."""
+
+    values: tuple[Any, ...]
+    by: int | float
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __getitem__(self, index: Any) -> Any:
+        return Moved(self.values[index], self.by) if isinstance(index, slice) else self.values[index] + self.by
+
+
+@dataclass(frozen=True, slots=True)
 class Answered:
     """One output column: plain values, interval ends where there are any, and its error in words.
 
@@ -39,8 +53,8 @@ class Answered:
     name: str
     kind: str
     values: tuple[Any, ...]
-    lower: tuple[Any, ...] | None
-    upper: tuple[Any, ...] | None
+    lower: Sequence[Any] | None
+    upper: Sequence[Any] | None
     error: str
     within: int | float | None = None
     measured: tuple[Any, ...] | None = None
@@ -48,8 +62,8 @@ class Answered:
 
 def even(name: str, kind: str, values: Sequence[Any], within: int | float, error: str) -> Answered:
     """A column whose intervals are all as wide."""
-    low, high = tuple([value - within for value in values]), tuple([value + within for value in values])
-    return Answered(name, kind, tuple(values), low, high, error, within)
+    known = tuple(values)
+    return Answered(name, kind, known, Moved(known, -within), Moved(known, within), error, within)
 
 
 def answered(lowered: Lowered, parts: tuple[Drawn, ...], price: Price) -> tuple[Answered, ...]:
