@@ -82,7 +82,7 @@ def _written_groups(keys: KeySet, groups: Sequence[tuple[Any, ...]]) -> dict[str
     """Groups as they are stored: every key as people read it, one column for each key."""
     if not keys.names:
         return {"groups": [[] for _ in groups]}
-    columns = zip(*groups, strict=True) if groups else ((),) * len(keys.names)
+    columns = ([group[i] for group in groups] for i in range(len(keys.names)))
     return {"key_values": [written_cells(keys.read_all(i, column)) for i, column in enumerate(columns)]}
 
 
