@@ -1,4 +1,4 @@
-"""Every trap that existing systems were seen to fall into, each with the test that holds it; engines share the answers.
+"""Every trap that existing systems were seen to fall into, each with the test that holds it, on every engine.
 
 | trap | test |
 |---|---|
@@ -11,7 +11,7 @@
 | `/`, `%`, LIKE and dates differ by dialect | test_dialects_mean_what_they_say |
 | ORDER BY, LIMIT, HAVING before noise; order of groups | test_order_limit_and_having_see_noise_only |
 | observed keys | test_keys_are_declared_or_above_a_threshold |
-| CASE on an id, IN, EXISTS | tests/attacks/test_sql_threats.py::test_refusals_prices_and_layout_do_not_depend_on_one_person |
+| CASE on an id, IN, EXISTS | tests/attacks/test_oracles_everywhere.py::test_one_person_shows_in_no_refusal_price_or_layout |
 | metadata read from data | test_types_and_bounds_come_from_the_codebook |
 | fresh noise for a repeated query | test_the_same_question_has_one_answer |
 | counts truncated to whole numbers | test_counts_are_whole_numbers_with_noise_around_zero |
@@ -25,17 +25,24 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable
 from fractions import Fraction
-from typing import Any
+from functools import cache
+from typing import Any, TypeAlias
 
 import pytest
 
 import deniable as dp
-from deniable.engines import connect
 from deniable.errors import QueryRefused
+from deniable.noise import Entropy
 from deniable.release.session import Session
 from deniable.testing import Seeded, Silent
 from tests.docs.pages import is_a_test
+from tests.engines.everywhere import ENGINES, KEY, placed, servers_of
+from tests.engines.sql_schemas import World
+
+Opened: TypeAlias = Callable[..., Session]
+EVERYWHERE = pytest.mark.parametrize("engine", ENGINES)
 
 _BOOK: dict[str, Any] = {
     "unit": {"id": "uid", "groups": 2, "rows_per_group": 2},
@@ -71,19 +78,67 @@ def _rows(count: int = 60) -> dict[str, list[Any]]:
     }
 
 
-def _session(
-    orders: dict[str, list[Any]] | None = None, *, entropy: Any = None, key: int | None = None, **unit: int
-) -> Session:
-    tables: Any = {
+def _changed(**columns: Any) -> dict[str, list[Any]]:
+    """A few orders, some of their columns changed."""
+    count = max(map(len, columns.values()))
+    return {**_rows(count), **columns}
+
+
+def _backwards(rows: dict[str, list[Any]]) -> dict[str, list[Any]]:
+    return {name: cells[::-1] for name, cells in rows.items()}
+
+
+_FEW = _changed(uid=[i // 10 for i in range(60)])
+ORDERS: dict[str, dict[str, list[Any]]] = {
+    "plain": _rows(),
+    "backwards": _backwards(_rows()),
+    "few people": _FEW,
+    "few people, backwards": _backwards(_FEW),
+    "odd reals": _changed(x=[math.nan, math.inf, -math.inf, 5.0, 1e300, -1e300, None, 0.0]),
+    "missing": _changed(uid=[None, 0, 1, 1, 2, 2, 3, 3], kind=["a", None, *"ababab"], word=["Ant", "ant", None] + ["Ant"] * 5),
+    "a word of one": _changed(word=["only one person says this", *_rows()["word"][1:]]),
+    "numbers as texts": _changed(n=["7", "seven", "", "5000", "1e9", "3.5"]),
+    "one order id": _changed(oid=[0] * 60),
+}  # fmt: skip
+"""What the orders are in each test; each is stored once on each engine."""
+
+_TYPES = {
+    "people": {"uid": "BIGINT", "sex": "VARCHAR"},
+    "orders": {
+        "oid": "BIGINT", "uid": "BIGINT", "x": "DOUBLE", "n": "BIGINT", "kind": "VARCHAR", "word": "VARCHAR", "day": "VARCHAR",
+    },
+    "lines": {"oid": "BIGINT", "q": "BIGINT"},
+    "kinds": {"kind": "VARCHAR", "title": "VARCHAR"},
+}  # fmt: skip
+
+
+def _world(orders: str, unit: tuple[tuple[str, int], ...]) -> World:
+    tables = {
         "people": {"uid": list(range(30)), "sex": ["fm"[i % 2] for i in range(30)]},
-        "orders": orders or _rows(),
+        "orders": ORDERS[orders],
         "lines": {"oid": [i % 60 for i in range(120)], "q": [i % 10 for i in range(120)]},
         "kinds": {"kind": ["a", "b"], "title": ["first", "second"]},
     }
-    book = dp.Codebook.from_record({**_BOOK, "unit": {**_BOOK["unit"], **unit}})
-    return dp.Dataset(tables if key is None else connect(tables, book, key=key), codebook=book).session(
-        dp.budget(epsilon=10**6, delta=0.5), entropy=entropy or Silent()
-    )
+    number = {"n": "VARCHAR"} if orders == "numbers as texts" else {}
+    types = {**_TYPES, "orders": {**_TYPES["orders"], **number}}
+    return World({**_BOOK, "unit": {**_BOOK["unit"], **dict(unit)}}, tables, types)
+
+
+@pytest.fixture(scope="module")
+def opened(request: pytest.FixtureRequest) -> Opened:
+    """Fresh sessions, rich and silent unless told otherwise, over data sets that are placed once and shared."""
+
+    @cache
+    def data(engine: str, orders: str, key: bytes, unit: tuple[tuple[str, int], ...]) -> dp.Dataset:
+        return placed(engine, _world(orders, unit), servers_of(request), key=key)
+
+    def session(
+        engine: str, orders: str = "plain", *, entropy: Entropy | None = None, key: bytes = KEY, **unit: int
+    ) -> Session:
+        rich = dp.budget(epsilon=10**6, delta=0.5)
+        return data(engine, orders, key, tuple(unit.items())).session(rich, entropy=entropy or Silent())
+
+    return session
 
 
 def _value(session: Session, query: str, name: str = "v") -> Any:
@@ -107,48 +162,41 @@ def test_every_trap_names_a_test() -> None:
         assert is_a_test(name if "::" in name else f"tests/attacks/test_sql_traps.py::{name}"), name
 
 
-def test_a_sum_is_exact_and_the_same_in_any_order() -> None:
-    rows = _rows()
-    exact = sum(Fraction(str(x)) for x in rows["x"])
-    backwards = {name: cells[::-1] for name, cells in rows.items()}
-    sums = [_value(_session(each), "SELECT SUM(x) AS v FROM orders") for each in (rows, backwards)]
+@EVERYWHERE
+def test_a_sum_is_exact_and_the_same_in_any_order(opened: Opened, engine: str) -> None:
+    cells = ORDERS["plain"]["x"]
+    exact = sum(Fraction(str(x)) for x in cells)
+    sums = [_value(opened(engine, each), "SELECT SUM(x) AS v FROM orders") for each in ("plain", "backwards")]
     assert sums[0] == sums[1] == float(exact)
-    assert sum(rows["x"]) != float(exact), "floats would have lost it"
+    assert sum(cells) != float(exact), "floats would have lost it"
 
 
-def test_no_digit_of_the_grid_is_lost() -> None:
-    book = {
-        "unit": "rows",
-        "table": "t",
-        "variables": {"x": {"type": "number", "bounds": [0, 1000000000], "step": 0.000001}},
-    }
+@EVERYWHERE
+def test_no_digit_of_the_grid_is_lost(request: pytest.FixtureRequest, engine: str) -> None:
+    number = {"type": "number", "bounds": [0, 1000000000], "step": 0.000001}
     values = [123456789.012345, 987654321.987654, 0.000001]
-    data = dp.Dataset({"x": values}, codebook=book)
+    book = {"unit": "rows", "table": "t", "variables": {"x": number}}
+    data = placed(engine, World(book, {"t": {"x": values}}, {"t": {"x": "DOUBLE"}}), servers_of(request))
     release = data.session(dp.budget(epsilon=10**9), entropy=Silent()).sql("SELECT SUM(x) AS v FROM t", epsilon=10**8)
     assert isinstance(release, dp.Release)
     assert release.value("v") == float(sum(Fraction(str(value)) for value in values))
 
 
-def test_nan_and_infinities_are_missing_before_the_clamp() -> None:
-    rows = _rows(8)
-    rows["x"] = [math.nan, math.inf, -math.inf, 5.0, 1e300, -1e300, None, 0.0]
-    session = _session(rows)
+@EVERYWHERE
+def test_nan_and_infinities_are_missing_before_the_clamp(opened: Opened, engine: str) -> None:
+    session = opened(engine, "odd reals")
     assert _value(session, "SELECT COUNT(x) AS v FROM orders") == 4
     assert _value(session, "SELECT SUM(x) AS v FROM orders") == 5.0  # 1000 and -1000 cancel
 
 
-def test_missing_units_keys_and_values() -> None:
-    rows = _rows(8)
-    rows["uid"][0] = None
-    rows["kind"][1] = None
-    rows["word"][2] = None
-    session = _session(rows)
+@EVERYWHERE
+def test_missing_units_keys_and_values(opened: Opened, engine: str) -> None:
+    session = opened(engine, "missing")
     assert _value(session, "SELECT COUNT(*) AS v FROM orders") == 7, "a row of nobody is left out"
-    assert (
-        session.sql("SELECT kind, COUNT(*) AS v FROM orders GROUP BY kind", epsilon=9)
-        .notes[-1]
-        .startswith("Rows whose kind")
-    )  # type: ignore[union-attr]
+    by_kind = session.sql("SELECT kind, COUNT(*) AS v FROM orders GROUP BY kind", epsilon=9)
+    assert isinstance(by_kind, dp.Release)
+    assert by_kind.notes[-1].startswith("Rows whose kind")
+    assert sum(by_kind.columns["v"].values) == 6
     assert _value(session, "SELECT COUNT(word) AS v FROM orders") == 6
     assert _code(session, "SELECT COUNT(*) FROM orders WHERE word NOT IN (SELECT title FROM kinds)") == "not-in-null"
     left = "SELECT COUNT(*) AS n, COUNT(o.oid) AS v FROM people p LEFT JOIN orders o ON p.uid = o.uid"
@@ -156,9 +204,10 @@ def test_missing_units_keys_and_values() -> None:
     assert _value(session, left, "n") == 7 + 26
 
 
-def test_what_could_raise_is_total_or_refused_from_the_text() -> None:
-    session = _session()
-    zero = sum(1 for n in _rows()["n"] if n == 0)
+@EVERYWHERE
+def test_what_could_raise_is_total_or_refused_from_the_text(opened: Opened, engine: str) -> None:
+    session = opened(engine)
+    zero = ORDERS["plain"]["n"].count(0)
     assert _value(session, "SELECT COUNT(10 / n) AS v FROM orders") == 60 - zero
     for query in (
         "SELECT COUNT(*) FROM orders WHERE ln(n) > 0",
@@ -170,21 +219,22 @@ def test_what_could_raise_is_total_or_refused_from_the_text() -> None:
         assert _code(session, query)
 
 
-def test_bounding_does_not_depend_on_the_order_of_rows() -> None:
-    rows = _rows()
-    rows["uid"] = [i // 10 for i in range(60)]
-    backwards = {name: cells[::-1] for name, cells in rows.items()}
+@EVERYWHERE
+def test_bounding_does_not_depend_on_the_order_of_rows(opened: Opened, engine: str) -> None:
     query = "SELECT AVG(n) AS v FROM orders"
-    sessions = [_session(each, key=2**200 + 1) for each in (rows, backwards)]
-    assert _value(sessions[0], query) == _value(sessions[1], query)
-    others = {_value(_session(rows, key=2**200 + other), query) for other in (1, 2, 3)}
-    assert len(others) > 1, "without the key nobody can tell whose rows are kept"
-    assert _code(sessions[0], "SELECT COUNT(*) FROM orders WHERE random() < 0.5")
-    assert _code(sessions[0], "SELECT setseed(0.5), COUNT(*) FROM orders")
+    forwards = opened(engine, "few people")
+    kept = _value(forwards, query)
+    assert kept == _value(opened(engine, "few people, backwards"), query)
+    assert kept == _value(opened("DuckDB", "few people"), query), "every engine keeps the same rows"
+    others = {_value(opened(engine, "few people", key=bytes([other] * 32)), query) for other in (1, 2, 3)}
+    assert len(others | {kept}) > 1, "without the key nobody can tell whose rows are kept"
+    assert _code(forwards, "SELECT COUNT(*) FROM orders WHERE random() < 0.5")
+    assert _code(forwards, "SELECT setseed(0.5), COUNT(*) FROM orders")
 
 
-def test_dialects_mean_what_they_say() -> None:
-    session, n = _session(), _rows()["n"]
+@EVERYWHERE
+def test_dialects_mean_what_they_say(opened: Opened, engine: str) -> None:
+    session, n = opened(engine), ORDERS["plain"]["n"]
     assert _value(session, "SELECT COUNT(*) AS v FROM orders WHERE n / 2 = 0.5") == n.count(1)
     assert _code(session, "SELECT COUNT(*) FROM orders WHERE n / 2 = 0", dialect="postgres") == "integer-division"
     assert _value(session, "SELECT COUNT(*) AS v FROM orders WHERE n % 3 = -1") == sum(
@@ -195,8 +245,9 @@ def test_dialects_mean_what_they_say() -> None:
     assert _code(session, "SELECT COUNT(*) FROM orders WHERE word < 'B'")
 
 
-def test_order_limit_and_having_see_noise_only() -> None:
-    session = _session(entropy=Seeded(3))
+@EVERYWHERE
+def test_order_limit_and_having_see_noise_only(opened: Opened, engine: str) -> None:
+    session = opened(engine, entropy=Seeded(3))
     grouped = "SELECT kind, COUNT(*) AS v FROM orders GROUP BY kind"
     full = session.sql(grouped, epsilon=1)
     assert isinstance(full, dp.Release)
@@ -213,10 +264,9 @@ def test_order_limit_and_having_see_noise_only() -> None:
     assert _code(session, "SELECT COUNT(*) FROM (SELECT * FROM orders ORDER BY n LIMIT 1) t")
 
 
-def test_keys_are_declared_or_above_a_threshold() -> None:
-    rows = _rows()
-    rows["word"][0] = "only one person says this"
-    session = _session(rows)
+@EVERYWHERE
+def test_keys_are_declared_or_above_a_threshold(opened: Opened, engine: str) -> None:
+    session = opened(engine, "a word of one")
     shown = session.sql("SELECT word, COUNT(*) AS v FROM orders GROUP BY word", epsilon=5)
     assert isinstance(shown, dp.Release)
     assert {group[0] for group in shown.groups} == {"Ant", "ant"}
@@ -226,16 +276,16 @@ def test_keys_are_declared_or_above_a_threshold() -> None:
     assert len(declared.groups) == 3
 
 
-def test_types_and_bounds_come_from_the_codebook() -> None:
-    rows = _rows(6)
-    rows["n"] = ["7", "seven", "", "5000", "1e9", "3.5"]
-    session = _session(rows)
+@EVERYWHERE
+def test_types_and_bounds_come_from_the_codebook(opened: Opened, engine: str) -> None:
+    session = opened(engine, "numbers as texts")
     assert _value(session, "SELECT SUM(n) AS v FROM orders") == 7 + 100
     assert _value(session, "SELECT COUNT(n) AS v FROM orders") == 2
 
 
-def test_the_same_question_has_one_answer() -> None:
-    session = _session(entropy=Seeded(4))
+@EVERYWHERE
+def test_the_same_question_has_one_answer(opened: Opened, engine: str) -> None:
+    session = opened(engine, entropy=Seeded(4))
     first = session.sql("SELECT COUNT(*) AS v FROM orders WHERE n > 1 AND n < 5", epsilon=1)
     spent = session.spent
     again = session.sql("select count(*) as V from ORDERS o where 5 > o.n and not (o.n <= 1)", epsilon=1)
@@ -245,10 +295,12 @@ def test_the_same_question_has_one_answer() -> None:
     assert session.spent == spent
 
 
-def test_counts_are_whole_numbers_with_noise_around_zero() -> None:
+@EVERYWHERE
+def test_counts_are_whole_numbers_with_noise_around_zero(request: pytest.FixtureRequest, engine: str) -> None:
     names = [f"k{i}" for i in range(900)]
     book = {"unit": "rows", "table": "t", "variables": {"k": {"type": "string", "categories": names}}}
-    session = dp.Dataset({"k": names}, codebook=book).session(dp.budget(epsilon=9), entropy=Seeded(9))
+    data = placed(engine, World(book, {"t": {"k": names}}, {"t": {"k": "VARCHAR"}}), servers_of(request))
+    session = data.session(dp.budget(epsilon=9), entropy=Seeded(9))
     release = session.sql("SELECT k, COUNT(*) AS v FROM t GROUP BY k", epsilon=1, law="laplace")
     assert isinstance(release, dp.Release)
     counts = release.columns["v"].values
@@ -257,9 +309,10 @@ def test_counts_are_whole_numbers_with_noise_around_zero() -> None:
     assert abs(sum(counts) / 900 - 1) < 0.3
 
 
+@EVERYWHERE
 @pytest.mark.parametrize("what", ["COUNT(*)", "SUM(n)", "AVG(n)", "STDDEV(n)", "MEDIAN(n)", "COUNT(*), SUM(n), AVG(n)"])
-def test_the_price_shown_is_the_price_charged(what: str) -> None:
-    session = _session()
+def test_the_price_shown_is_the_price_charged(opened: Opened, engine: str, what: str) -> None:
+    session = opened(engine)
     query = f"SELECT kind, {what} FROM orders GROUP BY kind"
     explained = session.sql(f"EXPLAIN DP {query}", epsilon=Fraction(1, 3))
     before = session.spent
@@ -268,22 +321,22 @@ def test_the_price_shown_is_the_price_charged(what: str) -> None:
     assert session.spent.loss - before.loss == Fraction(1, 3)
 
 
-def test_private_tables_meet_on_the_unit_or_along_a_link() -> None:
-    session = _session(groups=3, rows_per_group=50)
+@EVERYWHERE
+def test_private_tables_meet_on_the_unit_or_along_a_link(opened: Opened, engine: str) -> None:
+    session = opened(engine, groups=3, rows_per_group=50)
     assert _value(session, "SELECT COUNT(*) AS v FROM orders o JOIN people p ON o.uid = p.uid") == 60
     assert _value(session, "SELECT COUNT(*) AS v FROM lines l JOIN orders o ON l.oid = o.oid") == 120
     assert _code(session, "SELECT COUNT(*) FROM orders a JOIN orders b ON a.n = b.n") == "join-not-on-unit"
     assert _code(session, "SELECT COUNT(*) FROM orders a, people b")
-    doubled = _rows()
-    doubled["oid"] = [0] * 60
-    tight = _session(doubled)
+    tight = opened(engine, "one order id")
     assert _value(tight, "SELECT COUNT(*) AS v FROM lines l JOIN orders o ON l.oid = o.oid") <= 30 * 2, (
         "bounded after the join"
     )
 
 
-def test_a_public_query_is_free() -> None:
-    session = _session()
+@EVERYWHERE
+def test_a_public_query_is_free(opened: Opened, engine: str) -> None:
+    session = opened(engine)
     before = session.spent
     release = session.sql("SELECT title FROM kinds ORDER BY title DESC LIMIT 1")
     assert isinstance(release, dp.Release)
@@ -292,8 +345,9 @@ def test_a_public_query_is_free() -> None:
     assert session.spent == before
 
 
-def test_groups_of_one_unit_are_refused() -> None:
-    session = _session()
+@EVERYWHERE
+def test_groups_of_one_unit_are_refused(opened: Opened, engine: str) -> None:
+    session = opened(engine)
     assert _code(session, "SELECT uid, COUNT(*) FROM orders GROUP BY uid") == "group-by-unit"
     assert _code(session, "SELECT oid, SUM(q) FROM lines GROUP BY oid") == "group-by-unit"
     assert (

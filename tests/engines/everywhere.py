@@ -43,21 +43,21 @@ def servers_of(request: pytest.FixtureRequest) -> Servers:
     return Servers(lambda: request.getfixturevalue("postgres"), lambda: request.getfixturevalue("spark"))
 
 
-def placed(engine: str, world: World, servers: Servers, *, name: str = "made up") -> Dataset:
+def placed(engine: str, world: World, servers: Servers, *, name: str = "made up", key: bytes = KEY) -> Dataset:
     """A data set of these tables on one engine."""
     book = Codebook.from_record(world.codebook)
-    return Dataset(_engine(engine, world, book, servers), codebook=book, name=name)
+    return Dataset(_engine(engine, world, book, servers, key), codebook=book, name=name)
 
 
-def _engine(engine: str, world: World, book: Codebook, servers: Servers) -> Engine:
+def _engine(engine: str, world: World, book: Codebook, servers: Servers, key: bytes) -> Engine:
     if engine == "reference":
-        return ReferenceEngine(world.tables, book, key=KEY)
+        return ReferenceEngine(world.tables, book, key=key)
     if engine == "PostgreSQL":
         server = servers.postgres()
-        return connect(server.url(), book, key=KEY, tables=in_postgres(server, world))
+        return connect(server.url(), book, key=key, tables=in_postgres(server, world))
     if engine == "Spark":
-        return connect(in_spark(servers.spark(), world), book, key=KEY)
-    return connect(world.tables, book, key=KEY)
+        return connect(in_spark(servers.spark(), world), book, key=key)
+    return connect(world.tables, book, key=key)
 
 
 def in_postgres(server: Postgres, world: World) -> dict[str, str]:
