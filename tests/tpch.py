@@ -13,6 +13,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import duckdb
+
 import dev
 from benchmarks.peers import peer
 from tests.needs import without
@@ -54,6 +56,15 @@ def _make(python: Path, place: Path) -> None:
 def files() -> dict[str, str]:
     """The file of each table."""
     return {name: str(folder() / f"{name}.parquet") for name in TABLES}
+
+
+@cache
+def plain() -> duckdb.DuckDBPyConnection:
+    """The tables in a plain database, without privacy."""
+    database = duckdb.connect()
+    for name, path in files().items():
+        database.execute(f"CREATE VIEW {name} AS SELECT * FROM read_parquet('{path}')")
+    return database
 
 
 def queries() -> dict[int, str]:

@@ -16,8 +16,6 @@ from contextlib import ExitStack
 from functools import cache
 from pathlib import Path
 
-import duckdb
-
 from deniable.accounting import budget
 from deniable.errors import QueryRefused
 from deniable.release.answer import Release
@@ -30,6 +28,7 @@ from tests.engines.sql_corpus import ANSWERED
 from tests.engines.sql_schemas import plain, world
 from tests.servers import running_postgres, running_spark
 from tests.tpch import BOOK, files, queries
+from tests.tpch import plain as plain_tpch
 
 ENGINES = ("DuckDB", "PostgreSQL", "Spark", "reference")
 REFUSED = [
@@ -51,18 +50,8 @@ def outcome(opened: Opened, engine: str, name: str, query: str) -> str:
     except QueryRefused:
         return "refused"
     assert isinstance(found, Release)
-    beside = compared(found, query, _plain(name))
+    beside = compared(found, query, plain_tpch() if name == "tpch" else plain(name))
     return "wrong" if beside.wrong else "hidden" if beside.hidden else "exact"
-
-
-@cache
-def _plain(name: str) -> duckdb.DuckDBPyConnection:
-    if name != "tpch":
-        return plain(name)
-    database = duckdb.connect()
-    for table, path in files().items():
-        database.execute(f"CREATE VIEW {table} AS SELECT * FROM read_parquet('{path}')")
-    return database
 
 
 def sessions(servers: Servers) -> Opened:

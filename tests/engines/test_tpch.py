@@ -1,36 +1,49 @@
-"""TPC-H: each of the 22 queries is answered as plain SQL answers it, or refused with a code; the page shows this table."""
+"""TPC-H: each of the 22 queries is answered as plain SQL answers it, or refused with a code; the page shows these tables.
+
+The same on every engine that holds the data; plain SQL is plain DuckDB's.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
+from typing import TypeAlias
 
-import duckdb
 import pytest
 
 from deniable.accounting import budget
 from deniable.errors import QueryRefused
 from deniable.release.answer import Release
-from deniable.release.dataset import Dataset
 from deniable.release.session import Session
 from deniable.testing import Silent
 from tests.docs.pages import ROOT
+from tests.engines.everywhere import REMOTE, servers_of
 from tests.engines.plain_sql import Compared, compared
-from tests.tpch import BOOK, files, queries
+from tests.engines.rates import tpch
+from tests.tpch import plain, queries
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("tpch")]
+Results: TypeAlias = dict[int, Compared | str]
+"""What became of each query: how it compares with plain SQL, or the code of its refusal."""
 
-
-@cache
-def _results() -> dict[int, Compared | str]:
-    """What became of each query: how it compares with plain SQL, or the code of its refusal."""
-    session = Dataset(files(), codebook=BOOK).session(budget(epsilon=10**6, delta=0.5), entropy=Silent())
-    database = duckdb.connect()
-    for name, path in files().items():
-        database.execute(f"CREATE VIEW {name} AS SELECT * FROM read_parquet('{path}')")
-    return {number: _result(text, session, database) for number, text in queries().items()}
+EVERYWHERE = pytest.mark.parametrize(
+    "engine", [pytest.param("DuckDB", marks=[pytest.mark.slow, pytest.mark.xdist_group("tpch")]), *REMOTE]
+)
 
 
-def _result(text: str, session: Session, database: duckdb.DuckDBPyConnection) -> Compared | str:
+@pytest.fixture(scope="module")
+def results(request: pytest.FixtureRequest) -> Callable[[str], Results]:
+    """The results on an engine, asked once."""
+
+    @cache
+    def on(engine: str) -> Results:
+        data = tpch(engine, servers_of(request))
+        session = data.session(budget(epsilon=10**6, delta=0.5), entropy=Silent())
+        return {number: _result(text, session) for number, text in queries().items()}
+
+    return on
+
+
+def _result(text: str, session: Session) -> Compared | str:
     before = session.spent
     try:
         release = session.sql(text, epsilon=100)
@@ -39,7 +52,7 @@ def _result(text: str, session: Session, database: duckdb.DuckDBPyConnection) ->
         return refusal.code
     assert isinstance(release, Release)
     assert (session.spent == before) == release.guarantee.startswith("Public")
-    return compared(release, text, database)
+    return compared(release, text, plain())
 
 
 def _line(number: int, result: Compared | str) -> str:
@@ -50,15 +63,30 @@ def _line(number: int, result: Compared | str) -> str:
     )
 
 
-def test_at_least_fourteen_are_answered_and_none_is_wrong() -> None:
-    answered = [result for result in _results().values() if isinstance(result, Compared)]
-    assert len(_results()) == 22
+def _page() -> str:
+    return (ROOT / "docs/sql.md").read_text(encoding="utf-8")
+
+
+@EVERYWHERE
+def test_at_least_fourteen_are_answered_and_none_is_wrong(results: Callable[[str], Results], engine: str) -> None:
+    found = results(engine)
+    answered = [result for result in found.values() if isinstance(result, Compared)]
+    assert len(found) == 22
     assert len(answered) >= 14
     assert sum(result.wrong for result in answered) == 0
     assert sum(result.equal for result in answered) > 0
 
 
-def test_the_table_on_the_page_is_what_happens() -> None:
+@EVERYWHERE
+def test_the_table_on_the_page_is_what_happens(results: Callable[[str], Results], engine: str) -> None:
     head = "| query | outcome | rows equal to plain SQL's | empty groups shown besides | groups hidden |\n|---|---|---|---|---|\n"
-    table = head + "".join(f"{_line(number, result)}\n" for number, result in _results().items())
-    assert table in (ROOT / "docs/sql.md").read_text(encoding="utf-8"), table
+    table = head + "".join(f"{_line(number, result)}\n" for number, result in results(engine).items())
+    assert table in _page(), table
+
+
+@EVERYWHERE
+def test_the_rate_on_the_page_is_what_happens(results: Callable[[str], Results], engine: str) -> None:
+    answered = [result for result in results(engine).values() if isinstance(result, Compared)]
+    exact = sum(result.wrong == 0 for result in answered)
+    line = f"| {engine} | {exact} | {len(queries()) - len(answered)} | {len(answered) - exact} |"
+    assert line in _page().splitlines(), line
