@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 
 from deniable.exact import Interval, exp, ln
 from deniable.noise.entropy import Entropy
-from deniable.noise.uniform import uniform_below
-from deniable.noise.weighted_choice import uniform_bits
+from deniable.noise.uniform import uniform_below, uniform_bits
 from deniable.noise.windowed_choice import NOTHING, Arrivals, Pick, Rest, Table
 
 _BITS = 63

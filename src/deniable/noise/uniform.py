@@ -45,6 +45,29 @@ def uniforms_below(n: int, count: int, entropy: Entropy) -> NDArray[np.int64]:
     return redrawn(count, propose)
 
 
+def uniforms_within(sizes: NDArray[np.int64], entropy: Entropy) -> NDArray[np.int64]:
+    """For each of several sizes (from 1 to 2**52) an integer uniform below it.
+
+    Guarantee: each law is exact, and the draws are independent.
+    """
+    bits = np.frexp((sizes - 1).astype(np.float64))[1].astype(np.int64)
+    most = int(bits.max(initial=0))
+    answer, left = np.zeros(len(sizes), dtype=np.int64), np.flatnonzero(bits)
+    while left.size:
+        values = uniform_bits(entropy, left.size, most) >> (most - bits[left])
+        inside = values < sizes[left]
+        answer[left[inside]] = values[inside]
+        left = left[~inside]
+    return answer
+
+
+def uniform_bits(entropy: Entropy, count: int, bits: int) -> NDArray[np.int64]:
+    """`count` uniform whole numbers below 2**bits, for at most 63 bits."""
+    if entropy.word_bits >= bits:
+        return (entropy.words(count) >> np.uint64(entropy.word_bits - bits)).astype(np.int64)
+    return np.array([entropy.bits(bits) for _ in range(count)], dtype=np.int64)
+
+
 def permutation(n: int, entropy: Entropy) -> NDArray[np.int64]:
     """A uniform order of 0, ..., n - 1.
 

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from deniable.exact import Interval, exp
 from deniable.noise.series import LARGEST, exp_minus
+from deniable.noise.uniform import uniform_bits
 
 if TYPE_CHECKING:
     from deniable.noise.entropy import Entropy
@@ -104,9 +105,11 @@ def weighted_choices(
         np.asarray(scores), scale=scale, counts=None if counts is None else np.asarray(counts, dtype=np.int64)
     )
     edges = np.cumsum(offer.weights, axis=1)
-    heaviest = offer.weights.argmax(axis=1)
+    best = ((offer.gaps == 0) & (offer.weights > 0)).argmax(axis=1)
     totals, everyone = edges[:, -1], np.arange(len(edges))
-    start = edges[everyone, heaviest] - offer.weights[everyone, heaviest]  # the point zero lies in the heaviest entry
+    start = (
+        edges[everyone, best] - offer.weights[everyone, best]
+    )  # the point zero lies in the first of the best entries
     answer = np.zeros(len(edges), dtype=np.int64)
     rows = everyone
     while rows.size:
@@ -124,13 +127,6 @@ def weighted_choice(scores: NDArray[Any], *, counts: NDArray[Any], scale: Fracti
     """One index of a list of whole-numbered scores, P(i) proportional to counts[i] · exp(scores[i]/scale)."""
     table, sizes = np.asarray(scores)[None, :], np.asarray(counts)[None, :]
     return int(weighted_choices(table, scale=scale, entropy=entropy, counts=sizes)[0])
-
-
-def uniform_bits(entropy: Entropy, count: int, bits: int) -> Ints:
-    """`count` uniform whole numbers below 2**bits."""
-    if entropy.word_bits >= bits:
-        return (entropy.words(count) >> np.uint64(entropy.word_bits - bits)).astype(np.int64)
-    return np.array([entropy.bits(bits) for _ in range(count)], dtype=np.int64)
 
 
 def _located(edges: Ints, rows: Ints, points: Ints) -> Ints:

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from deniable.exact import exp
 from deniable.noise.entropy import Entropy
 from deniable.noise.series import LARGEST
-from deniable.noise.weighted_choice import DRAWN, MARGIN, Proposal, accepted, proposal, uniform_bits, upper_weights
+from deniable.noise.uniform import uniform_bits
+from deniable.noise.weighted_choice import DRAWN, MARGIN, Proposal, accepted, proposal, upper_weights
 
 Ints: TypeAlias = NDArray[np.int64]
 Table: TypeAlias = tuple[Ints, Ints]

@@ -22,6 +22,7 @@ from deniable.query.choices import Ordered, Ranked
 from deniable.query.lowering import Lowered
 from deniable.query.outputs import Column, Noisy
 from deniable.query.pricing import Bill
+from deniable.query.ranking import Occupied, ranked_choices
 from deniable.query.slices import Slice, column_of
 
 Integers: TypeAlias = NDArray[np.int64]
@@ -105,15 +106,25 @@ class _Layout:
 
     def histogram(self, result: Result, sparse: SparseHistogram, groups: Integers, bins: int) -> Integers:
         """The counts of some groups, all bins."""
+        rows, here = self._asked(result, sparse, groups)
+        counts = np.zeros((len(groups), bins), dtype=np.int64)
+        np.add.at(counts, (rows, sparse.bin[here]), sparse.count[here])
+        return counts
+
+    def occupied(self, result: Result, sparse: SparseHistogram, groups: Integers) -> Occupied:
+        """The bins that hold rows in some groups."""
+        rows, here = self._asked(result, sparse, groups)
+        return Occupied.added(len(groups), rows, sparse.bin[here], sparse.count[here])
+
+    def _asked(self, result: Result, sparse: SparseHistogram, groups: Integers) -> tuple[Integers, Integers]:
+        """Which entries of a histogram lie in these groups, and in which of them."""
         asked = np.full(len(self.groups), -1, dtype=np.int64)
         asked[groups] = np.arange(len(groups))
         at = np.full(result.groups, -1, dtype=np.int64)
         at[self.rows] = asked[self.place]
         rows = at[sparse.group]
-        here = rows >= 0
-        counts = np.zeros((len(groups), bins), dtype=np.int64)
-        np.add.at(counts, (rows[here], sparse.bin[here]), sparse.count[here])
-        return counts
+        here = np.flatnonzero(rows >= 0)
+        return rows[here], here
 
 
 def _added(size: int, place: Integers, values: Integers, *, merging: bool) -> Integers:
@@ -168,37 +179,25 @@ def _choices(
     choice = lowered.choices[name]
     selection = next(entry for entry in lowered.needs.selections if entry.name == part.named(name))
     temperature = selection.temperature(bill.etas[part.named(name)])
-    picked: list[Integers] = []
+    sparse = result.histograms[choice.histogram]
+    if isinstance(choice, Ranked):
+        picked = ranked_choices(
+            layout.occupied(result, sparse, shown), choice, temperature=temperature, entropy=entropy
+        )
+        return tuple((index,) for index in picked.tolist())
+    fullest: list[Integers] = []
     for start in range(0, len(shown), max(1, _CELLS // choice.bins)):
         some = shown[start : start + max(1, _CELLS // choice.bins)]
-        counts = layout.histogram(result, result.histograms[choice.histogram], some, choice.bins)
-        picked.append(_chosen(choice, counts, temperature, entropy))
-    return tuple(tuple(int(index) for index in row) for block in picked for row in block)
+        counts = layout.histogram(result, sparse, some, choice.bins)
+        fullest.append(_fullest(choice, counts, temperature, entropy))
+    return tuple(tuple(row) for block in fullest for row in block.tolist())
 
 
-def _chosen(choice: Ranked | Ordered, counts: Integers, temperature: Fraction, entropy: Entropy) -> Integers:
-    """One row of chosen bins for each group."""
-    if isinstance(choice, Ranked):
-        below = np.cumsum(counts, axis=1) - counts
-        scores = rank_scores(below, counts, choice.q.numerator, choice.q.denominator)
-        return weighted_choices(scores, scale=temperature * choice.q.denominator, entropy=entropy)[:, None]
+def _fullest(choice: Ordered, counts: Integers, temperature: Fraction, entropy: Entropy) -> Integers:
+    """One row of chosen bins for each group, each chosen among those that are left."""
     left = np.ones_like(counts)
     picked = np.empty((len(counts), min(choice.k, choice.bins)), dtype=np.int64)
     for place in range(picked.shape[1]):
         picked[:, place] = weighted_choices(counts, scale=temperature, entropy=entropy, counts=left)
         left[np.arange(len(left)), picked[:, place]] = 0
     return picked
-
-
-def rank_scores(below: Integers, at: Integers, numerator: int, denominator: int) -> Integers:
-    """How far each candidate is from the quantile numerator/denominator, in ranks times the denominator; zero is best.
-
-    A candidate is right when at most a share q of the rows lies below it and at most a share 1 - q above it. One row moves
-    a score by at most max(q, 1 - q) ranks.
-    """
-    n = (below + at)[..., -1:]
-    above = n - below - at
-    too_high = below * denominator - numerator * n
-    too_low = above * denominator - (denominator - numerator) * n
-    scores: Integers = -np.maximum(np.maximum(too_high, too_low), 0)
-    return scores

@@ -23,6 +23,7 @@ from deniable.plan.expression import (
     Case,
     Compare,
     Comparison,
+    Divide,
     Expression,
     IsNull,
     Literal,
@@ -61,8 +62,8 @@ from deniable.query.presence import present_columns, strict_columns
 from deniable.query.pricing import Additive, Needs, Selection
 from deniable.query.slices import Slice, adds_up, slices
 
-_CANDIDATES = 1024
-"""A quantile is chosen among at most so many public values, evenly spaced over the column's bounds."""
+_CANDIDATES = 1 << 14
+"""A quantile is chosen among at most so many public values: the column's grid, or evenly spaced over its bounds."""
 
 _PRODUCT_LIMIT = 2**31
 """Products are rounded to a grid on which one row stays below this, so that sums over many rows stay exact."""
@@ -376,9 +377,11 @@ class _Lowering:
         first, last = (low + 1, high - 1) if ends else (low, high)
         per_bin = -(-(last - first + 1) // _CANDIDATES)
         bins = -(-(last - first + 1) // per_bin)
-        number: Expression = Bin(of, tuple((first + k * per_bin) * known.step for k in range(bins + 1)))
-        if ends:
-            number = _ends_apart(of, number, low * known.step, high * known.step, bins)
+        number = _even_bins(of, (first - per_bin if ends else first) * known.step, per_bin * known.step)
+        if ends:  # the lower bound is alone in bin 0, one step before the others
+            number = Case(
+                ((Compare(Comparison.EQUAL, of, Literal(high * known.step)), Literal(Fraction(bins + 1))),), number
+            )
         candidates = bins + 2 * ends
         column = self._measure(plan.Histogram(number, candidates, self.rows), Fraction(1))
         self.bins[column] = candidates
@@ -428,11 +431,10 @@ class _Lowering:
         return TopKOf(name, values)
 
 
-def _ends_apart(of: Expression, within: Expression, low: Fraction, high: Fraction, bins: int) -> Expression:
-    """The bin of a value, with the bounds in bins of their own before and after all others."""
-    lowest = (Compare(Comparison.EQUAL, of, Literal(low)), Literal(Fraction(0)))
-    highest = (Compare(Comparison.EQUAL, of, Literal(high)), Literal(Fraction(bins + 1)))
-    return Case((lowest, highest), Arithmetic(Operator.ADD, within, Literal(Fraction(1))))
+def _even_bins(of: Expression, start: Fraction, width: Fraction) -> Expression:
+    """How many whole widths a value lies above the start."""
+    above = Arithmetic(Operator.SUBTRACT, of, Literal(start))
+    return Divide(Round(Rounding.FLOOR, above, width), Literal(width), Fraction(1))
 
 
 def _where_both(x: Expression, y: Expression, x_facts: Facts, y_facts: Facts) -> tuple[Expression, Expression]:

@@ -22,7 +22,7 @@ from deniable import noise
 from deniable.exact import Interval, exp
 from deniable.mechanisms import constant_time, selection
 from deniable.mechanisms.laws import Law, least, mass, upper_tail
-from deniable.noise import Entropy, flip_choice, weighted_choice
+from deniable.noise import Entropy, flip_choice, uniform, weighted_choice
 from deniable.noise.counts import NegativeBinomial, Poisson
 
 PLACES = 192
@@ -281,6 +281,9 @@ def _replacements(tail: Fraction) -> dict[Callable[..., Any], Callable[..., Any]
         noise.uniform_below: lambda n, entropy: entropy.take(_even(list(range(n)))),
         noise.uniforms_below: lambda n, count, entropy: np.array(
             [entropy.take(_even(list(range(n)))) for _ in range(count)], dtype=np.int64
+        ),
+        uniform.uniforms_within: lambda sizes, entropy: np.array(
+            [entropy.take(_even(list(range(size)))) for size in sizes.tolist()], dtype=np.int64
         ),
         noise.permutation: lambda n, entropy: np.array(
             entropy.take(_even(list(permutations(range(n))))), dtype=np.int64

@@ -15,6 +15,7 @@ from deniable import noise
 from deniable.errors import InvalidArgument
 from deniable.noise.race import Field, Race
 from deniable.noise.series import LARGEST, RELATIVE_ERROR, exp_minus, exp_series, horner
+from deniable.noise.uniform import uniforms_within
 from deniable.testing import Scripted, Seeded, Silent
 
 
@@ -31,6 +32,18 @@ def test_uniforms_below(n: int) -> None:
     assert int(values.max()) < n
     assert n < 1000 or len(set(values.tolist())) > min(n // 2, 1900)
     assert not noise.uniforms_below(n, 5, Silent()).any()
+
+
+def test_uniforms_within_follow_their_own_sizes() -> None:
+    sizes = np.tile(np.array([1, 2, 3, 1000, 2**52]), 4000)
+    values = uniforms_within(sizes, Seeded(4))
+    assert (values >= 0).all()
+    assert (values < sizes).all()
+    for place, size in enumerate([1, 2, 3, 1000, 2**52]):
+        spread = size / np.sqrt(12 * 4000)
+        assert abs(values[place::5].mean() - (size - 1) / 2) <= 6 * spread
+    assert np.bincount(values[2::5]).min() > 1333 - 200
+    assert set(uniforms_within(np.full(200, 300), Seeded(1, word_bits=4)).tolist()) <= set(range(300))
 
 
 def test_uniform_refusals() -> None:

@@ -7,7 +7,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deniable.mechanisms.laws import Law
-from deniable.query.drawing import rank_scores
 from deniable.query.noise import Noise
 from deniable.query.outputs import MeanOf, MomentOf, Noisy, mean, moment
 
@@ -66,30 +65,3 @@ def test_covariance_intervals_hold_the_truth(data, a, b):
     x, y = (np.array(column, dtype=float) for column in zip(*data, strict=True))
     truth = float(((x - x.mean()) * (y - y.mean())).mean())
     assert band.lower[0] - 1e-6 <= truth <= band.upper[0] + 1e-6
-
-
-@given(
-    counts=st.lists(st.integers(0, 5), min_size=1, max_size=8),
-    q=st.fractions(Fraction(1, 10), Fraction(9, 10), max_denominator=10),
-)
-def test_a_true_quantile_has_the_best_score(counts, q):
-    at = np.array(counts, dtype=np.int64)
-    below = np.cumsum(at) - at
-    scores = rank_scores(below, at, q.numerator, q.denominator)
-    total = int(at.sum())
-    right = [i for i in range(len(counts)) if below[i] <= q * total and total - below[i] - at[i] <= (1 - q) * total]
-    assert all(scores[i] == 0 for i in right)
-    assert all(scores[i] < 0 for i in range(len(counts)) if i not in right)
-
-
-@given(
-    counts=st.lists(st.integers(0, 5), min_size=2, max_size=6),
-    place=st.integers(0, 5),
-    q=st.fractions(Fraction(1, 10), Fraction(9, 10), max_denominator=10),
-)
-def test_one_row_moves_a_score_by_at_most_the_declared_share(counts, place, q):
-    at = np.array(counts, dtype=np.int64)
-    more = at.copy()
-    more[place % len(counts)] += 1
-    before, after = (rank_scores(np.cumsum(each) - each, each, q.numerator, q.denominator) for each in (at, more))
-    assert np.abs(before - after).max() <= max(q, 1 - q) * q.denominator
