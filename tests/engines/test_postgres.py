@@ -16,7 +16,7 @@ import deniable as dp
 from deniable.engines import connect
 from deniable.engines.postgres import PostgresEngine, fenced
 from deniable.engines.reference import ReferenceEngine
-from deniable.errors import EngineFailed, InvalidArgument
+from deniable.errors import EngineFailed, InvalidArgument, Retired
 from deniable.plan.codebook import Codebook
 from deniable.plan.expression import Column
 from deniable.plan.nodes import Bounding, Filter, GroupAgg, Join, KeyColumn, Rows, Total, Units, scan
@@ -175,7 +175,7 @@ def test_a_view_is_refused_and_a_materialized_view_is_read(postgres: Postgres):
 def test_connections_only_read_and_a_failure_has_one_constant_text(postgres: Postgres):
     book = _book("x: {type: integer, bounds: [0, 9]}")
     with loaded(postgres, {"t": {"x": [7]}}, {"t": {"x": "bigint"}}) as places:
-        engine = PostgresEngine(postgres.url(), book, key=KEY, tables=places, timeout=1)
+        engine = PostgresEngine(postgres.url(), book, key=KEY, tables=places, time_limit=1)
         assert engine._fetch_all([f"DELETE FROM {places['t']}"]) is None
         for broken in ("SELECT 1 / 0", "SELECT CAST('secret cell' AS int)", "SELECT pg_sleep(9)", "nonsense"):
             assert engine._fetch_all([broken]) is None
@@ -188,6 +188,47 @@ def test_connections_only_read_and_a_failure_has_one_constant_text(postgres: Pos
         engine.close()
         with pytest.raises(InvalidArgument, match="the engine is closed"):
             engine.run(_total(book, "x"))
+
+
+@pytest.mark.parametrize("limit", [0, -1, 0.5, float("nan"), float("inf"), 2_147_484, "60", True, Decimal("NaN")])
+def test_a_time_limit_is_a_positive_finite_number_of_seconds(postgres: Postgres, limit: Any):
+    with pytest.raises(InvalidArgument, match="time_limit must be"):
+        dp.Dataset(postgres.url(), codebook=_book("x: string"), time_limit=limit)
+
+
+def test_the_curator_sets_the_time_limit_of_statements(postgres: Postgres):
+    with loaded(postgres, {"t": {"x": [1]}}, {"t": {"x": "bigint"}}) as places:
+        book = _book("x: {type: integer, bounds: [0, 9]}")
+        for limit, said in ((None, "1h"), (90, "90s"), (1.5, "1500ms"), (2_147_483, "2147483s")):
+            engine = dp.Dataset(postgres.url(), tables=places, codebook=book, time_limit=limit)._engine
+            found = engine._fetch_all(["SELECT current_setting('statement_timeout') AS said"])  # type: ignore[attr-defined]
+            assert found is not None
+            assert found[0]["said"].tolist() == [said]
+
+
+def test_a_statement_over_its_time_limit_stays_charged_and_retires_the_session(postgres: Postgres):
+    import psycopg
+
+    with loaded(postgres, {"t": {"x": [1, 2]}}, {"t": {"x": "bigint"}}) as places:
+        book = _book("x: {type: integer, bounds: [0, 9]}")
+        session = dp.Dataset(postgres.url(), tables=places, codebook=book, time_limit=1).session(dp.budget(epsilon=1))
+        with psycopg.connect(postgres.url()) as other:
+            other.execute(f"LOCK TABLE {places['t']} IN ACCESS EXCLUSIVE MODE")
+            with pytest.raises(EngineFailed) as failed:
+                session.sql("SELECT COUNT(*) AS n FROM t", epsilon=0.25)
+        assert str(failed.value) == str(EngineFailed())
+        assert session.spent.loss * 4 == 1
+        with pytest.raises(Retired):
+            session.sql("SELECT SUM(x) AS n FROM t", epsilon=0.25)
+
+
+def test_other_sources_have_no_time_limit(postgres: Postgres):
+    book = _book("x: {type: integer, bounds: [0, 9]}")
+    with pytest.raises(InvalidArgument, match="time_limit= goes with a PostgreSQL URL; leave it out"):
+        dp.Dataset({"x": [1]}, codebook=book, time_limit=60)
+    engine = ReferenceEngine({"t": {"x": [1]}}, book, key=KEY)
+    with pytest.raises(InvalidArgument, match="connected already; give it its time limit where it is made"):
+        dp.Dataset(engine, codebook=book, time_limit=60)
 
 
 def test_all_statements_of_a_plan_see_one_snapshot(postgres: Postgres, monkeypatch: pytest.MonkeyPatch):

@@ -7,24 +7,34 @@ from typing import Any
 
 from deniable.engines.engine import Engine
 from deniable.errors import InvalidArgument
+from deniable.exact.guards import Real
 from deniable.plan.codebook import Codebook
 
 
 def connect(
-    source: Any, codebook: Codebook, *, key: bytes | int, tables: Sequence[str] | Mapping[str, str] | None = None
+    source: Any,
+    codebook: Codebook,
+    *,
+    key: bytes | int,
+    tables: Sequence[str] | Mapping[str, str] | None = None,
+    time_limit: Real | None = None,
 ) -> Engine:
     """The engine for a source: a Parquet or CSV file, a pandas, Polars or Arrow table, columns, or tables by name; the
     `postgresql://` URL of a database; a Spark session or Spark DataFrames.
 
     `tables` says where a database or session keeps the codebook's tables, when not under the same names.
+    `time_limit` is how many seconds a statement may take on PostgreSQL, an hour unless it is given.
     `key` is the secret of the keyed order (at least 128 bits), held by the curator's process.
     """
     from deniable.engines.places import is_postgres, is_spark
 
     if is_postgres(source):
-        from deniable.engines.postgres import PostgresEngine
+        from deniable.engines.postgres import HOUR, PostgresEngine
 
-        return PostgresEngine(source, codebook, key=key, tables=tables)
+        limit = HOUR if time_limit is None else time_limit
+        return PostgresEngine(source, codebook, key=key, tables=tables, time_limit=limit)
+    if time_limit is not None:
+        raise InvalidArgument("time_limit= goes with a PostgreSQL URL; leave it out, other engines work to the end")
     if is_spark(source):
         from deniable.engines.spark import SparkEngine
 

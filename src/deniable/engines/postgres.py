@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from math import ceil
 from typing import Any, TypeAlias
 
 from sqlglot import exp
@@ -24,12 +25,18 @@ from deniable.engines.sql.groups import Statement
 from deniable.engines.sql.profile import Profile
 from deniable.engines.sql.relations import Source
 from deniable.errors import InvalidArgument
-from deniable.exact.guards import integer
+from deniable.exact.guards import Real, rational, shown
 from deniable.plan.codebook import Codebook, Table
 from deniable.plan.variable import Type, Variable
 
 Ask: TypeAlias = Callable[..., list[tuple[Any, ...]]]
 """A question to the catalogue: a query and its values in, rows out."""
+
+HOUR = 3600
+"""Seconds a statement may take unless the curator says otherwise."""
+
+LONGEST = 2_147_483
+"""The longest limit in seconds that PostgreSQL can count, in milliseconds of 31 bits."""
 
 _OLDEST = 140_000
 _SETTINGS = {
@@ -95,7 +102,7 @@ class PostgresEngine(RemoteEngine):
     """Runs plans in a PostgreSQL database.
 
     `tables` says where the codebook's tables are: names in order of the codebook or a mapping from its names, each
-    `table` (in schema public) or `schema.table`; without it they have the codebook's names. `timeout` is in seconds
+    `table` (in schema public) or `schema.table`; without it they have the codebook's names. `time_limit` is in seconds
     and public: every statement has as long.
 
     Guarantee: contributions are bounded after the last step that multiplies rows; nothing is written; no error
@@ -109,11 +116,11 @@ class PostgresEngine(RemoteEngine):
         *,
         key: bytes | int,
         tables: Sequence[str] | Mapping[str, str] | None = None,
-        timeout: int = 3600,
+        time_limit: Real = HOUR,
     ) -> None:
         super().__init__(codebook, PostgresProfile(), key=key)
+        self._settings = {**_SETTINGS, "statement_timeout": f"{_milliseconds(time_limit)}ms"}
         self._server = PostgresServer(url)
-        self._settings = {**_SETTINGS, "statement_timeout": f"{integer(least=1, timeout=timeout)}s"}
         with self._catalogue() as ask:
             self._version = _checked_version(ask)
             places = table_places(codebook, tables)
@@ -179,6 +186,14 @@ class PostgresEngine(RemoteEngine):
             cells[variable.name] = _cell(variable, types[variable.name], table)
         relation = exp.Table(this=exp.to_identifier(name, quoted=True), db=exp.to_identifier(schema, quoted=True))
         return Source(relation, cells)
+
+
+def _milliseconds(time_limit: Real) -> int:
+    """A limit as PostgreSQL counts it."""
+    seconds = rational(time_limit=time_limit)
+    if not 1 <= seconds <= LONGEST:
+        raise InvalidArgument(f"time_limit must be from 1 to {LONGEST:,} seconds, got {shown(time_limit)}")
+    return ceil(seconds * 1000)
 
 
 def _checked_version(ask: Ask) -> str:

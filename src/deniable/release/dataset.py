@@ -17,6 +17,7 @@ from deniable.accounting import BasicRule, Budget, Rule, Spend
 from deniable.engines.engine import Engine
 from deniable.engines.places import is_postgres
 from deniable.errors import InvalidArgument
+from deniable.exact.guards import Real
 from deniable.noise import Entropy, system_entropy
 from deniable.plan.codebook import Codebook
 from deniable.plan.unit import Unit
@@ -35,7 +36,9 @@ class Dataset:
     `source` is a Parquet or CSV file, a pandas, Polars or Arrow table, a mapping of columns, a mapping of several tables by
     name, the `postgresql://` URL of a database, a Spark session or Spark DataFrames, or an engine that is connected already.
     `tables` says where a database or a Spark session keeps them, if not under the codebook's names. `codebook` is a YAML
-    file, a mapping, or a `Codebook`; `unit` may be given here if the codebook has none.
+    file, a mapping, or a `Codebook`; `unit` may be given here if the codebook has none. `time_limit` is how many seconds a
+    statement may take on PostgreSQL, an hour if not given. It is public, and a stop for accidents: what reaches it stays
+    charged and closes the session, and that it did may tell about the data, so choose it far above what queries take.
 
     Guarantee: no cell, key, count, type or size of the data is ever shown by this object.
     """
@@ -48,10 +51,11 @@ class Dataset:
         tables: Sequence[str] | Mapping[str, str] | None = None,
         unit: Unit | None = None,
         name: str | None = None,
+        time_limit: Real | None = None,
     ) -> None:
         self.codebook = _codebook(codebook, unit)
         self.name = name or self.codebook.name or _named(source, self.codebook)
-        self._engine = _engine(source, self.codebook, tables)
+        self._engine = _engine(source, self.codebook, tables, time_limit)
         self._files = tuple(files_of(source))
 
     @property
@@ -177,13 +181,17 @@ def _codebook(codebook: Any, unit: Unit | None) -> Codebook:
     return book
 
 
-def _engine(source: Any, codebook: Codebook, tables: Sequence[str] | Mapping[str, str] | None) -> Engine:
+def _engine(
+    source: Any, codebook: Codebook, tables: Sequence[str] | Mapping[str, str] | None, time_limit: Real | None
+) -> Engine:
     """The source itself if it is an engine; else the engine that reads it, ordering units by a key drawn here."""
     if isinstance(source, Engine):
+        if time_limit is not None:
+            raise InvalidArgument("this engine is connected already; give it its time limit where it is made")
         return source
     from deniable.engines import connect
 
-    return connect(source, codebook, key=system_entropy().bits(256), tables=tables)
+    return connect(source, codebook, key=system_entropy().bits(256), tables=tables, time_limit=time_limit)
 
 
 def _named(source: Any, codebook: Codebook) -> str:
