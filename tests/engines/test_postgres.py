@@ -331,6 +331,16 @@ def test_a_connection_that_fails_says_where_and_not_who(postgres: Postgres, chan
     assert refusal.value.__context__ is None
 
 
+@pytest.mark.parametrize("password", ["open/secret", "12/secret", "12/se:cret", "open?/secret", "12?secret/more"])
+def test_a_password_that_is_not_escaped_is_not_taken_for_a_place(postgres: Postgres, password: str):
+    """`/` ends the host, so the rest of a URL with one in its password would be read as places, which are shown."""
+    url = f"postgresql://curator:{password}@127.0.0.1:{postgres.port}/shop"
+    with pytest.raises(InvalidArgument, match=r"cannot be read; .*special characters in a password") as refusal:
+        connect(url, _book("x: string"), key=KEY)
+    for part in ("curator", "open", "secret", "se:cret"):
+        assert part not in str(refusal.value)
+
+
 def test_from_a_url_to_a_charged_answer(postgres: Postgres, tmp_path: Any, monkeypatch: pytest.MonkeyPatch):
     """Data and ledger in PostgreSQL, a read-only role for the data; nothing shows the password."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))

@@ -5,6 +5,7 @@ Guarantee: no user name, password or word of the server leaves through a repr or
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -32,7 +33,7 @@ class PostgresServer:
             parts = library.conninfo.conninfo_to_dict(plain)
         except library.Error:
             parts = None
-        if parts is None:
+        if parts is None or _misread(plain, parts):
             raise InvalidArgument(
                 "the PostgreSQL URL cannot be read; expected postgresql://user@host:port/database, special characters "
                 "in a password written as %XX"
@@ -101,6 +102,12 @@ def _split(url: str, own: tuple[str, ...]) -> tuple[str, dict[str, str]]:
     kept = "&".join("".join(pair) for pair in pairs if pair[0] not in own)
     found = {name: unquote(value) for name, _, value in pairs if name in own}
     return base + (mark + kept if kept else ""), found
+
+
+def _misread(url: str, parts: Mapping[str, Any]) -> bool:
+    """Whether a password with a plain `/` was taken for a host, a port and a database, which are shown."""
+    path = url.partition("://")[2].partition("?")[0].partition("/")[2]
+    return "@" in path or not re.fullmatch("[0-9,]*", str(parts.get("port") or ""))
 
 
 def _place(parts: Mapping[str, Any], library: Any) -> str:
