@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import re
+import shlex
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
 
 import deniable as dp
+from deniable.cli import main
 from tests.docs.pages import ROOT
 from tests.needs import require_module
 from tests.servers import PASSWORD, POSTGRES, Postgres
 
 pytestmark = POSTGRES
 
+_URL = "postgresql://deniable_reader@db.example.org/shop"
 _SHOP = """
 CREATE TABLE customers (customer_id integer PRIMARY KEY, region text, email text);
 INSERT INTO customers SELECT n, (ARRAY['north', 'south', 'west'])[1 + n % 3], n || '@example.org' FROM generate_series(0, 2999) n;
@@ -43,7 +47,7 @@ def test_the_readme_leads_from_a_url_to_a_charged_answer(
     Path("shop.yaml").write_text(blocks["yaml"], encoding="utf-8")
     url = f"postgresql://{role}@127.0.0.1:{postgres.port}/{database}"
     names: dict[str, object] = {}
-    exec(blocks["py"].replace("postgresql://deniable_reader@db.example.org/shop", url), names)
+    exec(blocks["py"].replace(_URL, url), names)
     said = capsys.readouterr().out
     assert _shape(said) == _shape(blocks["text"])
     assert PASSWORD not in said
@@ -59,6 +63,13 @@ def test_the_readme_leads_from_a_url_to_a_charged_answer(
         assert (
             abs(again.value("orders", region=region) - count) < 2000
         )  # noise of scale 72: further with chance below 1e-11
+    command, *words = shlex.split(blocks["sh"].replace("\\\n", " ").replace(_URL, url))
+    assert command == "deniable"
+    main(words)
+    said = capsys.readouterr().out
+    assert "Guarantee: epsilon = 0.1" in said
+    assert PASSWORD not in said
+    assert session.spent.loss == Fraction(6, 10)
 
 
 def _run(server: Postgres, database: str, statements: str) -> None:

@@ -73,13 +73,15 @@ def _run(name: str, words: list[str]) -> None:
     app = import_module(COMMANDS[name].module).app
     import typer
 
+    from deniable.cli.places import without_logins
+
     misused: Any = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
     try:
         code = app(args=words, prog_name=f"deniable {name}", standalone_mode=False)
     except DeniableError as error:
-        _fail(str(error), code=_code(error))
+        _fail(without_logins(str(error), words), code=_code(error))
     except misused as error:
-        said = " ".join(error.format_message().split()).rstrip(".")
+        said = " ".join(without_logins(error.format_message(), words).split()).rstrip(".")
         _fail(f"{said}; deniable {name} --help explains it", code=2)
     except (KeyboardInterrupt, typer.Abort):
         _fail("interrupted", code=130)

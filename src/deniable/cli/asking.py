@@ -10,16 +10,33 @@ from typing import Annotated, Any
 import typer
 
 from deniable.accounting import Budget, budget
+from deniable.cli.places import place, table_places
 from deniable.errors import InvalidArgument
 from deniable.query import Query
 from deniable.query import aggregates as ask
 from deniable.release.dataset import Dataset
 from deniable.release.session import Session
 
-Data = Annotated[Path, typer.Argument(help="A Parquet or CSV file.", show_default=False)]
+Data = Annotated[
+    str,
+    typer.Argument(
+        help="A Parquet or CSV file, a postgresql:// URL, or env:NAME for a URL in an environment variable.",
+        show_default=False,
+    ),
+]
+Tables = Annotated[
+    str | None,
+    typer.Option(
+        "--tables", help="Where a database keeps the tables: sales.orders,... or orders=sales.orders_2024,..."
+    ),
+]
+TimeLimit = Annotated[float | None, typer.Option("--time-limit", help="Seconds a statement may take in a database.")]
 CodebookFile = Annotated[Path, typer.Option("--codebook", help="Its codebook (YAML).", show_default=False)]
 LedgerPlace = Annotated[
-    str, typer.Option("--ledger", help="The file or postgresql:// URL that keeps its budget.", show_default=False)
+    str,
+    typer.Option(
+        "--ledger", help="The file or postgresql:// URL (or env:NAME) that keeps its budget.", show_default=False
+    ),
 ]
 Epsilon = Annotated[float | None, typer.Option("--epsilon", help="What this query may cost.")]
 Rho = Annotated[float | None, typer.Option("--rho", help="What it may cost in zero-concentrated privacy.")]
@@ -51,11 +68,15 @@ _CALLS: dict[str, Callable[..., ask.Aggregate]] = {
 }
 
 
-def session_for(
-    data: Path, codebook: Path, ledger: str, epsilon: float | None, delta: float, rho: float | None
-) -> Session:
-    """The session on a file, under its ledger; a new ledger needs a budget, an old one has its own."""
-    return Dataset(data, codebook=codebook).session(_budget(ledger, epsilon, delta, rho), ledger=ledger)
+def dataset(data: str, codebook: Path, tables: str | None, time_limit: float | None) -> Dataset:
+    """The file or database these words name, behind its codebook."""
+    return Dataset(place(data), codebook=codebook, tables=table_places(tables), time_limit=time_limit)
+
+
+def session_for(data: Dataset, ledger: str, epsilon: float | None, delta: float, rho: float | None) -> Session:
+    """The session on a data set, under its ledger; a new ledger needs a budget, an old one has its own."""
+    where = place(ledger)
+    return data.session(_budget(where, epsilon, delta, rho), ledger=where)
 
 
 def _budget(ledger: str, epsilon: float | None, delta: float, rho: float | None) -> Budget:

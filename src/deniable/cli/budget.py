@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from deniable.cli.app import application
+from deniable.cli.places import place
 from deniable.release.ledger import Balance, Ledger
 
 app = application("Show what a ledger's budget has spent and left.")
@@ -15,12 +16,14 @@ app = application("Show what a ledger's budget has spent and left.")
 
 @app.command()
 def budget(
-    ledger: Annotated[str, typer.Argument(help="The ledger's file or postgresql:// URL.", show_default=False)],
+    ledger: Annotated[
+        str, typer.Argument(help="The ledger's file, its postgresql:// URL, or env:NAME.", show_default=False)
+    ],
     account: Annotated[str, typer.Option(help="Whose caps to show.")] = "analyst",
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Every cap that a query of this analyst falls under, the data-wide one first."""
-    balances = Ledger.existing(ledger).balances(account=account)
+    balances = Ledger.existing(place(ledger)).balances(account=account)
     if as_json:
         print(json.dumps([_record(balance) for balance in balances], indent=2))
     else:

@@ -13,6 +13,7 @@ from typing import Annotated
 import typer
 
 from deniable.cli.app import application
+from deniable.cli.places import place
 from deniable.errors import InvalidArgument
 from deniable.release.anchor import FolderAnchor
 from deniable.release.ledger import Ledger, Verification, journal_at, verify
@@ -23,7 +24,7 @@ app = application("Check a ledger, write out its events, copy it.")
 
 UNSOUND = 3
 
-File = Annotated[str, typer.Argument(help="The ledger's file, or its postgresql:// URL.", show_default=False)]
+File = Annotated[str, typer.Argument(help="The ledger's file, its postgresql:// URL, or env:NAME.", show_default=False)]
 AnchorFolder = Annotated[Path | None, typer.Option("--anchor", help="The folder of its anchor, if not the usual one.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
@@ -37,7 +38,7 @@ def verify_command(
 ) -> None:
     """Check the file, the chain, the anchor, every stored answer and these receipts; exit code 3 if anything is wrong."""
     receipts = [_receipt(path) for path in receipt or ()]
-    found = verify(journal_at(ledger), anchor=FolderAnchor(anchor), receipts=receipts)
+    found = verify(journal_at(place(ledger)), anchor=FolderAnchor(anchor), receipts=receipts)
     print(json.dumps(found.to_record(), indent=2) if as_json else _report(found))
     if not found.sound:
         raise typer.Exit(UNSOUND)
@@ -51,7 +52,7 @@ def export(
     as_json: Json = False,
 ) -> None:
     """Every event as one line of JSON (with --json: as one JSON list). Stored answers are not part of it."""
-    lines = list(Ledger.existing(ledger, anchor=FolderAnchor(anchor)).export())
+    lines = list(Ledger.existing(place(ledger), anchor=FolderAnchor(anchor)).export())
     text = "[\n" + ",\n".join(lines) + "\n]" if as_json else "\n".join(lines)
     if output is None:
         print(text)
@@ -62,7 +63,7 @@ def export(
 @app.command()
 def backup(ledger: File, target: Path, anchor: AnchorFolder = None, as_json: Json = False) -> None:
     """A consistent copy in a new file, taken while the ledger is in use or not. It holds the stored answers too."""
-    opened = Ledger.existing(ledger, anchor=FolderAnchor(anchor))
+    opened = Ledger.existing(place(ledger), anchor=FolderAnchor(anchor))
     opened.backup(target)
     mark = opened.mark
     if as_json:

@@ -26,10 +26,13 @@ def price(
     budget_epsilon: asking.TotalEpsilon = None,
     budget_delta: asking.TotalDelta = 0.0,
     budget_rho: asking.TotalRho = None,
+    tables: asking.Tables = None,
+    time_limit: asking.TimeLimit = None,
     as_json: asking.Json = False,
 ) -> None:
     """Price and errors, from public facts alone."""
-    session = asking.session_for(data, codebook, ledger, budget_epsilon, budget_delta, budget_rho)
+    source = asking.dataset(data, codebook, tables, time_limit)
+    session = asking.session_for(source, ledger, budget_epsilon, budget_delta, budget_rho)
     asked = asking.question(session, table, where, by or [], agg)
     stated = asked.price(**asking.terms(epsilon, rho, accuracy))
     print(json.dumps(_record(stated), indent=2) if as_json else stated)

@@ -1,4 +1,4 @@
-"""`deniable query`: ask a file under its ledger's budget, pay, and print the answer with its errors.
+"""`deniable query`: ask a file or a database under its ledger's budget, pay, and print the answer with its errors.
 
 Exit codes: 0 answered, 1 refused, 2 the command was not understood, 4 over budget, 5 charged and not answered; one line says why.
 """
@@ -26,10 +26,13 @@ def query(
     budget_epsilon: asking.TotalEpsilon = None,
     budget_delta: asking.TotalDelta = 0.0,
     budget_rho: asking.TotalRho = None,
+    tables: asking.Tables = None,
+    time_limit: asking.TimeLimit = None,
     as_json: asking.Json = False,
 ) -> None:
     """Charge, run, draw once, store and print. The same question again costs nothing and gives the same answer."""
-    session = asking.session_for(data, codebook, ledger, budget_epsilon, budget_delta, budget_rho)
+    source = asking.dataset(data, codebook, tables, time_limit)
+    session = asking.session_for(source, ledger, budget_epsilon, budget_delta, budget_rho)
     asked = asking.question(session, table, where, by or [], agg)
     answer = asked.release(**asking.terms(epsilon, rho, accuracy))
     print(answer.to_json() if as_json else f"{answer}\n\n{answer.receipt}\nleft: {session.remaining}")

@@ -14,6 +14,7 @@ from typing import Annotated, Any
 import typer
 
 from deniable.cli.app import application
+from deniable.cli.places import place
 from deniable.errors import InvalidArgument
 from deniable.release.anchor import FolderAnchor
 from deniable.release.costs_json import cost_record
@@ -24,7 +25,7 @@ from deniable.release.store import unpacked
 
 app = application("Show releases, their release tables, their stored bytes.")
 
-File = Annotated[str, typer.Argument(help="The ledger's file, or its postgresql:// URL.", show_default=False)]
+File = Annotated[str, typer.Argument(help="The ledger's file, its postgresql:// URL, or env:NAME.", show_default=False)]
 Request = Annotated[str, typer.Argument(help="The request id of the release.", show_default=False)]
 Account = Annotated[str, typer.Option(help="Who asked.")]
 AnchorFolder = Annotated[Path | None, typer.Option("--anchor", help="The folder of its anchor, if not the usual one.")]
@@ -49,7 +50,7 @@ def show(
     as_json: Json = False,
 ) -> None:
     """One release with its receipt, or the list of all requests."""
-    opened = Ledger.existing(ledger, anchor=FolderAnchor(anchor))
+    opened = Ledger.existing(place(ledger), anchor=FolderAnchor(anchor))
     if request is None:
         rows = [_row(charge) for charge in opened.charges()]
         print(json.dumps(rows, indent=2) if as_json else "\n".join(map(_line, rows)) or "nothing was asked yet")
@@ -72,7 +73,7 @@ def table(
     as_json: Json = False,
 ) -> None:
     """The release table: eight rows, or with --extended everything known."""
-    released = Ledger.existing(ledger, anchor=FolderAnchor(anchor)).fetch(request, account=account)
+    released = Ledger.existing(place(ledger), anchor=FolderAnchor(anchor)).fetch(request, account=account)
     facts = ReleaseFacts.from_record(unpacked(released.payload).facts).with_receipt(released.receipt)
     made = extended_release_table(facts) if extended else release_table(facts)
     match Format.json if as_json else format:
@@ -96,7 +97,7 @@ def export(
     as_json: Json = False,
 ) -> None:
     """The stored bytes of a release, the same every time; with --json the answer and its receipt as one JSON object."""
-    released = Ledger.existing(ledger, anchor=FolderAnchor(anchor)).fetch(request, account=account)
+    released = Ledger.existing(place(ledger), anchor=FolderAnchor(anchor)).fetch(request, account=account)
     content = released.payload
     if as_json:
         record = {"receipt": released.receipt.to_record(), "answer": _content(released)}

@@ -1,4 +1,4 @@
-"""`deniable sql`: ask a file in SQL under its ledger's budget; `EXPLAIN DP SELECT ...` says what it would do, for free."""
+"""`deniable sql`: ask a file or a database in SQL under its ledger's budget; `EXPLAIN DP SELECT ...` explains for free."""
 
 from __future__ import annotations
 
@@ -30,10 +30,13 @@ def sql(
     budget_epsilon: asking.TotalEpsilon = None,
     budget_delta: asking.TotalDelta = 0.0,
     budget_rho: asking.TotalRho = None,
+    tables: asking.Tables = None,
+    time_limit: asking.TimeLimit = None,
     as_json: asking.Json = False,
 ) -> None:
     """Charge, run, draw once, store and print. Another view of the same aggregates costs nothing."""
-    session = asking.session_for(data, codebook, ledger, budget_epsilon, budget_delta, budget_rho)
+    source = asking.dataset(data, codebook, tables, time_limit)
+    session = asking.session_for(source, ledger, budget_epsilon, budget_delta, budget_rho)
     answer = session.sql(text, dialect=dialect, **asking.terms(epsilon, rho, accuracy))
     if isinstance(answer, Explanation):
         print(json.dumps({"explanation": str(answer).splitlines()}, indent=2) if as_json else answer)
