@@ -225,3 +225,19 @@ def test_a_large_memory_limit_is_not_needed(tmp_path: Path) -> None:
     small = DuckDBEngine(rows, BOOK, key=KEY, threads=1, memory="100MB")
     assert as_values(small.run(plan)) == as_values(DuckDBEngine(rows, BOOK, key=KEY, threads=2).run(plan))
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "mysql://ann:secret@db/shop",
+        "postgresql:ann:secret@db",
+        " postgresql://ann:secret@db",
+        "POSTGRES://ann:secret@db",
+    ],
+)
+def test_a_url_is_no_file_and_is_not_shown(url: str) -> None:
+    for source in (url, Path(url), {"t": url}, [url], {"t": "postgresql://ann:secret@db/shop"}):
+        with pytest.raises(InvalidArgument, match="this URL names no file; a database is given as Dataset") as refusal:
+            connect(source, BOOK, key=KEY)
+        assert "secret" not in str(refusal.value)

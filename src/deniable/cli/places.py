@@ -21,16 +21,9 @@ _LOGIN = re.compile(r":/*(.*)@|[?&](?:user|password)=([^&]*)", re.DOTALL)
 
 def place(word: str) -> str:
     """The file or URL a word stands for."""
-    if word.startswith(_VARIABLE):
-        return _kept(word.removeprefix(_VARIABLE))
-    if _URL.match(word.strip()) and not is_postgres(word):
-        raise InvalidArgument(
-            "this URL is not one of PostgreSQL; write postgresql://user@host/database, or a file's name"
-        )
-    return word
-
-
-def _kept(name: str) -> str:
+    if not word.startswith(_VARIABLE):
+        return word
+    name = word.removeprefix(_VARIABLE)
     found = os.environ.get(name)
     if found is None:
         raise InvalidArgument(f"there is no environment variable {name!r}; set it to a postgresql:// URL")

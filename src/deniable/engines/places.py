@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Mapping, Sequence
 
 from deniable.errors import InvalidArgument
 from deniable.plan.codebook import Codebook
 
 SCHEMES = ("postgresql://", "postgres://")
+_URL = re.compile(r"\s*(?:postgres\w*:|[a-z][\w+.-]+:/)", re.IGNORECASE)
 
 
 def is_postgres(source: object) -> bool:
     """Whether a source is the URL of a PostgreSQL database."""
     return isinstance(source, str) and source.startswith(SCHEMES)
+
+
+def is_url(place: str | os.PathLike[str]) -> bool:
+    """Whether this is a URL, well written or not: it names no file, and may hold a password that nobody should be shown."""
+    return _URL.match(os.fspath(place)) is not None
 
 
 def is_spark(source: object) -> bool:

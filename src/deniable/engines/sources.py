@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from deniable.engines.cells import raw
+from deniable.engines.places import is_url
 from deniable.errors import InvalidArgument
 from deniable.plan.codebook import Codebook, Table
 from deniable.plan.variable import Type, Variable
@@ -96,6 +97,11 @@ def _file(path: Path, table: Table) -> TableSource:
 
 def _files(paths: Sequence[Path], table: Table) -> TableSource:
     for path in paths:
+        if is_url(path):
+            raise InvalidArgument(
+                f"table {table.name}: this URL names no file; a database is given as "
+                "Dataset('postgresql://user@host/database', tables=[...], ...)"
+            )
         if not path.is_file():
             raise InvalidArgument(
                 f"table {table.name}: there is no file {str(path)!r}; give a Parquet or CSV file that exists"

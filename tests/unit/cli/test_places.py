@@ -34,24 +34,6 @@ def test_a_variable_that_is_missing_or_holds_no_url_is_refused_without_what_it_h
     assert "walburga" not in str(refusal.value)
 
 
-@pytest.mark.parametrize(
-    "word",
-    [
-        "mysql://walburga:secret@db/shop",
-        "postgresql:walburga:secret@db",
-        " postgresql://walburga:secret@db",
-        "POSTGRESQL://walburga:secret@db",
-    ],
-)
-def test_a_url_of_something_else_is_no_file_name(word: str) -> None:
-    """As a file it could be made, with the password for its name."""
-    with pytest.raises(
-        InvalidArgument, match="not one of PostgreSQL; write postgresql://user@host/database"
-    ) as refusal:
-        place(word)
-    assert "secret" not in str(refusal.value)
-
-
 def test_tables_are_a_list_or_go_by_the_names_of_the_codebook() -> None:
     assert table_places(None) is None
     assert table_places("orders") == ["orders"]

@@ -312,3 +312,22 @@ def test_an_unknown_kind_asks_for_a_later_version():
     event = linked(count=1, kind=Kind.NOTE, body={}, previous="")
     with pytest.raises(LedgerError):
         checked(count=1, kind="note", body="{}", previous="", head=event.head, after=None)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "mysql://ann:secret@db/shop",
+        "postgresql:ann:secret@db",
+        " postgresql://ann:secret@db",
+        "POSTGRES://ann:secret@db",
+    ],
+)
+def test_a_url_of_something_else_is_no_file_name(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a file it would be made, with the password for its name."""
+    monkeypatch.chdir(tmp_path)
+    for place in (url, Path(url)):
+        with pytest.raises(InvalidArgument, match="this URL names no ledger; write postgresql://user@host") as refusal:
+            Ledger.existing(place)
+        assert "secret" not in str(refusal.value)
+    assert not list(tmp_path.iterdir())

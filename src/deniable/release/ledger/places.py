@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 
-from deniable.engines.places import is_postgres
+from deniable.engines.places import is_postgres, is_url
+from deniable.errors import InvalidArgument
 from deniable.release.ledger.journal import Journal
 from deniable.release.ledger.sqlite import SqliteJournal
 
@@ -15,4 +16,8 @@ def journal_at(place: str | os.PathLike[str]) -> Journal:
         from deniable.release.ledger.postgres import PostgresJournal
 
         return PostgresJournal(place)
+    if is_url(place):
+        raise InvalidArgument(
+            "this URL names no ledger; write postgresql://user@host/database?ledger=name, or a file's name"
+        )
     return SqliteJournal(place)
