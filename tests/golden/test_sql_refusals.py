@@ -131,6 +131,7 @@ SELECT GROUPING(city), COUNT(*) FROM visits GROUP BY ROLLUP (specialty)
 SELECT GROUPING(), COUNT(*) FROM visits GROUP BY ROLLUP (specialty)
 SELECT patient_id, COUNT(*) FROM visits GROUP BY ROLLUP (patient_id)
 SELECT AVG(n) FROM (SELECT patient_id, specialty, COUNT(*) AS n FROM visits GROUP BY ROLLUP (patient_id, specialty)) t
+SELECT SUM(n) FROM (SELECT specialty, COUNT(*) AS n FROM visits GROUP BY ROLLUP (specialty)) t
 SELECT specialty, AVG(duration, contribution_bounds_per_group => (0, 9)) FROM visits GROUP BY ROLLUP (specialty)
 SELECT COUNT(*) FROM visits GROUP BY 7
 SELECT COUNT(*) AS n FROM visits GROUP BY n

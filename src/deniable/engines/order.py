@@ -67,7 +67,10 @@ def single_word(known: Facts) -> bool:
 
 
 def words(value: object, known: Facts, key: OrderKey) -> tuple[int, ...]:
-    """A value as words; different values (text: up to a 60-bit collision) and a missing one have different words."""
+    """A value as words; different values (text: up to a 60-bit collision) and a missing one have different words.
+
+    Words sort as their values do (text: as its number), a missing value last, so SQL can break ties by the value itself.
+    """
     match known.kind:
         case Kind.NUMBER:
             assert value is None or isinstance(value, Fraction)
@@ -75,8 +78,8 @@ def words(value: object, known: Facts, key: OrderKey) -> tuple[int, ...]:
             if single_word(known):
                 return (MASK,) if count is None else (count - known.ends[0],)
             if count is None:
-                return (0, 0, 4)
-            return (count & MASK, (count >> 31) & MASK, (count >> 62) & 3)
+                return (4, 0, 0)
+            return (((count >> 62) + 2) & 3, (count >> 31) & MASK, count & MASK)
         case Kind.BOOLEAN:
             return (MASK,) if value is None else (int(bool(value)),)
         case Kind.DATE:
@@ -84,10 +87,10 @@ def words(value: object, known: Facts, key: OrderKey) -> tuple[int, ...]:
             return (MASK,) if value is None else (days(value) - known.ends[0],)
         case Kind.TIMESTAMP:
             if value is None:
-                return (0, MASK)
+                return (MASK, 0)
             assert isinstance(value, datetime)
             past = microseconds(value) - known.ends[0]
-            return (past & MASK, past >> 31)
+            return (past >> 31, past & MASK)
         case Kind.STRING:
             if value is None:
                 return (MASK, 0)

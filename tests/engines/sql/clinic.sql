@@ -136,3 +136,9 @@ SELECT urgent, specialty AS kind, duration > 60 AS long, COUNT(*) AS n FROM visi
 SELECT CASE WHEN GROUPING(specialty) = 1 THEN 'all' ELSE specialty END AS label, COUNT(*) AS n FROM visits WHERE specialty IS NOT NULL GROUP BY GROUPING SETS (specialty, ()) ORDER BY n
 SELECT city, COUNT(DISTINCT patient_id) AS people, COUNT(*) AS n FROM visits WHERE city IS NOT NULL GROUP BY ROLLUP (city)
 SELECT specialty, urgent, COUNT(*) AS n FROM visits WHERE specialty IS NOT NULL AND urgent IS NOT NULL GROUP BY GROUPING SETS (ROLLUP (specialty, urgent), urgent)
+SELECT specialty, urgent, AVG(duration) AS m, VAR_POP(duration) AS v FROM visits WHERE specialty IS NOT NULL AND urgent IS NOT NULL GROUP BY CUBE (specialty, urgent)
+SELECT specialty, n FROM (SELECT specialty, urgent, COUNT(*) AS n FROM visits WHERE specialty IS NOT NULL AND urgent IS NOT NULL GROUP BY ROLLUP (specialty, urgent)) AS t WHERE urgent IS NULL ORDER BY n DESC LIMIT 3
+WITH t AS (SELECT specialty, urgent, GROUPING(urgent) AS whole, COUNT(*) AS n, AVG(cost) AS m FROM visits WHERE specialty IS NOT NULL AND urgent IS NOT NULL GROUP BY ROLLUP (specialty, urgent)) SELECT specialty, n, m FROM t WHERE whole = 1 AND specialty IS NOT NULL
+SELECT COALESCE(specialty, 'all') AS label, people FROM (SELECT specialty, COUNT(DISTINCT patient_id) AS people FROM visits WHERE specialty IS NOT NULL AND urgent IS NOT NULL GROUP BY GROUPING SETS ((specialty), ())) AS t ORDER BY label
+WITH a AS (SELECT specialty, urgent, COUNT(*) AS n, SUM(duration) AS s FROM visits WHERE specialty IS NOT NULL AND urgent IS NOT NULL GROUP BY CUBE (specialty, urgent)), b AS (SELECT specialty, urgent, s / n AS m, n FROM a WHERE n > 20) SELECT specialty, urgent, m FROM b WHERE specialty IS NULL
+SELECT city, SUM(n) AS n FROM (SELECT patient_id, city, LEAST(COUNT(*), 99) AS n FROM visits WHERE city IS NOT NULL GROUP BY patient_id, city) AS t GROUP BY ROLLUP (city)

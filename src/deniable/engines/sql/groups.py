@@ -125,6 +125,8 @@ class Groups:
         ]
         if conditions:
             rows = over([column(name) for name in self._row_columns()], rows).where(*conditions, copy=False)
+        if self._row_caps():
+            rows = self._profile.gathered(rows, self._units)
         return self._row_capped(rows)
 
     def _row_columns(self) -> list[str]:
@@ -158,17 +160,19 @@ class Groups:
         return exp.In(this=column(name), expressions=values) if values else exp.false()
 
     def _row_capped(self, rows: exp.Select) -> exp.Select:
-        bounding = self._plan.bounding
-        if self._single:
-            return rows
-        for most, within_group in ((bounding.rows_per_unit, False), (bounding.rows_per_group, True)):
-            if most is not None:
-                partition = [*self._units, *(self._keys if within_group else [])]
-                kept = self._row_columns()
-                words = [*self._key_facts(), *self._value_facts()]
-                ranked, order = self._ranked(rows, kept, words)
-                rows = _first(ranked, kept, partition, self._preferred() + order, most, exp.RowNumber())
+        kept = self._row_columns()
+        for most, within_group in self._row_caps():
+            partition = [*self._units, *(self._keys if within_group else [])]
+            words = [*self._key_facts(), *self._value_facts()]
+            ranked, order = self._ranked(rows, kept, words)
+            rows = _first(ranked, kept, partition, self._preferred() + order, most, exp.RowNumber())
         return rows
+
+    def _row_caps(self) -> list[tuple[int, bool]]:
+        """How many rows a unit keeps, and whether in each group or in all."""
+        bounding = self._plan.bounding
+        caps = () if self._single else ((bounding.rows_per_unit, False), (bounding.rows_per_group, True))
+        return [(most, within_group) for most, within_group in caps if most is not None]
 
     def _preferred(self) -> list[Tree]:
         choice = self._plan.bounding.choice
@@ -196,12 +200,13 @@ class Groups:
             inner = over([*map(column, kept), *digests], inner)
         start = start_tree([tree for name, known in units for tree in self._words(name, known)], self._key)
         trees = [tree for name, known in words for tree in self._words(name, known)]
-        ranked, names = layers(inner, kept, start, trees, self._key, self._profile, "hash")
-        return ranked, [exp.Ordered(this=column(name)) for name in names]
+        carried = [*kept, *(f"{name}_text" for name in texts)]
+        ranked, first = layers(inner, carried, start, trees, self._key, self._profile)
+        ties = [_worded(name, known) for name, known in words] if len(trees) > 1 else []
+        return ranked, [exp.Ordered(this=column(name)) for name in (first, *ties)]
 
     def _words(self, name: str, known: Facts) -> list[Tree]:
-        source = f"{name}_text" if known.kind is Kind.STRING else name
-        return word_trees(column(source), known, self._profile)
+        return word_trees(column(_worded(name, known)), known, self._profile)
 
     # groups
 
@@ -223,6 +228,8 @@ class Groups:
         kept = [*self._units, *self._keys, *values]
         if not self._capped():
             return over([column(name) for name in kept], rows)
+        if not self._row_caps():
+            rows = self._profile.gathered(rows, self._units)
         choice = self._plan.bounding.choice
         carried = list(dict.fromkeys([*self._row_columns(), *kept]))
         if isinstance(choice, ByOrder):
@@ -277,6 +284,8 @@ class Groups:
         parts = [f"part_{i}" for i in range(count) if aggregates[i] != Units()]
         kept = [*self._units, *self._keys, *parts]
         ordered = ["sorted"] if isinstance(self._plan.bounding.choice, ByOrder) else []
+        if not self._row_caps():
+            per_unit = self._profile.gathered(per_unit, self._units)
         ranked, order = self._ranked(per_unit, [*kept, *ordered], self._key_facts())
         places = self._preferred() + order
         kept = kept if self._plan.levels is not None else kept[len(self._units) :]
@@ -378,6 +387,11 @@ class Groups:
         count = column("rows_all")
         top = subtract(add(multiply(position, number(2 * most)), count), number(1))
         return self._profile.quotient(top, multiply(count.copy(), number(2)))
+
+
+def _worded(name: str, known: Facts) -> str:
+    """The column a value's words are made of, and which sorts as they do."""
+    return f"{name}_text" if known.kind is Kind.STRING else name
 
 
 def _first(

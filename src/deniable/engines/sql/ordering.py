@@ -21,8 +21,9 @@ def word_trees(value: Tree, known: Facts, profile: Profile) -> list[Tree]:
         case Kind.NUMBER:
             if single_word(known):
                 return [_or(binary(exp.Sub, value, number(known.ends[0])), MASK, known)]
-            high = _or(_masked(_shifted(value.copy(), 62), 3), 4, known)
-            return [_or(_masked(value, MASK), 0, known), _or(_masked(_shifted(value.copy(), 31), MASK), 0, known), high]
+            high = _or(_masked(add(_shifted(value, 62), number(2)), 3), 4, known)
+            low = _or(_masked(value.copy(), MASK), 0, known)
+            return [high, _or(_masked(_shifted(value.copy(), 31), MASK), 0, known), low]
         case Kind.BOOLEAN:
             chosen = case([(value, number(1)), (exp.Not(this=value.copy()), number(0))], number(MASK))
             return [bigint(chosen)]
@@ -30,7 +31,7 @@ def word_trees(value: Tree, known: Facts, profile: Profile) -> list[Tree]:
             return [_or(binary(exp.Sub, profile.days(value), number(known.ends[0])), MASK, known)]
         case Kind.TIMESTAMP:
             past = binary(exp.Sub, profile.microseconds(value), number(known.ends[0]))
-            return [_or(_masked(past, MASK), 0, known), _or(_shifted(past.copy(), 31), MASK, known)]
+            return [_or(_shifted(past, 31), MASK, known), _or(_masked(past.copy(), MASK), 0, known)]
         case Kind.STRING:
             return [_or(_shifted(value, 30), MASK, known), _or(_masked(value.copy(), 2**30 - 1), 0, known)]
 
@@ -49,25 +50,18 @@ def start_tree(words: Sequence[Tree], key: OrderKey) -> Tree:
 
 
 def layers(
-    inner: exp.Query, kept: list[str], state: Tree, words: Sequence[Tree], key: OrderKey, profile: Profile, prefix: str
-) -> tuple[exp.Select, list[str]]:
-    """`inner` with the hash of (state, words) as further columns; returns it and the columns to sort by."""
+    inner: exp.Query, kept: list[str], state: Tree, words: Sequence[Tree], key: OrderKey, profile: Profile
+) -> tuple[exp.Select, str]:
+    """`inner` with the hash of (state, words of kept columns) as a further column; returns it and that column."""
     (a, b, c), (d, e, f) = key.multipliers, key.addends
-    names = [f"{prefix}_word_{index}" for index in range(len(words))]
-    first = [named(word, name) for word, name in zip(words, names, strict=True)]
-    current = over([*map(column, kept), named(state, f"{prefix}_0"), *first], inner)
-    hashed = f"{prefix}_0"
-    for index, word in enumerate(names):
-        mixed = profile.xor(column(hashed), column(word))
-        one, two, three = (f"{prefix}_{index}_{stage}" for stage in "abc")
-        carried = [*map(column, kept), *map(column, names)]
-        current = over([*carried, named(_linear(mixed, a, d), one)], current)
+    current: exp.Query = inner
+    for index, word in enumerate(words):
+        one, two = f"hash_{index}_a", f"hash_{index}_b"
+        current = over([*map(column, kept), named(_linear(profile.xor(state, word), a, d), one)], current)
         turned = profile.xor(column(one), _shifted(column(one), 15))
-        current = over([*[part.copy() for part in carried], named(_linear(turned, b, e), two)], current)
-        turned = profile.xor(column(two), _shifted(column(two), 13))
-        current = over([*[part.copy() for part in carried], named(_linear(turned, c, f), three)], current)
-        hashed = three
-    return current, [hashed, *(names if len(names) > 1 else [])]
+        current = over([*map(column, kept), named(_linear(turned, b, e), two)], current)
+        state = _linear(profile.xor(column(two), _shifted(column(two), 13)), c, f)
+    return over([*map(column, kept), named(state, "hash")], current), "hash"
 
 
 def _linear(state: Tree, factor: int, addend: int) -> Tree:

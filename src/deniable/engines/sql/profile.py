@@ -7,6 +7,7 @@ every engine and version before a plan runs.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 
 from sqlglot import exp
 
@@ -72,6 +73,10 @@ class Profile(ABC):
     def row_number(self) -> Tree:
         """A number that is different for every row; it means nothing else."""
         return exp.Window(this=exp.RowNumber())
+
+    def gathered(self, rows: exp.Select, units: Sequence[str]) -> exp.Select:
+        """The same rows; an engine that spreads rows over machines may bring those of a unit together here."""
+        return rows
 
     def real(self, value: float) -> Tree:
         """A constant double, exact."""

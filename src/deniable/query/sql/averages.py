@@ -14,7 +14,7 @@ from sqlglot import exp
 
 from deniable.plan.relation import OWN_UNIT, shape
 from deniable.query.sql.env import is_aggregate
-from deniable.query.sql.grouping import group_terms
+from deniable.query.sql.grouping import grouping_sets, one_set
 from deniable.query.sql.source import Source, refused
 
 _OUTER = {"having", "order", "limit", "offset", "distinct", "with", "with_"}
@@ -40,7 +40,11 @@ def _per_group(node: exp.Expression) -> bool:
 
 def over_units(select: exp.Select, source: Source) -> exp.Select:
     """The same SELECT over one row for every unit and group."""
-    return _Rewriting(select, source, group_terms(select, source)).done()
+    terms = one_set(
+        select, source, grouping_sets(select, source), "a unit's own average is another number on every level of totals",
+        "AVG(x) is the average over rows, on all levels; or ask for one level at a time",
+    )  # fmt: skip
+    return _Rewriting(select, source, terms).done()
 
 
 @dataclass(slots=True)

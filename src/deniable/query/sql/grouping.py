@@ -20,15 +20,11 @@ _MOST_SETS = 64
 Terms = tuple[exp.Expression, ...]
 
 
-def group_terms(select: exp.Expression, source: Source) -> list[exp.Expression]:
-    """The expressions of a plain GROUP BY."""
-    sets = grouping_sets(select, source)
+def one_set(select: exp.Expression, source: Source, sets: Sequence[Terms], reason: str, rewrite: str) -> Terms:
+    """The only grouping set of a SELECT; several are refused for this reason."""
     if len(sets) != 1:
-        raise refused(
-            select.args["group"], source.text, "grouping-sets", "grouping sets are answered outermost only",
-            "group by columns here",
-        )  # fmt: skip
-    return list(sets[0])
+        raise refused(select.args["group"], source.text, "grouping-sets", reason, rewrite)
+    return sets[0]
 
 
 def grouping_sets(select: exp.Expression, source: Source) -> list[Terms]:

@@ -16,7 +16,7 @@ from deniable.plan.nodes import Filter, Project, Relation, Summary, UnitAgg, Uni
 from deniable.plan.relation import OWN_UNIT, derive, schema, shape
 from deniable.query.sql.conjuncts import conjuncts
 from deniable.query.sql.env import Env, is_aggregate, output_name, own_aggregates
-from deniable.query.sql.grouping import group_terms
+from deniable.query.sql.grouping import grouping_sets, one_set
 from deniable.query.sql.rows import rows
 from deniable.query.sql.source import Name, Source, refused
 
@@ -33,7 +33,8 @@ _SUMMARIES: dict[type[exp.Expression], Summary] = {
 def per_unit(select: exp.Select, env: Env, alias: str) -> Source:
     """A grouped (or DISTINCT) SELECT whose groups lie within units, as a relation."""
     source = rows(select, env)
-    keys = group_terms(select, source)
+    sets = grouping_sets(select, source)
+    keys = [term for terms in sets for term in terms]
     if select.args.get("distinct") and not select.args.get("group"):
         if any(own_aggregates(each) for each in select.expressions) or select.args["distinct"].args.get("on"):
             raise refused(
@@ -41,6 +42,10 @@ def per_unit(select: exp.Select, env: Env, alias: str) -> Source:
             )
         keys = [each.unalias() for each in select.expressions]
     _checked_unit(select, source, keys)
+    one_set(
+        select, source, sets, "in a sub-query per unit, a row would stand once for every grouping set",
+        "group by columns here; ROLLUP, CUBE and GROUPING SETS go where many units are aggregated",
+    )  # fmt: skip
     return _PerUnit(source, keys, env.said).done(select, alias)
 
 
