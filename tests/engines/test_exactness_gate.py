@@ -1,7 +1,8 @@
 """The exactness gate: with no noise, bounds that do not bind and values on the grid, an answer is the plain aggregate.
 
 Every aggregate, under every kind of unit, with declared and observed keys, through the public API, on DuckDB and on the
-reference engine; the plain aggregates are computed here, by the statistics module and by hand.
+reference engine; the plain aggregates are computed here, by the statistics module and by hand. Order statistics are held
+against the ranks of the rows, and a choice among the most frequent against their counts: of equals any is right.
 """
 
 from __future__ import annotations
@@ -44,7 +45,9 @@ tables:
       day: {type: date, bounds: [2024-01-01, 2024-12-31]}
       x: {type: number, bounds: [0, 8], step: 0.25, missing: {impute: 0}}
       y: {type: integer, bounds: [-5, 5], missing: {impute: 0}}
+      z: {type: number, bounds: [-1000, 9000], step: 0.001, bins: [-1000, 0, 10, 500, 9000], missing: {impute: 0}}
 """
+NAMES = ("who", "kind", "word", "day", "x", "y", "z")
 EDGES = [0, 2, 5, 8]
 
 row = st.tuples(
@@ -54,6 +57,11 @@ row = st.tuples(
     st.sampled_from([date(2024, 1, 31), date(2024, 2, 1), date(2024, 2, 28)]),
     st.integers(0, 32).map(lambda quarter: quarter / 4),
     st.integers(-5, 5),
+    st.one_of(
+        st.sampled_from([-1000, 0, 10, 500, 9000]),
+        st.integers(-1000, 9000),
+        st.integers(0, 9000).map(lambda m: m / 1000),
+    ),
 )
 
 
@@ -107,21 +115,7 @@ def _reference(tables: Any, book: Codebook) -> Engine:
 def test_without_noise_every_aggregate_is_the_plain_one(
     unit: str, connect: Callable[..., Engine], rows: list[Any]
 ) -> None:
-    book = Codebook.from_yaml(BOOK % UNITS[unit])
-    names = ("who", "kind", "word", "day", "x", "y")
-    tables = {"gate": {name: [r[i] for r in rows] for i, name in enumerate(names)}}
-    engine = connect(tables, book)
-    session = Dataset(engine, codebook=book).session(dp.budget(epsilon=10**6, delta=0.5), entropy=Silent())
-    answers = [
-        session.query().group_by("kind").agg(**ASKED).release(epsilon=1000),
-        session.query().group_by("word").agg(**ASKED).release(epsilon=1000, delta=0.4),
-        session.query().agg(**ASKED).release(epsilon=1000),
-    ]
-    engine.close()
-    for place, answer in zip((1, 2, None), answers, strict=True):
-        found = {
-            group: {name: answer.columns[name].values[i] for name in ASKED} for i, group in enumerate(answer.groups)
-        }
+    for place, found in _answers(ASKED, rows, unit, connect):
         for group, values in found.items():
             mine = [r for r in rows if place is None or r[place] == group[0]]
             if mine:
@@ -134,3 +128,80 @@ def test_without_noise_every_aggregate_is_the_plain_one(
         if place == 2:
             shown = Counter(r[2] for r in rows)
             assert {group[0] for group in found} <= set(shown)
+
+
+WITHIN = {"x": 0.0, "y": 0.0, "z": 10_000 / 1024}
+"""How far a candidate for a quantile may lie from any value: nothing on a grid of few steps, else a part of the bounds' width."""
+
+QUANTILES = {
+    f"{column}_{percent}": (column, percent / 100, dp.quantile(column, percent / 100))
+    for column in WITHIN
+    for percent in (5, 25, 50, 90)
+}
+CHOSEN: dict[str, Any] = {name: asked for name, (_, _, asked) in QUANTILES.items()} | {
+    "median": dp.median("y"),
+    "first": dp.top_k("kind", 1),
+    "order": dp.top_k("kind", 3),
+    "bins": dp.histogram("z"),
+}
+BINS = [-1000, 0, 10, 500, 9000]
+
+
+def right_by_rank(value: float, of: list[float], q: float, within: float) -> bool:
+    """At most a share q of the values lies below, at most 1 - q above, give or take `within` in the value."""
+    below, above = sum(v < value - within for v in of), sum(v > value + within for v in of)
+    return below <= q * len(of) + 1e-9 and above <= (1 - q) * len(of) + 1e-9
+
+
+@pytest.mark.parametrize("unit", UNITS)
+@pytest.mark.parametrize("connect", [_duckdb, _reference], ids=["DuckDB", "reference"])
+@settings(max_examples=3, deadline=None)
+@given(rows=st.lists(row, min_size=1, max_size=25))
+def test_without_noise_quantiles_and_the_most_frequent_are_right_by_rank(
+    unit: str, connect: Callable[..., Engine], rows: list[Any]
+) -> None:
+    for place, found in _answers(CHOSEN, rows, unit, connect):
+        for group, values in found.items():
+            mine = [r for r in rows if place is None or r[place] == group[0]]
+            for name, (column, q, _) in QUANTILES.items():
+                cells = [r[NAMES.index(column)] for r in mine]
+                assert right_by_rank(values[name], cells, q, WITHIN[column]), (unit, group, name, values[name])
+            assert right_by_rank(values["median"], [r[5] for r in mine], 0.5, 0)
+            counts = Counter(r[1] for r in mine)
+            assert [counts[value] for value in values["order"]] == sorted((counts[k] for k in "abc"), reverse=True)
+            assert sorted(values["order"]) == ["a", "b", "c"]
+            assert [counts[value] for value in values["first"]] == [max(counts.values(), default=0)]
+            zs = [r[6] for r in mine]
+            assert values["bins"] == [
+                sum(low <= z < high or z == high == 9000 for z in zs) for low, high in pairwise(BINS)
+            ]
+
+
+def test_a_wrong_rank_would_be_seen() -> None:
+    values = [0.0, 1.0, 1.0, 2.0, 5.0]
+    assert [v for v in (0, 1, 2, 5) if right_by_rank(v, values, 0.5, 0)] == [1]
+    assert [v for v in (0, 1, 2, 5) if right_by_rank(v, values, 0.8, 0)] == [2, 5]
+    assert not right_by_rank(3.9, values, 0.5, 1)
+    assert right_by_rank(1.9, values, 0.5, 1)
+
+
+def _answers(
+    asked: dict[str, Any], rows: list[Any], unit: str, connect: Callable[..., Engine]
+) -> list[tuple[int | None, dict[Any, dict[str, Any]]]]:
+    """By declared keys, by observed keys and without keys: the place of the key in a row, and the values of each group."""
+    book = Codebook.from_yaml(BOOK % UNITS[unit])
+    engine = connect({"gate": {name: [r[i] for r in rows] for i, name in enumerate(NAMES)}}, book)
+    session = Dataset(engine, codebook=book).session(dp.budget(epsilon=10**6, delta=0.5), entropy=Silent())
+    answers = [
+        session.query().group_by("kind").agg(**asked).release(epsilon=1000),
+        session.query().group_by("word").agg(**asked).release(epsilon=1000, delta=0.4),
+        session.query().agg(**asked).release(epsilon=1000),
+    ]
+    engine.close()
+    return [
+        (
+            place,
+            {group: {name: answer.columns[name].values[i] for name in asked} for i, group in enumerate(answer.groups)},
+        )
+        for place, answer in zip((1, 2, None), answers, strict=True)
+    ]
