@@ -29,7 +29,6 @@ from deniable.engines.sql.build import (
     case,
     cast,
     clamped,
-    limited,
     missing,
     multiply,
     null,
@@ -84,12 +83,23 @@ def read(cell: Tree, variable: Variable, physical: Physical, profile: Profile) -
     value = _typed(cell, variable, physical, profile)
     if value is None:
         value = null(_TYPES[variable.type])
-    filled = imputed(variable)
+    filled = _filled(variable)
     if filled is None:
         return value
+    if variable.type in (Type.NUMBER, Type.DECIMAL) and isinstance(value, exp.Case):
+        value.set("default", filled)  # on the grid nothing is missing but what the only condition leaves out
+        return value
+    return exp.Coalesce(this=value, expressions=[filled])
+
+
+def _filled(variable: Variable) -> Tree | None:
+    """What stands for a missing cell, as engines hold it."""
+    filled = imputed(variable)
+    if filled is None:
+        return None
     if variable.type.numeric:
-        return exp.Coalesce(this=value, expressions=[number(int(filled / variable.facts().step))])  # type: ignore[operator]
-    return exp.Coalesce(this=value, expressions=[constant(filled)])
+        return number(int(filled / variable.facts().step))  # type: ignore[operator]
+    return constant(filled)
 
 
 def _typed(cell: Tree, variable: Variable, physical: Physical, profile: Profile) -> Tree | None:
@@ -192,7 +202,7 @@ def _on_grid(real: Tree, variable: Variable, physical: Physical, profile: Profil
     if known.step.numerator != 1:
         value = binary(exp.Div, value, profile.real(float(known.step.numerator)))
     steps = bigint(exp.Floor(this=add(value, profile.real(0.5))))
-    return case([(finite, limited(steps, low, high))])
+    return case([(finite, profile.limited(steps, low, high))])
 
 
 def _boolean(cell: Tree, physical: Physical) -> Tree | None:

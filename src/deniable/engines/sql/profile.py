@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from deniable.engines.sql.build import bigint, call, cast, number, paren, text
+from deniable.engines.sql.build import bigint, binary, call, case, cast, limited, number, paren, text, within
 from deniable.plan.unit import Length
 
 Tree = exp.Expression
@@ -82,6 +82,10 @@ class Profile(ABC):
         """A constant double, exact."""
         return cast(text(repr(value)), "DOUBLE")
 
+    def limited(self, value: Tree, low: int, high: int) -> Tree:
+        """A 64-bit value that is never missing, limited to [low, high]."""
+        return limited(value, low, high)
+
 
 class DuckDBProfile(Profile):
     """DuckDB, embedded."""
@@ -113,3 +117,8 @@ class DuckDBProfile(Profile):
 
     def truncated_date(self, value: Tree, length: Length) -> Tree:
         return cast(call("DATE_TRUNC", text(length.value), value), "DATE")
+
+    def limited(self, value: Tree, low: int, high: int) -> Tree:
+        # GREATEST and LEAST of whole numbers are slow here, and a value that is named several times is computed once
+        above = binary(exp.GT, value.copy(), number(high))
+        return case([(within(value, number(low), number(high)), value.copy()), (above, number(high))], number(low))
