@@ -74,6 +74,19 @@ def in_postgres(server: Postgres, world: World) -> dict[str, str]:
     return {table: f"{schema}.{table}" for table in world.types}
 
 
+def in_parquet(folder: Path, world: World) -> dict[str, str]:
+    """The tables as Parquet files, their columns of the world's types; where each is."""
+    database, places = duckdb.connect(), {}
+    for table, columns in world.types.items():
+        places[table] = str(folder / f"{table}.parquet")
+        written = ", ".join(f'"{column}" {kind}' for column, kind in columns.items())
+        database.execute(f"CREATE TABLE {table} ({written})")
+        rows = list(zip(*(world.tables[table][column] for column in columns), strict=True))
+        database.executemany(f"INSERT INTO {table} VALUES ({', '.join('?' * len(columns))})", rows)
+        database.execute(f"COPY {table} TO '{places[table]}' (FORMAT parquet)")
+    return places
+
+
 def in_spark(spark: Any, world: World) -> dict[str, Any]:
     """The tables as DataFrames, each cut into two parts so that both executors hold some."""
     made = {}

@@ -10,15 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deniable.engines import conformance
-from deniable.engines.assemble import held
+from deniable.engines import conformance, kit
 from deniable.engines.order import MASK, mixed, order_key, rank, start, words
 from deniable.engines.sql.build import call
 from deniable.engines.sql.groups import Statement
 from deniable.engines.sql.profile import DuckDBProfile
 from deniable.errors import InvalidArgument
 from deniable.plan.facts import Facts, Kind
-from deniable.plan.relation import schema
 
 PROFILE = DuckDBProfile()
 KEY = order_key(bytes(range(32)))
@@ -29,17 +27,24 @@ def _execute(statement: Statement) -> dict[str, Any]:
 
 
 def test_the_whole_kit_holds_on_duckdb() -> None:
-    assert conformance.differences(PROFILE, _execute) == []
+    assert conformance.differences(conformance.Kit(PROFILE, _execute)) == []
 
 
 def test_the_quick_digests_are_the_reference_engines() -> None:
-    relation = conformance.quick_relation()
-    reference, known = conformance.reference(), schema(relation)
-    rows = reference._relation(relation)
-    columns = [[held(row.cells[name], fact) for row in rows] for name, fact in known.items()]
-    digests = conformance.row_digest(columns), conformance.result_digest(reference.run(conformance.quick_plan()))
+    reference = kit.kit_reference()
+    rows = reference.public(kit.probed_rows(kit.QUICK))
+    result = reference.run(kit.quick_plan())
+    digests = conformance.row_digest(list(rows.values())), conformance.result_digest(result)
     assert digests == conformance.QUICK_DIGESTS
-    assert conformance.quick_digests(PROFILE, _execute) == conformance.QUICK_DIGESTS
+    assert conformance.quick_digests(conformance.Kit(PROFILE, _execute)) == conformance.QUICK_DIGESTS
+
+
+def test_no_probe_says_the_same_of_every_row() -> None:
+    """A probe that is missing everywhere, or one number, would see no fault."""
+    reference = kit.kit_reference()
+    for probe in kit.PROBES:
+        found = reference.public(kit.probed_rows((probe,)))[probe]
+        assert len(set(found)) >= 2, probe
 
 
 class _OtherDuckDB(DuckDBProfile):

@@ -26,9 +26,9 @@ from deniable.engines.fetched import Fetched, fetched_result, python_values
 from deniable.engines.order import order_key
 from deniable.engines.sources import CsvFile, Frame, ParquetFiles, TableSource, table_sources
 from deniable.engines.sql.build import Tree, call, cast, column, text
-from deniable.engines.sql.cells import Physical
 from deniable.engines.sql.groups import Groups, Statement, statements
 from deniable.engines.sql.kept import Kept
+from deniable.engines.sql.physical import Physical
 from deniable.engines.sql.profile import DuckDBProfile
 from deniable.engines.sql.relations import Relations, Source
 from deniable.errors import EngineFailed, InvalidArgument, QueryRefused
@@ -85,7 +85,7 @@ class DuckDBEngine:
         self._lock, self._process = threading.Lock(), os.getpid()
         self._opened: _Opened | None = None
         self._connection()
-        conform(self.name, self._profile, self._fetch)
+        self._profile.lacking = conform(self.name, self._profile, self._fetch)
 
     @property
     def name(self) -> str:
@@ -95,14 +95,18 @@ class DuckDBEngine:
     def __repr__(self) -> str:
         return f"DuckDBEngine({', '.join(table.name for table in self._codebook.tables)})"
 
+    def check(self, plan: GroupAgg) -> None:
+        """Refuse a plan that uses what this version computes differently; nothing is run."""
+        if self._profile.lacking:
+            with self._alone():
+                self._statements(plan)
+
     def run(self, plan: GroupAgg) -> Result:
         """The plan's integers."""
         sensitivities(plan)
         with self._alone():
-            opened = self._connection()
-            kept = next((rows for rows in opened.kept if rows.serves(plan)), None)
-            relations = Relations(opened.sources, self._profile)
-            first, further = statements(plan, relations, self._profile, self._key, kept)
+            kept = next((rows for rows in self._connection().kept if rows.serves(plan)), None)
+            first, further = self._statements(plan, kept)
             main = self._fetch(first)
             others = {name: self._fetch(statement) for name, statement in further.items()}
         return fetched_result(plan, main, others)
@@ -127,8 +131,7 @@ class DuckDBEngine:
 
     def statements(self, plan: GroupAgg) -> list[str]:
         """The SQL a plan runs, for explanations; it holds the order key, so it is for the curator alone."""
-        relations = Relations(self._connection().sources, self._profile)
-        main, further = statements(plan, relations, self._profile, self._key)
+        main, further = self._statements(plan)
         return [statement.text(self._profile) for statement in (main, *further.values())]
 
     def public(self, relation: Relation) -> Mapping[str, tuple[KeyValue, ...]]:
@@ -150,6 +153,10 @@ class DuckDBEngine:
                 self._opened.close()
             self._opened = None
             self._tables = {}
+
+    def _statements(self, plan: GroupAgg, kept: Kept | None = None) -> tuple[Statement, dict[str, Statement]]:
+        relations = Relations(self._connection().sources, self._profile)
+        return statements(plan, relations, self._profile, self._key, kept)
 
     def _connection(self) -> _Opened:
         """The open connection; a forked process opens its own."""

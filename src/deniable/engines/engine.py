@@ -80,3 +80,12 @@ class Keeping(Protocol):
     def prepare(self, plan: Plan) -> None:
         """Keep the rows of this plan, every unit in the groups it may touch."""
         ...
+
+
+@runtime_checkable
+class Selective(Protocol):
+    """An engine that may lack a feature; see `engines.conformance`."""
+
+    def check(self, plan: Plan) -> None:
+        """Refuse a plan that uses what this engine, in this version, computes differently; nothing is run."""
+        ...

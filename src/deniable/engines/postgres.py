@@ -20,8 +20,8 @@ from deniable.engines.places import table_places
 from deniable.engines.postgres_server import PostgresServer, failure, psycopg_module
 from deniable.engines.remote import RemoteEngine, fetched_columns
 from deniable.engines.sql.build import Tree, bigint, binary, both, call, case, cast, column, number, paren, text
-from deniable.engines.sql.cells import Physical
 from deniable.engines.sql.groups import Statement
+from deniable.engines.sql.physical import Physical
 from deniable.engines.sql.profile import Profile
 from deniable.engines.sql.relations import Source
 from deniable.errors import InvalidArgument
@@ -125,7 +125,7 @@ class PostgresEngine(RemoteEngine):
             self._version = _checked_version(ask)
             places = table_places(codebook, tables)
             bound = {table.name: self._bound(ask, table, places[table.name]) for table in codebook.tables}
-        conform(self.name, self._profile, self._execute)
+        self._profile.lacking = conform(self.name, self._profile, self._execute)
         self._sources = bound
 
     @property

@@ -42,6 +42,11 @@ class RemoteEngine(ABC):
     def _fetch_all(self, texts: Sequence[str]) -> list[Fetched] | None:
         """The rows of all statements over one state of the data; None when anything failed."""
 
+    def check(self, plan: GroupAgg) -> None:
+        """Refuse a plan that uses what this version computes differently; nothing is run."""
+        if self._profile.lacking:
+            statements(plan, self._relations(), self._profile, self._key)
+
     def run(self, plan: GroupAgg) -> Result:
         """The plan's integers."""
         sensitivities(plan)

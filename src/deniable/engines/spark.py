@@ -16,7 +16,7 @@ from deniable.engines.fetched import Fetched
 from deniable.engines.places import table_places
 from deniable.engines.remote import RemoteEngine, fetched_columns
 from deniable.engines.sql.build import Tree, bigint, call, cast, column, number, paren, text
-from deniable.engines.sql.cells import Physical
+from deniable.engines.sql.physical import Physical
 from deniable.engines.sql.profile import Profile
 from deniable.engines.sql.relations import Source
 from deniable.errors import InvalidArgument
@@ -100,7 +100,7 @@ class SparkEngine(RemoteEngine):
             raise InvalidArgument("the Spark tables belong to different sessions; take all from one")
         self._check()
         self._views: dict[str, Any] = {}
-        conform(self.name, self._profile, self._execute)
+        self._profile.lacking = conform(self.name, self._profile, self._execute)
         self._views = {f"deniable_{id(self)}_{i}": frames[table.name] for i, table in enumerate(codebook.tables)}
         names = dict(zip((table.name for table in codebook.tables), self._views, strict=True))
         self._sources = {table.name: _source(names[table.name], frames[table.name], table) for table in codebook.tables}

@@ -14,7 +14,7 @@ from fractions import Fraction
 from typing import Any, NoReturn
 
 from deniable.accounting import Rule, Spend
-from deniable.engines.engine import Engine, Keeping
+from deniable.engines.engine import Engine, Keeping, Selective
 from deniable.errors import EngineFailed, InvalidArgument, Retired
 from deniable.exact.guards import Real, integer, open_probability, positive, probability
 from deniable.noise import Entropy, system_entropy
@@ -205,7 +205,11 @@ class Session:
         return self._engine.name
 
     def _lowered(self, query: Query) -> Lowered:
-        return lowered(query, self.unit)
+        """The plan of a query; one the engine cannot be trusted with is refused here, before it has a price."""
+        ready = lowered(query, self.unit)
+        if isinstance(self._engine, Selective):
+            self._engine.check(ready.plan)
+        return ready
 
     def _priced(self, ready: Lowered, terms: Mapping[str, Any]) -> Price:
         stated = PriceTerms(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import date, datetime
-from enum import Enum
 from math import ceil, floor
 
 from sqlglot import exp
@@ -39,6 +38,7 @@ from deniable.engines.sql.build import (
     within,
 )
 from deniable.engines.sql.expressions import constant
+from deniable.engines.sql.physical import Physical
 from deniable.engines.sql.profile import Profile
 from deniable.plan.variable import (
     FIRST_DATE,
@@ -50,21 +50,6 @@ from deniable.plan.variable import (
     Type,
     Variable,
 )
-
-
-class Physical(Enum):
-    """What kind of column a source holds; from the source's schema, never from its cells."""
-
-    TEXT = "text"
-    INTEGER = "integer"
-    WIDE = "wide integer"
-    REAL = "real"
-    DECIMAL = "decimal"
-    BOOLEAN = "boolean"
-    DATE = "date"
-    TIMESTAMP = "timestamp"
-    OTHER = "other"
-
 
 _TYPES = {
     Type.INTEGER: "BIGINT",

@@ -36,6 +36,7 @@ from deniable.engines.sql.build import (
     text,
     within,
 )
+from deniable.engines.sql.features import function_feature
 from deniable.engines.sql.profile import Profile
 from deniable.plan.analysis import facts, promoted
 from deniable.plan.expression import (
@@ -114,6 +115,7 @@ class Expressions:
 
     def tree(self, expression: Expression) -> Tree:
         """The SQL of an expression."""
+        self._profile.allow(function_feature(expression))
         match expression:
             case Column(name):
                 return column(name, self._table)
@@ -270,7 +272,7 @@ class Expressions:
             case DaysBetween(start, end):
                 return subtract(profile.days(self.tree(end)), profile.days(self.tree(start)))
             case DatePart(Part.WEEKDAY, value):
-                day = self.tree(value) if self.known(value).kind is Kind.DATE else cast(self.tree(value), "DATE")
+                day = self.tree(value if self.known(value).kind is Kind.DATE else ToDate(value))
                 # 1970-01-01 was a Thursday; whole weeks keep the number positive back to year 1.
                 return binary(exp.Mod, add(profile.days(day), number(4 + 7 * 102_738)), number(7))
             case DatePart(part, value):

@@ -7,11 +7,13 @@ every engine and version before a plan runs.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from sqlglot import exp
 
 from deniable.engines.sql.build import bigint, binary, call, case, cast, limited, number, paren, text, within
+from deniable.errors import QueryRefused
 from deniable.plan.unit import Length
 
 Tree = exp.Expression
@@ -25,6 +27,16 @@ class Profile(ABC):
 
     wide: str
     """A type of whole numbers of at least 126 bits, for sums."""
+
+    lacking: Mapping[str, str] = MappingProxyType({})
+    """The features the engine computes differently, and the words for it; found at connect, see `engines.conformance`."""
+
+    def allow(self, feature: str | None) -> None:
+        """Called before a feature is written: one the engine lacks is refused."""
+        if feature is not None and feature in self.lacking:
+            raise QueryRefused(
+                "engine-differs", self.lacking[feature], rewrite=f"leave out {feature}, or use a version we support"
+            )
 
     def wide_sum(self, value: Tree) -> Tree:
         """An exact sum of 64-bit integers that cannot overflow."""

@@ -23,8 +23,10 @@ from deniable.engines.sql.build import (
     present,
     scaled,
 )
-from deniable.engines.sql.cells import Physical, read
+from deniable.engines.sql.cells import read
 from deniable.engines.sql.expressions import Expressions
+from deniable.engines.sql.features import cell_feature
+from deniable.engines.sql.physical import Physical
 from deniable.engines.sql.profile import Profile
 from deniable.plan.codebook import Codebook, Table
 from deniable.plan.expression import Column, Expression, Truncate, columns
@@ -98,6 +100,7 @@ class Relations:
         written = []
         for name in names:
             cell, physical = source.cells[name]
+            self._profile.allow(cell_feature(table[name].type, physical))
             written.append(named(read(cell.copy(), table[name], physical, self._profile), name))
         selected = exp.select(*(written or [named(number(1), "__deniable_one")]), copy=False)
         return selected.from_(exp.alias_(source.relation.copy(), alias, quoted=True), copy=False)

@@ -1,0 +1,285 @@
+"""The kit: a tiny made-up table with odd cells, and the questions about it that every engine must answer alike.
+
+A probe is an expression that is asked row by row. It vouches for the features it uses: an engine that differs in it
+does without them. A probe that uses none, and every plan, is about what all plans rest on: an engine that differs
+there is refused. So a probe of something basic must use no feature, and that of a feature no other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from datetime import date, datetime
+from fractions import Fraction
+from functools import cache
+from typing import Any
+
+from sqlglot import exp
+
+from deniable.engines.reference import ReferenceEngine
+from deniable.engines.sql.build import cast, column, text
+from deniable.engines.sql.features import cell_feature, function_feature
+from deniable.engines.sql.physical import Physical
+from deniable.engines.sql.profile import Profile
+from deniable.engines.sql.relations import Source, named
+from deniable.plan.codebook import Codebook
+from deniable.plan.expression import Column, Expression, children, columns
+from deniable.plan.nodes import (
+    Aggregate,
+    Bounding,
+    ByOrder,
+    Distinct,
+    Filter,
+    GroupAgg,
+    Histogram,
+    KeyColumn,
+    Project,
+    Rows,
+    Total,
+    Units,
+    scan,
+)
+from deniable.plan.parse import parse
+
+KIT_KEY = bytes(range(32))
+"""The order key of the kit: it orders made-up rows only."""
+
+_VARIABLES: dict[str, Any] = {
+    "row": "integer",
+    "who": "integer",
+    "name": "string",
+    "as_integer": {"type": "integer", "bounds": [-5, 5]},
+    "as_number": {"type": "number", "bounds": [-4, 4], "step": 0.25},
+    "as_truth": "boolean",
+    "as_day": {"type": "date", "bounds": ["1999-12-31", "2024-02-29"]},
+    "as_time": "timestamp",
+    "real": {"type": "number", "bounds": [-100, 100], "step": 0.01},
+    "real_whole": "integer",
+    "whole": {"type": "integer", "bounds": [-1000, 1000]},
+    "tens": {"type": "integer", "bounds": [-50, 50], "step": 10, "outside": "missing"},
+    "truth": "boolean",
+    "day": "date",
+    "moment": "timestamp",
+    "word": {"type": "string", "categories": ["a", "b", "é"], "other": "rest"},
+}
+_TABLES = {
+    "kit": {"variables": _VARIABLES},
+    "cells": {"public": True, "variables": _VARIABLES},
+}
+"""The same rows twice: as rows of units, for plans, and as rows anybody may see, for probes."""
+
+_TEXTS: list[str | None] = [
+    None, "", " 5 ", "+3", "-7", "2.0", "2.5", ".5", "1e2", "-0.0", "nan", "inf", "0x1", "1_0", "5\n", "yes", "F", "1",
+    "2024-02-29", "2023-02-29", "2000-01-01 23:59", "2020-06-15T12:00:01.5Z", "0000-01-01", "9999999999999999999999",
+    "A'b%_\\", "Éa😀",
+]  # fmt: skip
+_REALS = [
+    None,
+    *(float(real) for real in ("nan", "inf", "-inf", "-0.0", "0.005", "-0.005", "2.5", "1e300", "-7.25", "3")),
+]
+_DAYS = [
+    None, date(1, 1, 1), date(1969, 12, 31), date(2000, 2, 29), date(2024, 3, 3), date(2024, 12, 30), date(9999, 12, 31),
+]  # fmt: skip
+_MOMENTS = [None, datetime(1, 1, 1), datetime(1999, 12, 31, 23, 59, 59, 999999), datetime(2024, 2, 29, 12, 30)]
+_COUNT = 29
+
+
+@cache
+def kit_codebook() -> Codebook:
+    """What is declared about the kit."""
+    return Codebook.from_record({"unit": {"id": "who", "groups": 2, "rows_per_group": 2}, "tables": _TABLES})
+
+
+def _pick(values: list[Any], index: int) -> Any:
+    return values[index % len(values)]
+
+
+def kit_columns() -> dict[str, list[Any]]:
+    """The kit's raw columns as Python values."""
+    rows = range(_COUNT)
+    return {
+        "row": list(rows),
+        "who": [None if i == 7 else (i * i) % 9 - 2 + (2**62 if i % 13 == 5 else 0) for i in rows],
+        "words": [_pick(_TEXTS, i) for i in rows],
+        "reals": [_pick(_REALS, i) for i in rows],
+        "wholes": [None if i % 11 == 3 else i * 5 - 100 if i % 4 == 1 else (i * 337) % 2500 - 1200 for i in rows],
+        "truths": [(True, False, None)[i % 3] for i in rows],
+        "days": [_pick(_DAYS, i) for i in rows],
+        "moments": [_pick(_MOMENTS, i) for i in rows],
+        "words_2": [_pick(["a", "b", "é", "x", None], i) for i in rows],
+    }
+
+
+_RAW = {
+    "row": ("row", Physical.INTEGER),
+    "who": ("who", Physical.INTEGER), "name": ("words", Physical.TEXT), "as_integer": ("words", Physical.TEXT),
+    "as_number": ("words", Physical.TEXT), "as_truth": ("words", Physical.TEXT), "as_day": ("words", Physical.TEXT),
+    "as_time": ("words", Physical.TEXT), "real": ("reals", Physical.REAL), "real_whole": ("reals", Physical.REAL),
+    "whole": ("wholes", Physical.INTEGER), "tens": ("wholes", Physical.INTEGER), "truth": ("truths", Physical.BOOLEAN),
+    "day": ("days", Physical.DATE), "moment": ("moments", Physical.TIMESTAMP), "word": ("words_2", Physical.TEXT),
+}  # fmt: skip
+
+
+def _among(value: str, *times: str) -> str:
+    """Whether a date or timestamp is missing, one of these, or anything else."""
+    kind = "timestamp" if ":" in times[0] else "date"
+    known = ", ".join(f"{kind} '{time}'" for time in times)
+    return f"case when {value} is null then 0 when {value} in ({known}) then 1 else 2 end"
+
+
+PROBES = {
+    "text as integer": "as_integer", "text as number": "as_number",
+    "text as truth": "case when as_truth then 1 when not as_truth then 2 end",
+    "text as date": _among("as_day", "2000-01-01", "2020-06-15", "2024-02-29"),
+    "text as timestamp": _among("as_time", "2000-01-01 23:59:00", "2020-06-15 12:00:01.5", "2024-02-29 00:00:00"),
+    "reals on a grid": "real", "reals as whole numbers": "clamp(real_whole, -9, 9)", "clamped integers": "whole",
+    "rounded integers": "tens", "categories": "case word when 'a' then 1 when 'é' then 3 when 'rest' then 5 end",
+    "sums and products": "whole * 3 - real * 2", "quotients": "whole / (real - 2.5)", "remainders": "whole % 7",
+    "least and greatest": "least(whole, tens, 3) + greatest(real, -1)", "absolute": "abs(whole)",
+    "floor": "floor(real)", "ceiling": "ceil(whole / 7)", "nearest": "round(real, 1)", "bins": "bin(real, -100, -3, 0, 2.5, 50)",
+    "even bins": "bin(whole, -1000, -500, 0, 500, 1000)", "year": "year(day)", "quarter": "quarter(day)",
+    "month": "month(moment)", "day": "day(moment)", "hour": "hour(moment)", "minute": "minute(moment)",
+    "weekday": "extract(dow from day)", "days": "days_between(date '2000-01-01', day)",
+    "day of a timestamp": _among("cast(moment as date)", "0001-01-01", "1999-12-31", "2024-02-29"),
+    "cut to hour": _among("date_trunc('hour', moment)", "0001-01-01 00:00:00", "1999-12-31 23:00:00", "2024-02-29 12:00:00"),
+    "cut to day": _among("date_trunc('day', moment)", "0001-01-01 00:00:00", "1999-12-31 00:00:00", "2024-02-29 00:00:00"),
+    "cut to week": _among(
+        "date_trunc('week', day)", "0001-01-01", "1969-12-29", "2000-02-28", "2024-02-26", "2024-12-30", "9999-12-27"
+    ),
+    "cut to month": _among(
+        "date_trunc('month', day)", "0001-01-01", "1969-12-01", "2000-02-01", "2024-03-01", "2024-12-01", "9999-12-01"
+    ),
+    "cut to quarter": _among("date_trunc('quarter', moment)", "0001-01-01 00:00:00", "1999-10-01 00:00:00", "2024-01-01 00:00:00"),
+    "cut to year": _among("date_trunc('year', day)", "0001-01-01", "1969-01-01", "2000-01-01", "2024-01-01", "9999-01-01"),
+    "length": "clamp(length(name), 0, 9)", "substring": "case when substring(name, 2, 1) = 'a' then 1 end",
+    "letters": "case when upper(name) = 'ÉA😀' then 1 when lower(name) = 'f' then 2 end",
+    "patterns": "case when name like '%2_' then 1 when name like '_5%' then 2 when name like 'f%' then 3 "
+                "when name like '%%' then 4 end",
+    "comparisons": "case when real < 2.499 then 1 when day >= date '2000-02-29' then 2 when not truth then 3 end",
+    "dates": _among("day", "0001-01-01", "1969-12-31", "2000-02-29", "2024-03-03"),
+    "times": _among("moment", "0001-01-01 00:00:00", "1999-12-31 23:59:59.999999"),
+    "missing values": "coalesce(tens, whole, 0)",
+    "three-valued logic": "case when (truth or whole > 0) and not tens > 10 then 1 "
+                          "when not ((truth or whole > 0) and not tens > 10) then 2 end",
+    "membership": "case when whole in (1, 7, 25) or word not in ('a', 'b') then 1 else 0 end",
+}  # fmt: skip
+"""What is asked of every row, by name."""
+
+QUICK = (
+    "text as integer", "text as number", "text as date", "reals on a grid", "reals as whole numbers", "rounded integers",
+    "quotients", "least and greatest", "bins", "weekday", "cut to week", "letters", "patterns", "three-valued logic",
+)  # fmt: skip
+"""The probes asked at connect: where engines and their versions have been seen to differ."""
+
+
+def _expression(source: str) -> Expression:
+    return parse(source, schema=kit_codebook()["kit"].schema)
+
+
+def vouched(probe: str) -> frozenset[str]:
+    """The features a probe vouches for: all it uses."""
+    expression, table = _expression(PROBES[probe]), kit_codebook()["kit"]
+    cells = (cell_feature(table[name].type, _RAW[name][1]) for name in columns(expression))
+    found = (*cells, *(function_feature(part) for part in _parts(expression)))
+    return frozenset(feature for feature in found if feature is not None)
+
+
+def _parts(expression: Expression) -> Iterator[Expression]:
+    yield expression
+    for child in children(expression):
+        yield from _parts(child)
+
+
+def probed_rows(probes: Iterable[str]) -> Project:
+    """The probes as columns, each row known by its number."""
+    rows = scan(kit_codebook(), "cells")
+    return Project(rows, (("row", Column("row")), *((name, _expression(PROBES[name])) for name in probes)))
+
+
+def probed_sums(probes: Iterable[str]) -> GroupAgg:
+    """The probes added up."""
+    limit = Fraction(10**9)
+    sums = tuple((name, Total(_expression(PROBES[name]), -limit, limit)) for name in probes)
+    return GroupAgg(scan(kit_codebook(), "kit"), (), Bounding(groups=1), sums)
+
+
+def quick_plan() -> GroupAgg:
+    """Keys of several kinds at once, so that every way to make words of the keyed order counts."""
+    keys = tuple(KeyColumn(name, Column(name), keep_missing=True) for name in ("name", "moment", "real_whole"))
+    total = Total(Column("real"), Fraction(-3), Fraction(50))
+    aggregates: tuple[tuple[str, Aggregate], ...] = (("units", Units()), ("rows", Rows(9)), ("sum", total))
+    return GroupAgg(scan(kit_codebook(), "kit"), keys, Bounding(groups=2), aggregates)
+
+
+def kit_plans() -> dict[str, GroupAgg]:
+    """The plans every engine must answer as the reference does; they use no feature."""
+    rows, of = scan(kit_codebook(), "kit"), _expression
+    plain: tuple[tuple[str, Aggregate], ...] = (
+        ("units", Units()),
+        ("sum", Total(of("real"), Fraction(-3), Fraction(50))),
+    )
+    few, many = ("rows", Rows(2)), ("rows", Rows(9, of("whole")))
+    observed = {
+        "whole": KeyColumn("k", of("clamp(whole, 0, 9)"), keep_missing=True),
+        "name": KeyColumn("k", of("name"), keep_missing=True),
+        "day": KeyColumn("k", of("day")),
+        "moment": KeyColumn("k", of("moment"), keep_missing=True),
+        "who": KeyColumn("k", of("clamp(who, -1, 3)")),
+    }
+    plans = {"groups by several keys": quick_plan()}
+    for name, key in observed.items():
+        bounding = Bounding(groups=2, choice=ByOrder(of("real"), last=True)) if name == "who" else Bounding(groups=2)
+        plans[f"groups by {name}"] = GroupAgg(
+            rows, (key,), bounding, (*plain, few if name in ("whole", "day") else many)
+        )
+    kept = (
+        ("rows", Rows(2)),
+        ("distinct", Distinct(of("name"), 2)),
+        ("bins", Histogram(of("clamp(whole, 0, 2)"), 3, 2)),
+    )
+    declared = KeyColumn("k", of("word"), ("a", "é", "rest"))
+    # Several rows of one unit leave 64 bits before they are clamped: an engine that wraps would turn their sign.
+    beyond = of("case when truth is null then null when whole > 900 then -4 else 4 end * 1000000000000000000")
+    plans["sums beyond 64 bits"] = GroupAgg(
+        rows, (), Bounding(groups=1), (("sum", Total(beyond, Fraction(-10), Fraction(10))),)
+    )
+    plans["rows, values and bins"] = GroupAgg(
+        Filter(rows, of("whole > -900 or whole is null")), (declared,), Bounding(groups=2, rows_per_group=3), kept
+    )
+    return plans
+
+
+_KINDS = {
+    "row": "BIGINT", "who": "BIGINT", "wholes": "BIGINT", "reals": "DOUBLE", "truths": "BOOLEAN", "days": "DATE",
+    "moments": "TIMESTAMP",
+}  # fmt: skip
+
+
+def kit_source(profile: Profile) -> dict[str, Source]:
+    """The kit's tables as constants: they need no right to write anywhere.
+
+    Their text is written once and put into the statements as it is.
+    """
+    raw = kit_columns()
+    rows = [exp.Tuple(expressions=[_constant(cells[i]) for cells in raw.values()]) for i in range(_COUNT)]
+    alias = exp.TableAlias(this=exp.to_identifier("kit"), columns=[exp.to_identifier(name) for name in raw])
+    typed = [named(cast(column(name), kind), name) if (kind := _KINDS.get(name)) else column(name) for name in raw]
+    table = exp.select(*typed, copy=False).from_(exp.Values(expressions=rows, alias=alias), copy=False)
+    written = exp.Var(this=f"({table.sql(dialect=profile.dialect, copy=False)})")
+    source = Source(written, {name: (column(cell), kind) for name, (cell, kind) in _RAW.items()})
+    return dict.fromkeys(_TABLES, source)
+
+
+def _constant(value: Any) -> exp.Expression:
+    """A cell as text, which its column's cast reads."""
+    if value is None:
+        return exp.null()
+    if isinstance(value, float):
+        return text(repr(value).replace("inf", "Infinity").replace("nan", "NaN"))
+    return text(value.isoformat(" ") if isinstance(value, datetime) else str(value))
+
+
+def kit_reference() -> ReferenceEngine:
+    """The reference engine over the kit."""
+    raw = kit_columns()
+    table = {name: raw[cell] for name, (cell, _) in _RAW.items()}
+    return ReferenceEngine(dict.fromkeys(_TABLES, table), kit_codebook(), key=KIT_KEY)
