@@ -67,20 +67,10 @@ class NumericReader:
     theorem: ClassVar[str] = "privacy loss distribution (Sommer, Meiser and Mohammadi 2019; Zhu, Dong and Wang 2022)"
 
     def epsilon(self, delta: Fraction, gap: float) -> Bracket:
-        try:
-            return self.loss.epsilon(delta, gap=gap)
-        except IndexError:  # known: a leak nested in a sample leaves the survey no finite loss to look at
-            raise Unaccountable(
-                "a promise with a delta inside a sample has no loss distribution yet; keep them apart"
-            ) from None
+        return self.loss.epsilon(delta, gap=gap)
 
     def delta(self, epsilon: Fraction, gap: float) -> Bracket:
-        try:
-            return self.loss.delta(epsilon, gap=gap)
-        except IndexError:
-            raise Unaccountable(
-                "a promise with a delta inside a sample has no loss distribution yet; keep them apart"
-            ) from None
+        return self.loss.delta(epsilon, gap=gap)
 
 
 @dataclass(frozen=True, slots=True)
