@@ -20,9 +20,8 @@ import dev
 
 OURS = Path(sys.executable)
 
-# Runs in the other interpreter: finds how often to call so that a round is long enough to be measured, then takes the least.
-CLOCK = """
-import contextlib, gc, json, os, resource, sys, time
+USED = """
+import contextlib, os, resource
 def running():
     "CPU seconds of every living process below this one, as far as the system tells."
     rows, ticks, below, total = {}, 100.0, {os.getpid()}, 0.0
@@ -38,6 +37,11 @@ def running():
 def used():
     spent = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return sum(one.ru_utime + one.ru_stime for one in spent) + running()
+"""
+
+# Runs in the other interpreter: finds how often to call so that a round is long enough to be measured, then takes the least.
+CLOCK = """
+import gc, json, sys
 order = json.load(sys.stdin)
 names = {"__name__": "__main__"}
 with contextlib.redirect_stdout(sys.stderr):
@@ -109,8 +113,15 @@ def cpu(
 ) -> Reading | None:
     """What one `call` costs in an interpreter after `setup`; None where the interpreter is missing or the snippet fails there."""
     order = {"setup": setup, "call": call, "least": least, "rounds": rounds, "most": most}
-    found = _run(python, CLOCK, json.dumps(order), what=call)
+    found = _run(python, USED + CLOCK, json.dumps(order), what=call)
     return Reading(**found) if found else None
+
+
+def used() -> float:
+    """CPU seconds so far of this process, of those it started and of those they started."""
+    names: dict[str, Any] = {}
+    exec(USED, names)
+    return float(names["used"]())
 
 
 def answer(python: Path | None, code: str) -> Any:

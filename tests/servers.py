@@ -125,8 +125,8 @@ def postgres() -> Iterator[Postgres]:
 
 
 @contextmanager
-def running_spark() -> Iterator[Any]:
-    """A cluster of two executors on this machine, each a process of its own."""
+def running_spark(**changed: str) -> Iterator[Any]:
+    """A cluster of two executors on this machine, each a process of its own; `changed` settings have `_` for `.`."""
     require("java")
     session = require_module("pyspark.sql").SparkSession
     folder = Path(tempfile.mkdtemp(prefix="spark-"))
@@ -147,6 +147,7 @@ def running_spark() -> Iterator[Any]:
         "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
         "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     }
+    settings |= {name.replace("_", "."): value for name, value in changed.items()}
     try:
         builder = session.builder.appName("deniable tests")
         for name, value in settings.items():

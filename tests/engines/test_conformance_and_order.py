@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date, datetime
 from fractions import Fraction
 from typing import Any
 
@@ -98,6 +99,26 @@ def test_different_values_have_different_words(known: Facts) -> None:
     found = [words(value, known, KEY) for value in values]
     assert len(set(found)) == len(values)
     assert all(0 <= word <= MASK for entry in found for word in entry)
+
+
+@pytest.mark.parametrize(
+    ("known", "values"),
+    [
+        (Facts(Kind.NUMBER), [Fraction(v) for v in (-(2**63), -(2**62) - 1, -(2**31), -1, 0, 1, MASK, MASK + 1, 2**62, 2**63 - 1)]),
+        (Facts(Kind.NUMBER, lower=-3, upper=9), [Fraction(v) for v in range(-3, 10)]),
+        (Facts(Kind.BOOLEAN), [False, True]),
+        (Facts(Kind.DATE, lower=0, upper=40000), [date(1970, 1, 1), date(1999, 12, 31), date(2024, 2, 29)]),
+        (
+            Facts(Kind.TIMESTAMP, lower=0, upper=2**52),
+            [datetime(1970, 1, 1), datetime(1970, 1, 1, 0, 59), datetime(1999, 12, 31, 1, 2, 3, 4), datetime(2024, 2, 29)],
+        ),
+    ],
+)  # fmt: skip
+def test_words_sort_as_their_values_do_and_the_missing_one_is_last(known: Facts, values: list[Any]) -> None:
+    """SQL breaks ties of the hash by the value, Python by its words: both must mean the same order."""
+    found = [words(value, known, KEY) for value in [*values, None]]
+    assert found == sorted(found)
+    assert len(set(found)) == len(found)
 
 
 def test_no_group_is_favoured_over_all_units() -> None:

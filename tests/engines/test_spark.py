@@ -17,7 +17,7 @@ from deniable.engines.reference import ReferenceEngine
 from deniable.engines.spark import SparkEngine
 from deniable.errors import EngineFailed, InvalidArgument
 from deniable.plan.codebook import Codebook
-from deniable.plan.nodes import Bounding, GroupAgg, Rows, Total, scan
+from deniable.plan.nodes import Bounding, GroupAgg, KeyColumn, Rows, Total, Units, scan
 from deniable.plan.parse import parse
 from tests.engines.random_plans import KEY, UNITS, as_values, codebook, plans, tables
 from tests.engines.stored import Kinds, kinds, stored
@@ -55,6 +55,19 @@ def test_there_are_two_executors_besides_the_driver(spark: Any):
     spark.range(0, 1000, numPartitions=8).selectExpr("sum(id)").collect()
     assert spark.sparkContext.master.startswith("local-cluster[2")
     assert spark.sparkContext._jsc.sc().getExecutorMemoryStatus().size() == 3
+
+
+@pytest.mark.parametrize("most", [2, 99])
+@pytest.mark.parametrize("caps", [{}, {"rows_per_group": 3}, {"rows_per_unit": 5, "rows_per_group": 3}])
+def test_a_units_rows_are_brought_together_once(spark: Any, caps: dict[str, int], most: int):
+    """However rows and groups are bounded, one shuffle by unit is asked for, before anything is ranked."""
+    book = Codebook.from_yaml("unit: {id: who}\ntable: t\nvariables: {who: integer, k: integer}")
+    key = KeyColumn("k", parse("k", schema=book.tables[0].schema))
+    plan = GroupAgg(scan(book), (key,), Bounding(groups=2, **caps), (("units", Units()), ("rows", Rows(most))))
+    engine = SparkEngine(spark.createDataFrame([(1, 2)], "who bigint, k bigint"), book, key=KEY)
+    (text,) = engine.statements(plan)
+    assert text.count("DISTRIBUTE BY `__deniable_unit_0`") == 1
+    assert text.count(" OVER (") == 1 + len(caps)
 
 
 @pytest.mark.parametrize("kind", list(UNITS))
