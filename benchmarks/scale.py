@@ -93,8 +93,8 @@ def page(versions: dict[str, str], local: dict[int, Any], cluster: dict[int, tup
     report = Report("scale", title="Growth", versions=versions)
     report.note(
         f"Sum and count by one of {GROUPS:,} groups, ten rows a person on average, at most 5 groups and 2 rows a group, from the call "
-        "to the release. The machine's two cores were shared with other work: CPU seconds hold roughly, seconds on the clock are "
-        "too long by an unknown factor. Everything on this page is measured; what is reckoned from it stands on [its own page](../scale.md)."
+        "to the release. "
+        "Everything on this page is measured; what is reckoned from it stands on [its own page](../scale.md)."
     )
     if cluster:
         report.note(
