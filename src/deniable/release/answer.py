@@ -10,6 +10,7 @@ import html
 import json
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime
+from functools import cached_property
 from itertools import chain
 from math import isfinite
 from typing import Any
@@ -126,14 +127,19 @@ class Release:
     def __init__(self, record: Mapping[str, Any], facts: ReleaseFacts, receipt: Receipt | None) -> None:
         self._record, self.facts, self.receipt = record, facts, receipt
         self.keys: tuple[str, ...] = tuple(record["keys"])
-        self.groups: tuple[tuple[Any, ...], ...] = _read_groups(record)
         self.columns = {column["name"]: column_from_record(column) for column in record["columns"]}
         self.levels: tuple[tuple[str, ...], ...] = tuple(tuple(part) for part in record.get("levels", [self.keys]))
-        self.level: tuple[int, ...] = tuple(record.get("level", [0] * len(self.groups)))
-        self.other: tuple[bool, ...] = tuple(record.get("other", [False] * len(self.groups)))
+        count = len(record["key_values"][0] if "key_values" in record else record["groups"])
+        self.level: tuple[int, ...] = tuple(record.get("level", [0] * count))
+        self.other: tuple[bool, ...] = tuple(record.get("other", [False] * count))
         self.confidence: float = record["confidence"]
         self.guarantee: str = record["guarantee"]
         self.notes: tuple[str, ...] = tuple(record["notes"])
+
+    @cached_property
+    def groups(self) -> tuple[tuple[Any, ...], ...]:
+        """The keys of every group, in the order of the rows; put together when first looked at."""
+        return _read_groups(self._record)
 
     @classmethod
     def from_bytes(cls, payload: bytes, receipt: Receipt | None = None) -> Release:
