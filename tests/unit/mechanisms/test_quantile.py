@@ -31,6 +31,18 @@ def test_one_value_moves_two_scores_apart_by_at_most_the_spread(q):
     assert worst >= max(q, 1 - q, Fraction(1, 2)) * q.denominator  # the bound is not idle
 
 
+@pytest.mark.parametrize("q", [Fraction(1, 2), Fraction(1, 10), Fraction(9, 10), Fraction(1, 3)])
+def test_a_true_quantile_has_the_best_score_and_nothing_else_has(q):
+    for size in range(5):
+        for values in product(range(4), repeat=size):
+            scores = _scores(values, range(4), q)
+            for place, score in enumerate(scores.tolist()):
+                below, above = (sum(v < place for v in values), sum(v > place for v in values))
+                right = below <= q * size and above <= (1 - q) * size
+                assert (score == 0) == right
+                assert score <= 0
+
+
 @pytest.mark.parametrize("q", [Fraction(1, 2), Fraction(1, 10)])
 @pytest.mark.parametrize("most", [0, 1, 3])
 def test_one_value_moves_crowded_scores_no_further(q, most):
