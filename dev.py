@@ -2,11 +2,14 @@
 """Set up and run deniable from a fresh clone. Needs Python 3.11 or newer and git, nothing else.
 
   python3 dev.py demo          make .venv, install deniable, run `deniable demo`
-  python3 dev.py test          install what the tests need, then lint, types, layers and the whole suite
+  python3 dev.py test          install what the tests need, then lint, types, layers and the whole suite (--cov: with coverage)
+                               (--explore: property tests try ten times as many examples, new ones on every run)
   python3 dev.py check         lint, types, layers and the fast tests
   python3 dev.py bench NAME    run benchmarks/NAME.py against other libraries, each in its own environment
   python3 dev.py golden        make the reference numbers of tests/golden again with other libraries
   python3 dev.py docs          build the documentation site
+  python3 dev.py shape         print the shape of the package: modules, names, doubles, cycles, files run by a count
+                               (--names: also which names are double and which modules import one another)
   python3 dev.py pins          choose the newest versions and write requirements/*.txt again
 
 Further words are handed on. Safe to run again: what is in place is kept, what is half made is remade.
@@ -136,7 +139,8 @@ def environment(*names, **options):
     pip = [inside, "-m", "pip", "install", "-qq", "--no-user", "--no-build-isolation"]
     for name in names:
         say(f"installing requirements/{name}.txt into {folder.name}")
-        must(*([*pip, "--require-hashes", "-r", ROOT / "requirements" / (name + ".txt")]))
+        # The files list everything, so nothing is left to resolve; an old pip resolves extras to versions that are not pinned.
+        must(*([*pip, "--no-deps", "--require-hashes", "-r", ROOT / "requirements" / (name + ".txt")]))
     must(*([*pip, "--no-deps", "--editable", ROOT]))
     stamp.write_text("\n".join(present + [line for line in wanted if line not in present]) + "\n")
     return inside
@@ -210,9 +214,12 @@ def check(words):
 
 
 def test(words):
+    if "--explore" in words:
+        os.environ["DENIABLE_EXPLORE"] = "1"
+        words = [word for word in words if word != "--explore"]
     engines()
     python = environment("base", "dev", "test")
-    steps = dict(gates(python), tests=pytest(python, "--cov", "--cov-report=term:skip-covered", *words))
+    steps = dict(gates(python), tests=pytest(python, *words))
     for version, other in other_pythons():
         if can_make_environments(other):
             inside = environment("base", "dev", folder=".venv-" + version, python=other)
@@ -242,6 +249,10 @@ def docs(words):
     return run(python, "-m", "mkdocs", *(words or ["build", "--strict"]))
 
 
+def shape(words):
+    return run(environment("base", "dev"), "-m", "tests.shape", *words)
+
+
 def pins(_):
     python = environment("base", "dev")
     common = ["--quiet", "--upgrade", "--universal", "--python-version", SUPPORTED[0], "--generate-hashes"]
@@ -260,7 +271,7 @@ def pins(_):
     return 0
 
 
-COMMANDS = {command.__name__: command for command in (demo, test, check, bench, golden, docs, pins)}
+COMMANDS = {command.__name__: command for command in (demo, test, check, bench, golden, docs, shape, pins)}
 
 
 def main(words):

@@ -19,7 +19,6 @@ from deniable.plan.codebook import Codebook
 from deniable.query import Request, lowered, priced
 from deniable.query.price import Terms
 from deniable.query.sql import Private, compiled, public_tables, read
-from deniable.release.dataset import session_rule
 from deniable.testing import Seeded
 
 BOOK = Codebook.from_record(
@@ -42,7 +41,7 @@ BOOK = Codebook.from_record(
         },
     }
 )
-_RULE = session_rule(budget(epsilon=10, delta=1e-6))
+_RULE = budget(epsilon=10, delta=1e-6).filters()
 _WORDS = (Path(__file__).with_name("sql_words.txt")).read_text(encoding="utf-8").split(" ")
 
 

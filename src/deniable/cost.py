@@ -18,7 +18,7 @@ from deniable.exact.guards import Real, integer, nonnegative, positive, probabil
 
 
 class Neighbours(Enum):
-    """Which two data sets a cost compares; checked wherever sampling makes it matter."""
+    """Which two data sets a cost compares; where samples say so, costs that compare different ones are not read together."""
 
     ADD_REMOVE = "add or remove one unit"
     REPLACE = "replace one unit"
@@ -280,6 +280,20 @@ class Sampled(_Record):
         _fill(self, cost=_cost(cost), rate=probability(rate=rate), how=how, neighbours=neighbours)
 
 
+@dataclass(frozen=True, slots=True)
+class Allocated(_Record):
+    """A cost paid in one of `steps` steps: every unit is put into one of them, secretly, uniformly and independently of the others.
+
+    `cost` is what the presence of one unit in its step costs; the whole compares data sets with and without one unit.
+    """
+
+    cost: Cost
+    steps: int
+
+    def __post_init__(self) -> None:
+        _fill(self, cost=_cost(self.cost), steps=integer(steps=self.steps, least=1))
+
+
 @dataclass(frozen=True, slots=True, init=False)
 class Shuffled(_Record):
     """`reports` people each answer through an `epsilon`-local randomiser; a trusted shuffler hides who said what."""
@@ -358,6 +372,21 @@ class Grouped(_Record):
         _fill(self, cost=_cost(self.cost), size=integer(size=self.size, least=1))
 
 
+@dataclass(frozen=True, slots=True, init=False)
+class Calibrated(_Record):
+    """A cost, and one pair (epsilon, delta) that it implies: what its noise was calibrated to. Both hold.
+
+    Where pairs are added up the pair counts, everywhere else the cost. Who writes it down vouches for the pair.
+    """
+
+    cost: Cost
+    epsilon: Fraction
+    delta: Fraction
+
+    def __init__(self, cost: Cost, *, epsilon: Real, delta: Real = 0) -> None:
+        _fill(self, cost=_cost(cost), epsilon=nonnegative(epsilon=epsilon), delta=probability(delta=delta))
+
+
 Cost: TypeAlias = (
     Laplace
     | DiscreteLaplace
@@ -372,11 +401,13 @@ Cost: TypeAlias = (
     | Composed
     | Repeated
     | Sampled
+    | Allocated
     | Shuffled
     | Selected
     | Parallel
     | Mixed
     | Grouped
+    | Calibrated
 )
 
 

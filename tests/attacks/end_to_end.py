@@ -130,11 +130,12 @@ def observed(scenario: Scenario, engine: Engine, entropy: Entropy) -> tuple[Any,
 
 
 def charged(scenario: Scenario, engine: Engine) -> Spend:
-    """What a session is charged for the question; the same on every path."""
+    """What a session is charged for the question, epsilons and deltas added up; the same on every path."""
     session = Dataset(engine, codebook=scenario.codebook).session(scenario.budget, entropy=Silent())
     with suppress(DeniableError):
         scenario.ask(session)
-    return session.spent
+    filters = session.filters
+    return filters.spent(session._ledger.balances()[0].whole, filters.rules[0])
 
 
 def audited(

@@ -18,9 +18,9 @@ import deniable as dp
 from deniable.engines.duckdb import DuckDBEngine
 from deniable.engines.engine import Engine, Result
 from deniable.engines.reference import ReferenceEngine
+from deniable.kernels import Noise
 from deniable.plan.nodes import GroupAgg, Plan, Rows, Total
 from deniable.query.drawing import Drawn
-from deniable.query.noise import Noise
 from deniable.query.pricing import Bill, Selection
 from deniable.release import session as sessions
 from deniable.release.session import Session
@@ -101,7 +101,7 @@ SCENARIOS = {
         table(ROW, *BUSY),
         table(ROW),
         _asked("word", delta=0.05)(u=dp.count_distinct()),
-        dp.budget(epsilon=2, delta=0.1),
+        dp.budget(epsilon=2, delta=0.3),
     ),
     "sum with odd cells": Scenario(
         "{id: who, groups: 1, rows_per_group: 2}", table(ROW, *BUSY), table(ROW), _asked()(s=dp.sum("x")), tail=FINE
@@ -130,7 +130,7 @@ SCENARIOS = {
         table(ROW, *BUSY),
         table(ROW),
         _asked(delta=0.05, law="gaussian")(n=dp.count()),
-        dp.budget(epsilon=2, delta=0.1),
+        dp.budget(epsilon=2, delta=0.3),
         FINE,
     ),
     "the second question follows the first answer": Scenario(ONE, table(ROW, OTHER), table(ROW), _adaptive, FOUR),
@@ -141,7 +141,7 @@ SCENARIOS = {
         table(ROW, *BUSY),
         table(ROW),
         _other(epsilon=4, delta=0.02),
-        dp.budget(epsilon=4, delta=0.1),
+        dp.budget(epsilon=4, delta=0.15),
         Fraction(1, 1000),
     ),
     "bounds chosen": Scenario(TWO, table(ROW, OTHER, *BUSY), table(ROW, OTHER), _chosen(epsilon=2)),

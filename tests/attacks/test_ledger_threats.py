@@ -26,7 +26,7 @@ import yaml
 from deniable.accounting import Spend, budget
 from deniable.cost import Bounded, Repeated
 from deniable.errors import BudgetExceeded, InvalidArgument, LedgerError, Retired, Unanswered
-from deniable.release.ledger import Journal, Ledger, SqliteJournal, Terms, fingerprint, journal_at, verify
+from deniable.ledger import Journal, Ledger, SqliteJournal, Terms, fingerprint, journal_at, verify
 from tests.needs import require_module
 from tests.servers import POSTGRES
 
@@ -100,7 +100,7 @@ def test_b1_threads_and_processes_together(place: str):
         "from concurrent.futures import ThreadPoolExecutor\n"
         "from deniable.cost import Bounded\n"
         "from deniable.errors import BudgetExceeded\n"
-        "from deniable.release.ledger import Ledger\n"
+        "from deniable.ledger import Ledger\n"
         "ledger = Ledger.existing(sys.argv[1])\n"
         "def attack(_):\n"
         "    try:\n"
@@ -236,7 +236,7 @@ CHILD = """
 import os, signal, sys
 from contextlib import contextmanager
 from deniable.cost import Bounded
-from deniable.release.ledger import Kind, Ledger, journal_at
+from deniable.ledger import Kind, Ledger, journal_at
 
 place, step = sys.argv[1:]
 
@@ -332,7 +332,7 @@ def test_b3_without_a_kill_the_child_answers(place: str):
 ENDLESS = """
 import os, sys
 from deniable.cost import Bounded
-from deniable.release.ledger import Ledger
+from deniable.ledger import Ledger
 ledger = Ledger.existing(sys.argv[1])
 os.write(1, b"ready\\n")
 for number in range(10**6):

@@ -38,7 +38,7 @@ import os, signal, sys
 import deniable as dp
 from deniable.engines.duckdb import DuckDBEngine
 from deniable.release import session as sessions
-from deniable.release.ledger import Ledger
+from deniable.ledger import Ledger
 
 def deadly(owner, name, when):
     inner = getattr(owner, name)

@@ -315,10 +315,9 @@ def test_the_price_shown_is_the_price_charged(opened: Opened, engine: str, what:
     session = opened(engine)
     query = f"SELECT kind, {what} FROM orders GROUP BY kind"
     explained = session.sql(f"EXPLAIN DP {query}", epsilon=Fraction(1, 3))
-    before = session.spent
-    session.sql(query, epsilon=Fraction(1, 3))
-    assert explained.price.spend.loss == Fraction(1, 3)  # type: ignore[union-attr]
-    assert session.spent.loss - before.loss == Fraction(1, 3)
+    answer = session.sql(query, epsilon=Fraction(1, 3))
+    assert explained.price.pair.loss == Fraction(1, 3)  # type: ignore[union-attr]
+    assert answer.receipt.cost == explained.price.charge  # type: ignore[union-attr]
 
 
 @EVERYWHERE

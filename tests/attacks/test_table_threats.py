@@ -77,7 +77,7 @@ def test_k1_a_unique_key_shows_with_probability_at_most_delta():
     noise = price.bill.noises[price.bill.thresholds[0].column]
     assert (
         new_key_delta(price.threshold, scale=noise.scale, l0=2, linf=1, law=noise.law)
-        <= price.spend.delta
+        <= price.pair.delta
         <= Fraction(1, 10**6)
     )
 

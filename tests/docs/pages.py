@@ -47,13 +47,16 @@ def is_a_test(reference: str) -> bool:
 
 
 def resolved(name: str) -> object:
-    """What `dp.name.name` or `deniable.module.name` stands for; raises when it stands for nothing."""
+    """What `dp.name.name` or `deniable.module.name` stands for; raises when it stands for nothing.
+
+    Modules are imported for `deniable.` names only: a `dp.` name is what a user reaches.
+    """
     first, *rest = name.split(".")
     if first not in {"dp", "deniable"}:
         raise ValueError(f"a public name starts with dp. or deniable., got {name!r}")
     value: object = import_module("deniable")
     for part in rest:
-        if not hasattr(value, part) and isinstance(value, ModuleType):
+        if first == "deniable" and not hasattr(value, part) and isinstance(value, ModuleType):
             value = import_module(f"{value.__name__}.{part}")
         else:
             value = getattr(value, part)

@@ -10,6 +10,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from deniable.engines.cells import read
 from deniable.engines.engine import Result
 from deniable.plan.codebook import Codebook
 from deniable.plan.expression import Column, Expression
@@ -52,6 +53,8 @@ tables:
       ward: {{type: string, categories: [a, b, "é"], other: rest}}
       word: string
       minutes: {{type: number, bounds: [-20, 60], step: 0.25}}
+      off: {{type: number, bounds: [-0.8, 1], step: 0.35}}
+      tens: {{type: integer, bounds: [-12, 25], step: 10}}
       price: {{type: decimal, bounds: [0, 10], step: 0.01, missing: {{impute: 1}}}}
       count: {{type: integer, bounds: [-3, 4], outside: missing}}
       urgent: boolean
@@ -78,6 +81,7 @@ UNITS = {
     "period": (
         f"unit: {{id: patient, period: {{column: day, length: month}}, {_BOUNDS}}}", "integer", "unit: patient", _LINK,
     ),
+    "unique": (f"unit: {{id: patient, unique: true, {_BOUNDS}}}", "integer", "unit: patient", _LINK),
     "rows": ("unit: rows", "integer", "description: visits", "description: items"),
     "changed rows": ("unit: changed rows", "integer", "description: visits", "description: items"),
 }  # fmt: skip
@@ -95,8 +99,9 @@ def _cells(*good: Any) -> st.SearchStrategy[Any]:
     return st.one_of(st.sampled_from(good), st.sampled_from(good), st.sampled_from(good), odd)
 
 
-def tables(most: int = 18) -> st.SearchStrategy[dict[str, dict[str, list[Any]]]]:
-    """Rows for all tables, odd cells among them."""
+def tables(kind: str = "integer", most: int = 18) -> st.SearchStrategy[dict[str, dict[str, list[Any]]]]:
+    """Rows for all tables, odd cells among them; the declaration of a unique unit is kept."""
+    identifier = codebook(kind)["visits"]["patient"]
     visit = st.fixed_dictionaries(
         {
             "patient": _cells(1, 1, 1, "1", 1.0, 2, "3", -6),
@@ -104,10 +109,14 @@ def tables(most: int = 18) -> st.SearchStrategy[dict[str, dict[str, list[Any]]]]
             "ward": _cells("a", "b", "é", "zz"),
             "word": _cells("a", "A", "abc", "é😀", "it's", 7, 7.0, True),
             "minutes": _cells(0, -0.0, 1.25, 59.9, 1e300, -500, "3.5", "1e1", 0.125, 2**70),
+            "off": _cells(-0.8, -0.7, -0.5, 0.3, 0.875, 0.9, 1, 5, "-1e9"),
+            "tens": _cells(-12, -5, 4, 5, 15, 20, 24, 25, 26, "-99"),
             "price": _cells(0.005, 1, "9.99", 12.345),
             "count": _cells(-4, -3, 0, 4, 5, "2", 2.5, 10**30),
             "urgent": _cells(True, False, 1, 0, "yes", "No"),
-            "day": _cells(date(2020, 2, 29), "2020-05-05", "2020-02-30", date(1999, 1, 1), datetime(2020, 7, 4, 9)),
+            "day": _cells(
+                date(2020, 2, 29), "2020-05-05", "2020-02-30", date(1999, 1, 1), datetime(2020, 7, 4, 9), "2031-01-01"
+            ),
             "at": _cells(datetime(2020, 1, 1, 23, 59, 59, 999999), "2020-06-15T12:00:00.5Z", date(1, 1, 1)),
         }
     )
@@ -115,12 +124,15 @@ def tables(most: int = 18) -> st.SearchStrategy[dict[str, dict[str, list[Any]]]]
         {"visit_of": _cells(1, 2, 3, 4, "5"), "kind": _cells("x", "y", "z"), "weight": _cells(0, 3, 11)}
     )
     ward = st.fixed_dictionaries({"ward_name": _cells("a", "b", "rest"), "size": _cells(1, 2, 9)})
-    lists = st.tuples(st.lists(visit, max_size=most), st.lists(item, max_size=most // 2), st.lists(ward, max_size=3))
+    visits = st.lists(visit, max_size=most)
+    if kind == "unique":
+        visits = visits.map(lambda rows: list({read(row["patient"], identifier): row for row in rows}.values()))
+    lists = st.tuples(visits, st.lists(item, max_size=most // 2), st.lists(ward, max_size=3))
     return lists.map(lambda rows: dict(zip(("visits", "items", "wards"), map(_columns, rows, _NAMES), strict=True)))
 
 
 _NAMES = (
-    ("patient", "visit", "ward", "word", "minutes", "price", "count", "urgent", "day", "at"),
+    ("patient", "visit", "ward", "word", "minutes", "off", "tens", "price", "count", "urgent", "day", "at"),
     ("visit_of", "kind", "weight"),
     ("ward_name", "size"),
 )
@@ -136,6 +148,7 @@ _CONDITIONS = [
     "minutes / (count - 1) > 2", "extract(dow from day) in (0, 6)", "patient = 3 or visit % 2 = 1",
 ]  # fmt: skip
 _NUMBERS = [
+    "off", "tens + count", "off * 3 - tens",
     "minutes", "price", "count", "minutes * price - count", "round(minutes / (count - 1), 2)", "floor(minutes / 7)",
     "case when urgent then minutes when urgent is null then null else price end", "coalesce(count, 2)", "abs(minutes) % 3",
     "least(minutes, price, count)", "greatest(minutes, 0)", "clamp(visit, -1, 3)", "clamp(length(word), 0, 4)",
@@ -203,6 +216,10 @@ def _per_unit(draw: st.DrawFn, visits: Relation) -> Relation:
         UnitValue("day", Summary.LEAST, Column("day")),
         UnitValue("visit", Summary.DISTINCT, Column("word"), Fraction(0), Fraction(3)),
         UnitValue("free", Summary.SUM, Column("count")),
+        UnitValue("off", Summary.MEDIAN, Column("minutes"), Fraction(-20), Fraction(40)),
+        UnitValue("tens", Summary.MODE, Column("minutes")),
+        UnitValue("word", Summary.MODE, Column("word")),
+        UnitValue("urgent", Summary.MODE, parse("minutes > 5")),
     )
     keys = draw(st.sampled_from([(), (("ward", Column("ward")),), (("month", parse("month(day)")),)]))
     return UnitAgg(visits, keys, values)

@@ -17,7 +17,7 @@ _LOOSE = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_t
 
 def _compare(kind: str, data: st.DataObject) -> None:
     book = codebook(kind)
-    rows = data.draw(tables())
+    rows = data.draw(tables(kind))
     engine, reference = DuckDBEngine(rows, book, key=KEY, threads=1), ReferenceEngine(rows, book, key=KEY)
     try:
         for _ in range(3):
@@ -30,7 +30,7 @@ def _compare(kind: str, data: st.DataObject) -> None:
 def _compare_kept(kind: str, data: st.DataObject) -> None:
     """A plan whose bounded rows are kept, and a smaller plan that may read them, give the integers of the rows themselves."""
     book = codebook(kind)
-    rows = data.draw(tables())
+    rows = data.draw(tables(kind))
     engine, reference = DuckDBEngine(rows, book, key=KEY, threads=1), ReferenceEngine(rows, book, key=KEY)
     try:
         plan = data.draw(plans(book))

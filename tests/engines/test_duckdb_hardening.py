@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from contextlib import nullcontext, suppress
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from deniable.plan.codebook import Codebook
 from deniable.plan.expression import Column
 from deniable.plan.nodes import Bounding, GroupAgg, Rows, Total, Units, scan
 from tests.engines.random_plans import KEY, as_values
+from tests.interleaving import Meeting
 
 BOOK = Codebook.from_yaml(
     """
@@ -98,15 +100,33 @@ def test_public_rows_are_given_and_private_ones_are_not() -> None:
     engine.close()
 
 
-def test_threads_share_one_engine() -> None:
-    engine = connect(DATA, BOOK, key=KEY)
-    wanted, found = as_values(engine.run(PLAN)), []
-    threads = [threading.Thread(target=lambda: found.append(as_values(engine.run(PLAN)))) for _ in range(8)]
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")  # of the planted fault
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("locked", [True, False], ids=["as it is", "without its lock"])
+def test_threads_share_one_engine(locked: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the middle of every statement a thread waits for another: one comes only if the engine's lock is taken away."""
+    engine, meeting = connect(DATA, BOOK, key=KEY), Meeting()
+    wanted, found, fetch = as_values(engine.run(PLAN)), [], DuckDBEngine._fetch
+
+    def fetched(*args: Any) -> Any:
+        meeting.wait()
+        return fetch(*args)
+
+    monkeypatch.setattr(DuckDBEngine, "_fetch", fetched)
+    if not locked:
+        monkeypatch.setattr(DuckDBEngine, "_alone", lambda _: nullcontext())
+
+    def ask() -> None:
+        with suppress(EngineFailed):
+            found.append(as_values(engine.run(PLAN)))
+
+    threads = [threading.Thread(target=ask) for _ in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert found == [wanted] * 8
+    assert meeting.met is not locked
+    assert not locked or found == [wanted] * 8
     engine.close()
 
 

@@ -61,6 +61,8 @@ FUNCTIONS = [
 BASIC = {
     "reals on a grid", "reals as whole numbers", "clamped integers", "rounded integers", "categories", "sums and products",
     "least and greatest", "comparisons", "dates", "times", "missing values", "three-valued logic", "membership",
+    "limits between grid points",
+    "ends off the grid", "whole ends off the grid",
 }  # fmt: skip
 """The probes of what all plans rest on."""
 

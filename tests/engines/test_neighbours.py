@@ -55,7 +55,7 @@ def _moves(engine: Engine, other: Engine, plan: GroupAgg) -> None:
 
 def _check(kind: str, data: st.DataObject, build: Any) -> None:
     book = codebook(kind)
-    rows = data.draw(tables())
+    rows = data.draw(tables(kind))
     units = [unit for unit in _units(book, rows["visits"]) if unit is not None]
     if not units:
         return
@@ -64,7 +64,7 @@ def _check(kind: str, data: st.DataObject, build: Any) -> None:
     neighbour = {**rows, "visits": _without(rows["visits"], gone)}
     assert book.unit is not None
     if book.unit.neighbours is Neighbours.REPLACE:
-        new = data.draw(tables(1))["visits"]
+        new = data.draw(tables(most=1))["visits"]
         place = gone.index(True)
         changed = {name: [*column] for name, column in rows["visits"].items()}
         if new["patient"]:

@@ -12,8 +12,8 @@ import pytest
 from deniable.accounting import budget
 from deniable.cost import Bounded
 from deniable.errors import InvalidArgument, LedgerError
-from deniable.release.anchor import Unanchored
-from deniable.release.ledger import Ledger, Terms, fingerprint, journal_at, verify
+from deniable.ledger import Ledger, Terms, fingerprint, journal_at, verify
+from deniable.ledger.anchor import Unanchored
 from tests.needs import require_module
 from tests.servers import PASSWORD, POSTGRES, Postgres
 
@@ -191,7 +191,7 @@ def test_a_server_that_does_not_flush_is_refused(postgres: Postgres, url: str, u
 
 
 def test_every_write_is_flushed_and_serialised(used: Ledger):
-    with used._book.journal.writing() as rows:
+    with used._replay.journal.writing() as rows:
         query = "SELECT current_setting('synchronous_commit'), current_setting('transaction_isolation')"
         assert rows._connection.execute(query).fetchone() == ("on", "read committed")
 
@@ -206,7 +206,7 @@ def test_a_backup_is_a_ledger_file(used: Ledger, tmp_path: Path):
 
 def test_credentials_are_nowhere(postgres: Postgres, schema: str, url: str, used: Ledger, tmp_path: Path):
     used.backup(tmp_path / "copy.ledger")
-    shown = [repr(used), repr(used._book.journal), str(used.terms), *used.export(), verify(journal_at(url)).place]
+    shown = [repr(used), repr(used._replay.journal), str(used.terms), *used.export(), verify(journal_at(url)).place]
     for wrong in (
         url.replace(PASSWORD, f"{PASSWORD}-not"),
         url.replace("/shop", f"/{PASSWORD}-shop"),

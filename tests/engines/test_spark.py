@@ -76,7 +76,7 @@ def test_a_units_rows_are_brought_together_once(spark: Any, caps: dict[str, int]
 def test_random_plans_agree_with_the_reference(spark: Any, kind: str, data: st.DataObject) -> None:
     book = codebook(kind)
     chosen = data.draw(kinds(book))
-    rows = stored(data.draw(tables()), chosen)
+    rows = stored(data.draw(tables(kind)), chosen)
     engine, reference = SparkEngine(frames(spark, rows, chosen), book, key=KEY), ReferenceEngine(rows, book, key=KEY)
     for _ in range(2):
         plan = data.draw(plans(book))
@@ -165,3 +165,14 @@ def test_from_a_session_to_a_charged_answer(spark: Any, tmp_path: Any, monkeypat
     release = session.sql("SELECT COUNT(*) AS n FROM orders", epsilon=0.5)
     assert abs(release.table[0]["n"] - 500) < 2000
     assert session.spent.loss * 2 == 1
+
+
+def test_a_statement_over_its_time_limit_is_cancelled(spark: Any, monkeypatch: pytest.MonkeyPatch):
+    book = _book("x: {type: integer, bounds: [0, 9]}")
+    engine = connect(spark.createDataFrame([(1,)], "x bigint"), book, key=KEY, time_limit=1)
+    endless = "SELECT COUNT(*) AS cell_0 FROM RANGE(0, 1000000000000000, 1, 4) WHERE HASH(id) = 5"
+    with monkeypatch.context() as patch:
+        patch.setattr(engine, "_text", lambda _: endless)
+        with pytest.raises(EngineFailed):
+            engine.run(_total(book, "x"))
+    assert as_values(engine.run(_total(book, "x")))["sum"] == [1]

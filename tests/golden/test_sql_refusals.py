@@ -70,6 +70,15 @@ SELECT MAX(city) FROM visits
 SELECT duration, RANK() OVER (ORDER BY duration) FROM visits
 SELECT SUM(COUNT(*)) OVER () FROM visits
 SELECT COUNT(*) OVER () FROM visits
+SELECT city, SUM(duration) OVER (PARTITION BY city) AS s FROM visits
+SELECT city, COUNT(*) AS n, SUM(duration) OVER (PARTITION BY city) AS s FROM visits GROUP BY city
+SELECT AVG(r) AS a FROM (SELECT patient_id, SUM(duration) OVER (PARTITION BY patient_id) AS r FROM visits) t
+SELECT VAR(duration) AS v FROM visits
+SELECT city, STDEVP(duration) AS v FROM visits GROUP BY city
+SELECT FOO(duration) AS v FROM visits
+SELECT UUID() AS v FROM cities
+SELECT version() AS v FROM cities
+SELECT current_user AS v FROM cities
 SELECT COUNT(*) FROM visits QUALIFY ROW_NUMBER() OVER () = 1
 SELECT COUNT(*) FROM visits TABLESAMPLE 10%
 SELECT COUNT(*) FROM visits USING SAMPLE 10
@@ -116,7 +125,7 @@ SELECT COUNT(*) FROM (SELECT DISTINCT city FROM visits) t
 SELECT COUNT(*) FROM (SELECT city, COUNT(*) AS n FROM visits GROUP BY city) t
 SELECT AVG(n) FROM (SELECT specialty, COUNT(*) AS n FROM visits GROUP BY specialty) t
 SELECT AVG(n) FROM (SELECT patient_id, COUNT(*) AS n FROM visits GROUP BY patient_id) t
-SELECT AVG(m) FROM (SELECT patient_id, MEDIAN(duration) AS m FROM visits GROUP BY patient_id) t
+SELECT AVG(m) FROM (SELECT patient_id, STDDEV(duration) AS m FROM visits GROUP BY patient_id) t
 SELECT AVG(m) FROM (SELECT patient_id, AVG(DISTINCT duration) AS m FROM visits GROUP BY patient_id) t
 SELECT AVG(m) FROM (SELECT patient_id, AVG(city) AS m FROM visits GROUP BY patient_id) t
 SELECT COUNT(*) FROM (SELECT city FROM visits UNION SELECT name FROM cities) t

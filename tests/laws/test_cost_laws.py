@@ -12,7 +12,9 @@ from deniable.accounting import Spend, delta, epsilon
 from deniable.accounting.strength import MEASURES
 from deniable.cost import (
     FREE,
+    Allocated,
     Bounded,
+    Calibrated,
     Composed,
     Concentrated,
     Cost,
@@ -54,6 +56,8 @@ SINGLE = [
     Concentrated(rho=Fraction(1, 50)),
     Concentrated(rho=Fraction(1, 50), delta=Fraction(1, 10**8)),
     Renyi((Fraction(a), Fraction(a, 60)) for a in range(2, 60)),
+    Allocated(Gaussian(scale=2, sensitivity=1), 20),
+    Allocated(Laplace(scale=2), 3),
     Shuffled(epsilon=1, reports=3000),
     Gaussian(scale=2, sensitivity=1).sampled(rate=Fraction(1, 50)),
     Gaussian(scale=2, sensitivity=1).sampled(rate=Fraction(1, 50), neighbours=Neighbours.REPLACE),
@@ -71,6 +75,7 @@ SINGLE = [
     Grouped(Gaussian(scale=8, sensitivity=1), 3),
     Grouped(Renyi((Fraction(a), Fraction(a, 400)) for a in range(2, 100)), 2),
     Repeated(Laplace(scale=40), 3),
+    Calibrated(Gaussian(scale=8, sensitivity=1), epsilon=1, delta=Fraction(1, 10)),
     Composed((Laplace(scale=9), Gaussian(scale=9, sensitivity=1))),
 ]
 

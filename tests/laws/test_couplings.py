@@ -64,6 +64,23 @@ def test_e04_resize_moves_one_row_for_one(size):
     assert (built >> t.unbounded()).map(d_in=1) == 2
 
 
+def test_e04_the_printed_resize_loses_data_of_the_right_size():
+    """Errata E4, as printed: no value is returned when the size already matches, so what follows gets nothing at all."""
+
+    def printed(data, size, constant):
+        if len(data) < size:
+            return data + [constant] * (size - len(data))
+        if len(data) > size:
+            return data[:size]
+        return None
+
+    ours = rows(WHOLE) >> t.resize(size=2, constant=0)
+    assert printed([1, 2], 2, 0) is None
+    assert sorted(ours([1, 2])) == [1, 2]
+    # and where it does return, the first rows are kept: one row more at the front replaces every row that follows it
+    assert set(printed([1, 2, 3, 4], 2, 0)) & set(printed([5, 6, 1, 2, 3, 4], 2, 0)) == set()
+
+
 def test_resize_on_all_small_neighbours():
     space = rows(WHOLE)
     built = space >> t.resize(size=2, constant=0)

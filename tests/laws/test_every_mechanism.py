@@ -36,6 +36,7 @@ from deniable.core import (
     SymmetricDistance,
     Transformation,
     Vectors,
+    stream,
 )
 from deniable.cost import Cost
 from deniable.errors import Retired, Unaccountable
@@ -49,7 +50,9 @@ LETTERS = Space(Rows(Categories(("x", "y"))), SymmetricDistance())
 SCORES = Space(Vectors(Lattice(), 3), LInfinity())
 PAIR = Space(Vectors(Lattice(), 2), L1())
 TABLE = Space(Keyed(Lattice(), None), PartitionDistance(AbsoluteDistance()))
+FOUND = Space(Keyed(Lattice(), None), PartitionDistance(AbsoluteDistance(), monotonic=True))
 COUNTS = Space(Keyed(Lattice(), None), L1())
+STREAM = stream(NUMBER)
 SAME = Transformation(NUMBER, NUMBER, lambda data, _: data, lambda d_in: d_in)
 HALF = Fraction(1, 2)
 
@@ -82,10 +85,10 @@ class Stream(Case):
         return output_law(lambda entropy: self._fed(data, entropy), tail=self.tail)
 
     def _fed(self, pieces: Any, entropy: Any) -> tuple[Any, ...]:
-        run, seen = self.mechanism.start(entropy=entropy), []
+        run, seen = self.mechanism([], entropy=entropy), []
         with suppress(Retired):
             seen.extend(run.feed(piece) for piece in pieces)
-        return tuple(seen)
+        return (*seen, self.ask(run))
 
 
 def share(numerator: int, denominator: int = 100) -> Fraction:
@@ -191,13 +194,31 @@ CASES = {
         ask=lambda stream: stream.ask(SAME),
     ),
     "alerts": Stream(
-        m.alerts(SAME, threshold=2, scale=HALF, query_scale=HALF, monotonic=True),
+        STREAM >> m.alerts(threshold=2, scale=HALF, query_scale=HALF, monotonic=True),
         [3, 3, -2],
         [4, 4, -2],
         share(30),
+        d_in=(2, 2, 1),
         tail=FINE,
+        ask=lambda run: run.hits_left,
     ),
-    "running_total": Stream(m.running_total(SAME, horizon=3, scale=HALF), [0, 0, 0], [1, 0, 0], share(95), tail=COARSE),
+    "running_total": Stream(
+        STREAM >> m.running_total(horizon=3, scale=HALF),
+        [0, 0, 0],
+        [1, 0, 0],
+        share(95),
+        d_in=(1, 1, 1),
+        tail=COARSE,
+        ask=lambda run: None,
+    ),
+    "stream_maximum": Stream(
+        STREAM >> m.stream_maximum(scale=1),
+        [6, 0, 0],
+        [5, 1, 1],
+        share(95),
+        d_in=(3, 3, 1),
+        ask=lambda run: run.finish(),
+    ),
     "propose_test_release": Case(
         NUMBERS
         >> m.propose_test_release(distance=len, release=lambda data, _: 0, scale=1, delta=share(2), author="a test"),
@@ -213,6 +234,9 @@ CASES = {
     ),
     "select_partitions": Case(
         TABLE >> m.select_partitions(epsilon=1, delta=share(1)), {}, {"a": 1}, ALL, d_in=(1, 1, 1)
+    ),
+    "private_top_k": Case(
+        FOUND >> m.private_top_k(k=1, scale=1, margin=3, candidates=2), {}, {"a": 1}, share(99), d_in=(1, 1, 1)
     ),
     "set_union": _coarse_union,
     "private_quantile": Case(
@@ -283,14 +307,19 @@ COMBINATORS = {
     "in_batches": "test_privacy_amplified.py",
     "best_of": "test_privacy_best_of.py",
     "first_above": "test_privacy_best_of.py",
+    "timed": "test_privacy_timing.py",
+    "together": "test_privacy_together.py",
 }
 """Mechanisms made of mechanisms, whose laws fill files of their own."""
 NO_MECHANISM = {
-    "Belief", "Estimate", "Hit", "Law", "Leader", "Leaders", "LearntBounds", "MaxNoise", "Moments", "NoisySpine", "NoisyTree",
-    "QueryStream", "Side", "StreamMechanism",  # what mechanisms take and answer
-    "consistent", "whole_counts", "estimate_mean", "estimate_share", "estimate_shares",  # post-processing
-    "keep_probability", "new_key_delta", "threshold_for",  # prices and settings, of public numbers alone
-    "detection_power", "odds", "posterior", "truth_probability",  # readings of a loss
+    "Belief", "Combination", "ConsistentMarginals",
+    "Estimate", "Hit", "Law", "Leader", "Leaders", "LearntBounds", "LossAt", "MaxNoise", "Moments", "NoisySpine",
+    "NoisyTree",
+    "QueryStream", "Side", "StreamMechanism", "Survey",  # what mechanisms take and answer
+    "combine", "consistent", "consistent_marginals",
+    "whole_counts", "estimate_mean", "estimate_share", "estimate_shares",  # post-processing
+    "keep_probability", "margin_for", "new_key_delta", "threshold_for",  # prices and settings, of public numbers alone
+    "detection_power", "loss_at", "odds", "posterior", "truth_probability",  # readings of a loss
 }  # fmt: skip
 
 
@@ -342,11 +371,10 @@ def test_every_public_mechanism_is_walked():
 
 
 STATED = {
-    "query_stream": NUMBER >> m.query_stream(threshold=3, scale=1, sensitivity=1, queries=9),
-    "alerts": m.alerts(SAME, threshold=2, scale=1, pieces=9),
+    "stream_maximum": STREAM >> m.stream_maximum(scale=1, pieces=9),
     "set_union": Space(Rows(Anything()), SymmetricDistance()) >> m.set_union(items=1, scale=1, delta=share(5)),
 }
-"""Of an endless stream accuracy is stated for as many questions or pieces as one says."""
+"""Made when a test runs, for its own test patches a unit."""
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -66,8 +66,8 @@ def test_a_remainder_that_does_not_exist_is_never_missing():
     """x % 0 has no value; the domain says values are not missing, so the declared default stands in."""
     modulo = t.map_rows(lambda x: 7 % x, to=integers(lower=0, upper=6), default=0, author="a test")
     built = rows(integers(lower=0, upper=6)) >> modulo
-    assert list(built([0, 2, 3])) == [0, 1, 1]
-    assert all(cell in built.target.domain.element for cell in built([0, 1, 2, 3, 4, 5, 6]))
+    assert list(built.steps([0, 2, 3])) == [0, 1, 1]
+    assert all(cell in built.target.domain.element for cell in built.steps([0, 1, 2, 3, 4, 5, 6]))
     assert not built.target.domain.element.missing
     assert isinstance((built >> t.total() >> dp.laplace(scale=6))([0, 2, 3]), int)
 
@@ -101,4 +101,4 @@ def test_counts_under_keys_from_the_data_are_refused_without_a_threshold(step):
 
 def test_infinities_and_nan_reach_no_sum():
     built = rows(Numbers()) >> t.clamp(lower=-1, upper=2) >> t.total()
-    assert built([float("nan"), float("inf"), float("-inf"), None]) * built.target.domain.step == -1 + 2 - 1 - 1
+    assert built.steps([float("nan"), float("inf"), float("-inf"), None]) * built.target.domain.step == -1 + 2 - 1 - 1

@@ -15,7 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_stat
 from deniable.accounting import budget
 from deniable.cost import Bounded
 from deniable.errors import BudgetExceeded, InvalidArgument, Unanswered
-from deniable.release.ledger import Cap, Each, FolderAnchor, Ledger, Terms, fingerprint, journal_at, verify
+from deniable.ledger import Cap, Each, FolderAnchor, Ledger, Terms, fingerprint, journal_at, verify
 from tests.servers import Postgres
 
 AMOUNTS = st.sampled_from([Fraction(1, 10), Fraction(1, 3), Fraction(1, 7), Fraction(0), Fraction(1, 10**20)])

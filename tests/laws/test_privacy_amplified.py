@@ -20,6 +20,7 @@ from deniable.core import (
     integers,
     rows,
 )
+from deniable.core.sampler import sampler
 from deniable.cost import Bounded, Laplace, Mixed, Neighbours, Sampled, Sampling, Shuffled
 from deniable.errors import BudgetExceeded, InvalidArgument, SpaceMismatch, Unaccountable
 from deniable.testing import Seeded
@@ -189,6 +190,40 @@ def test_one_pass_through_disjoint_batches_costs_one_batch():
     assert sum(map(len, ordered([0, 1, 1, 0]))) == 4
     with pytest.raises(InvalidArgument, match="one row at a time"):
         mechanism.cost(d_in=2)
+
+
+# People of several rows -----------------------------------------------------------------------------------------------------
+
+PEOPLE = frame({"who": Texts(), "x": BIT}, identifier="who")
+ANYONE = dp.truncate_rows(rows=1) >> dp.calculus.column("x") >> COUNT
+"""Any one row of a person says all that two of them do."""
+
+
+@pytest.mark.parametrize("how", [{"rate": HALF}, {"rate": HALF, "cap": 2}])
+def test_the_rows_of_a_person_are_drawn_together(how):
+    drawn = sampler(PEOPLE, **how)
+    data = {"who": ["a", "b", "a"], "x": [1, 1, 1]}
+    law = output_law(lambda entropy: tuple(drawn.draw(data, entropy)["who"]))
+    quarter = Fraction(1, 4)
+    assert {people: law.probability(people).lower for people in law.chances} == {
+        (): quarter, ("a", "a"): quarter, ("b",): quarter, ("a", "b", "a"): quarter
+    }  # fmt: skip
+
+
+def test_a_person_of_two_rows_is_one_unit_of_the_sample():
+    """Were the rows tossed one by one, a person of two would be seen three times in four: the promise would be broken."""
+    mechanism = PEOPLE >> dp.sampled(ANYONE, rate=HALF)
+    nobody, one = {"who": [], "x": []}, {"who": ["a", "a"], "x": [1, 1]}
+    assert check_privacy(mechanism, nobody, one, tail=TAIL).kept
+    by_row = dp.own_mechanism(
+        PEOPLE,
+        function=lambda data, entropy: (rows(BIT) >> COUNT).function(
+            [1] if any(dp.noise.bernoulli(HALF, entropy) for _ in data["who"]) else [], entropy
+        ),
+        privacy_map=mechanism.privacy_map,
+        author="test",
+    )
+    assert check_privacy(by_row, nobody, one, tail=TAIL).broken
 
 
 # A sample of a population -------------------------------------------------------------------------------------------------

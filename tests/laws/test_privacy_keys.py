@@ -1,5 +1,6 @@
 """Keys that come from the data: thresholds, the optimal rule, propose-test-release and set union, by exact output laws."""
 
+import math
 from fractions import Fraction
 from importlib import import_module
 
@@ -10,6 +11,7 @@ from deniable.core.metric import L1, AbsoluteDistance, PartitionDistance, Symmet
 from deniable.core.space import Space
 from deniable.cost import Bounded, Composed, Grouped, Repeated
 from deniable.exact import exp
+from deniable.kernels.laws import upper_tail
 from deniable.mechanisms import (
     Law,
     most_frequent,
@@ -18,7 +20,6 @@ from deniable.mechanisms import (
     set_union,
     threshold_histogram,
 )
-from deniable.mechanisms.laws import upper_tail
 from deniable.testing.laws_privacy import check_privacy, compare, hockey_stick
 from deniable.testing.output_law import OutputLaw, chance, output_law
 
@@ -178,3 +179,15 @@ def test_set_union(left, right, monkeypatch):
     mechanism = Space(Rows(Anything()), SymmetricDistance()) >> set_union(items=2, scale=1, delta=Fraction(1, 20))
     verdict = check_privacy(mechanism, left, right, losses=[0, Fraction(1, 2), 1, 2], tail=Fraction(1, 50))
     assert verdict.kept
+
+
+@pytest.mark.parametrize("items", [1, 2, 3])
+def test_a_person_adds_to_at_most_so_many_items(items):
+    """Item caps: of five items no more than `items` get weight, all subsets are possible, and the squares add up to at most one."""
+    module = import_module("deniable.mechanisms.set_union")
+    law = output_law(lambda entropy: tuple(sorted(module._weights([list("abcde")], items, entropy).items())))
+    assert {len(weights) for weights in law.chances} == {items}
+    assert len(law.chances) == math.comb(5, items)
+    for weights in law.chances:
+        assert sum(weight * weight for _, weight in weights) <= module._UNIT**2
+        assert {weight for _, weight in weights} == {module.item_weight(items)}

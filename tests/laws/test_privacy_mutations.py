@@ -3,6 +3,7 @@
 Every planted mistake is also shown to be the only one: without it the same check passes.
 """
 
+from dataclasses import replace
 from fractions import Fraction
 from importlib import import_module
 from types import SimpleNamespace
@@ -15,6 +16,7 @@ from deniable.core.domain import Categories, Keyed, Lattice, Numbers, Rows, Vect
 from deniable.core.metric import L1, AbsoluteDistance, ChangeOne, LInfinity, PartitionDistance, SymmetricDistance
 from deniable.core.space import Space
 from deniable.cost import Bounded
+from deniable.kernels import Noise
 from deniable.mechanisms import (
     MaxNoise,
     discrete_gaussian,
@@ -46,22 +48,21 @@ def module(name: str):
 
 @pytest.mark.parametrize("step", [laplace, gaussian, discrete_gaussian])
 def test_a_halved_scale_of_one_number(step, monkeypatch):
-    mechanism = NUMBER >> step(scale=2)
-    assert check_privacy(mechanism, 0, 1, tail=TAIL).kept
-    right = module("additive").draw
-    monkeypatch.setattr(module("additive"), "draw", lambda law, scale, entropy: right(law, scale / 2, entropy))
-    assert check_privacy(mechanism, 0, 1, tail=TAIL).broken
+    assert check_privacy(NUMBER >> step(scale=2), 0, 1, tail=TAIL).kept
+    right = Noise.one
+    monkeypatch.setattr(Noise, "one", lambda self, entropy: right(replace(self, scale=self.scale / 2), entropy))
+    assert check_privacy(NUMBER >> step(scale=2), 0, 1, tail=TAIL).broken
 
 
 @pytest.mark.parametrize("step", [laplace, gaussian])
 def test_a_halved_scale_of_a_vector(step, monkeypatch):
-    mechanism = Space(Vectors(Lattice(), 2), L1()) >> step(scale=1)
-    assert check_privacy(mechanism, [0, 0], [1, 0], tail=TAIL).kept
-    right = module("additive").draws
+    space = Space(Vectors(Lattice(), 2), L1())
+    assert check_privacy(space >> step(scale=1), [0, 0], [1, 0], tail=TAIL).kept
+    right = Noise.draw
     monkeypatch.setattr(
-        module("additive"), "draws", lambda law, scale, count, entropy: right(law, scale / 2, count, entropy)
+        Noise, "draw", lambda self, count, entropy: right(replace(self, scale=self.scale / 2), count, entropy)
     )
-    assert check_privacy(mechanism, [0, 0], [1, 0], tail=TAIL).broken
+    assert check_privacy(space >> step(scale=1), [0, 0], [1, 0], tail=TAIL).broken
 
 
 def test_a_halved_scale_of_a_choice(monkeypatch):
@@ -90,11 +91,10 @@ def test_a_halved_scale_of_a_quantile(noise, monkeypatch):
 
 def test_a_scale_in_the_wrong_units(monkeypatch):
     tenths = Space(Lattice(Fraction(1, 10)), AbsoluteDistance())
-    mechanism = tenths >> laplace(scale=1)
-    assert check_privacy(mechanism, 0, 10, tail=TAIL).kept
-    right = module("additive").draw
-    monkeypatch.setattr(module("additive"), "draw", lambda law, scale, entropy: right(law, scale / 10, entropy))
-    assert check_privacy(mechanism, 0, 10, tail=TAIL).broken
+    assert check_privacy(tenths >> laplace(scale=1), 0, 10, tail=TAIL).kept
+    right = Noise.one
+    monkeypatch.setattr(Noise, "one", lambda self, entropy: right(replace(self, scale=self.scale / 10), entropy))
+    assert check_privacy(tenths >> laplace(scale=1), 0, 10, tail=TAIL).broken
 
 
 @pytest.mark.parametrize("noise", list(MaxNoise))
@@ -168,9 +168,6 @@ def test_a_radius_priced_one_too_wide(monkeypatch):
 
 def test_noise_shared_between_entries(monkeypatch):
     """One draw used for both entries of a vector: the difference of the two is then exact."""
+    monkeypatch.setattr(Noise, "draw", lambda self, count, entropy: np.repeat(self.one(entropy), count))
     mechanism = Space(Vectors(Lattice(), 2), L1()) >> laplace(scale=2)
-    right = module("additive").draw
-    monkeypatch.setattr(
-        module("additive"), "draws", lambda law, scale, count, entropy: np.repeat(right(law, scale, entropy), count)
-    )
     assert check_privacy(mechanism, [0, 0], [1, 0], tail=TAIL).broken

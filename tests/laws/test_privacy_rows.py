@@ -15,7 +15,7 @@ from deniable.core.metric import (
     SymmetricDistance,
 )
 from deniable.core.space import Space
-from deniable.core.transformation import Transformation
+from deniable.core.stream import stream
 from deniable.cost import Bounded, Exponential
 from deniable.mechanisms import (
     Law,
@@ -196,20 +196,19 @@ def test_a_hierarchy():
 
 
 def test_a_running_total():
-    same = Space(Lattice(), AbsoluteDistance())
-    identity = Transformation(same, same, lambda data, _: data, lambda d_in: d_in)
-    stream = running_total(identity, horizon=3, scale=Fraction(1, 2))
+    mechanism = stream(Space(Lattice(), AbsoluteDistance())) >> running_total(horizon=3, scale=Fraction(1, 2))
 
     def totals(numbers, entropy):
-        run = stream.start(entropy=entropy)
+        run = mechanism([], entropy=entropy)
         return tuple(run.feed(number) for number in numbers)
 
     laws = [
         output_law(lambda e, n=n: totals(n, e), tail=Fraction(1, 10**3))
-        for n in ([0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1])
+        for n in ([0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 0, -1])
     ]
-    for other in laws[1:]:
-        assert compare(laws[0], other, stream.cost(d_in=1), losses=[0, 1, 2, 4]).kept
+    for other in laws[1:4]:
+        assert compare(laws[0], other, mechanism.cost(d_in=(1, 1, 1)), losses=[0, 1, 2, 4]).kept
+    assert compare(laws[0], laws[4], mechanism.cost(d_in=(2, 2, 1)), losses=[0, 2, 4, 6]).kept
     assert (
         hockey_stick(laws[1], laws[0], Fraction(7, 2)).lower > 0
     )  # two levels hold the first piece: the loss is near four

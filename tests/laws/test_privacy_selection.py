@@ -10,6 +10,7 @@ from deniable.core.metric import L1, LInfinity, RangeDistance
 from deniable.core.space import Space
 from deniable.cost import Bounded, Exponential
 from deniable.exact import Interval, exp, ln
+from deniable.kernels.laws import Law, mass
 from deniable.mechanisms import (
     MaxNoise,
     exponential,
@@ -18,7 +19,6 @@ from deniable.mechanisms import (
     one_shot_top_k,
     report_noisy_max,
 )
-from deniable.mechanisms.laws import Law, mass
 from deniable.mechanisms.scores import exponential_score_error
 from deniable.testing.laws_privacy import check_privacy, compare, hockey_stick
 from deniable.testing.output_law import OutputLaw, chance, output_law

@@ -1,18 +1,23 @@
 """Above threshold and sparse vector: the transcript law integrated over the noisy threshold, on streams short and long."""
 
+import math
 from fractions import Fraction
 from functools import cache
 from itertools import product
 
 import pytest
 
+from deniable.accounting import epsilon
+from deniable.accounting.designs import laplace_sparse_vector
 from deniable.core.domain import Lattice, Vectors
-from deniable.core.metric import L1, AbsoluteDistance, LInfinity
+from deniable.core.metric import L1, AbsoluteDistance, LInfinity, PerPiece
 from deniable.core.space import Space
+from deniable.core.stream import stream
 from deniable.core.transformation import Transformation
 from deniable.cost import Bounded
 from deniable.errors import Retired
 from deniable.exact import Interval
+from deniable.kernels.laws import Law, mass, upper_tail
 from deniable.mechanisms import (
     above_threshold,
     above_threshold_with_gap,
@@ -20,10 +25,9 @@ from deniable.mechanisms import (
     all_above_threshold,
     query_stream,
 )
-from deniable.mechanisms.laws import Law, mass, upper_tail
 from deniable.mechanisms.sparse import Sparse
 from deniable.testing.laws_privacy import check_privacy, compare, hockey_stick
-from deniable.testing.output_law import Chance, OutputLaw, chance, output_law, times
+from deniable.testing.output_law import PLACES, Chance, OutputLaw, chance, output_law, times
 
 TAIL = Fraction(1, 10**5)
 SAME = Space(Lattice(), AbsoluteDistance())
@@ -121,6 +125,58 @@ def test_errata_1_the_printed_monotonic_loss_is_refuted_and_ours_is_reached():
     assert equal.loss(least=0, most=1) == 2
 
 
+def divergence(left: OutputLaw, right: OutputLaw, order: Fraction) -> float:
+    """A bound on the Rényi divergence from below: the least chances on the left, the greatest on the right."""
+    logs = []
+    for outcome in left.chances:
+        p, q = left.chances[outcome][0], right.probability(outcome).upper * (1 << PLACES)
+        if p:
+            logs.append(float(order) * math.log(p / (1 << PLACES)) + (1 - float(order)) * math.log(q / (1 << PLACES)))
+    top = max(logs)
+    return (top + math.log(math.fsum(math.exp(each - top) for each in logs))) / (float(order) - 1)
+
+
+ORDERS = [Fraction(17, 16), Fraction(2), Fraction(5), Fraction(32), Fraction(256)]
+
+
+@pytest.mark.parametrize("hits", [1, 2])
+@pytest.mark.parametrize("scales", [(1, 2), (2, 1), (Fraction(1, 2), 4)])
+def test_no_divergence_of_a_run_is_above_its_curve(hits, scales):
+    """Both directions of every small pair, and of many misses before the hits."""
+    terms = Sparse(1, *map(Fraction, scales), hits)
+    named = {"threshold_scale": scales[0], "query_scale": scales[1], "hits": hits}
+    curve, one_way = (dict(laplace_sparse_vector(**named, monotonic=each).curve) for each in (False, True))
+    long = 60 if hits == 1 else 10
+    misses = [([0] * long + [-8] * hits, [1] * long + [-8] * hits)]
+    opposed = [([0] * long + [-8] * hits, [1] * long + [-9] * hits)]
+    for pairs, bound in ((PAIRS + opposed, curve), (misses, one_way)):
+        for pair in pairs:
+            laws = [integrated(values, terms) for values in pair]
+            for order in ORDERS:
+                assert divergence(*laws, order) <= bound[order]
+                assert divergence(*reversed(laws), order) <= bound[order]
+
+
+def test_a_curve_is_nearly_reached_at_high_orders():
+    terms = Sparse(1, Fraction(1), Fraction(2), 1)
+    laws = [integrated(values, terms) for values in ([0] * 200 + [-12], [1] * 200 + [-13])]
+    curve = dict(laplace_sparse_vector(threshold_scale=1, query_scale=2, hits=1).curve)
+    assert divergence(*laws, ORDERS[-1]) > 0.95 * curve[ORDERS[-1]]
+
+
+def test_the_curve_of_a_run_is_between_nothing_and_its_pure_loss():
+    """At high orders the threshold's curve is what is saved; whatever the order, never more than the pure loss."""
+    cost = laplace_sparse_vector(threshold_scale=2, query_scale=4, hits=3, sensitivity=1)
+    pure = Sparse(0, Fraction(2), Fraction(4), 3).loss(least=-1, most=1)
+    assert all(value <= pure for _, value in cost.curve)
+    assert pure - Fraction(1, 100) < dict(cost.curve)[Fraction(1024)] < pure
+    many = cost.repeated(200)
+    assert epsilon(many, delta=Fraction(1, 10**6)).upper <= epsilon(Bounded(epsilon=pure).repeated(200), delta=0).upper
+    assert dict(laplace_sparse_vector(threshold_scale=2, query_scale=4, hits=3, sensitivity=0).curve) == dict.fromkeys(
+        dict(cost.curve), Fraction(0)
+    )
+
+
 @pytest.mark.parametrize("left_right", PAIRS[:2])
 def test_the_gap_of_a_hit_is_free(left_right):
     mechanism = scores(3) >> above_threshold_with_gap(threshold=1, scale=Fraction(1, 2), query_scale=Fraction(1, 2))
@@ -163,12 +219,13 @@ def test_a_query_stream_is_private_for_adaptive_questions():
 
 def test_alerts_keep_the_promise_over_a_stream():
     """Each piece of two neighbouring streams differs by one row at most; all numbers move the same way."""
-    stream = alerts(IDENTITY, threshold=2, scale=Fraction(1, 2), query_scale=Fraction(1, 2), monotonic=True)
-    cost = stream.cost(d_in=1)
+    daily = stream(IDENTITY.source, metric=PerPiece(AbsoluteDistance()))
+    watched = daily >> alerts(threshold=2, scale=Fraction(1, 2), query_scale=Fraction(1, 2), monotonic=True)
+    cost = watched.cost(d_in=1)
     assert cost == Bounded(epsilon=4)
 
     def watch(pieces, entropy):
-        run, seen = stream.start(entropy=entropy), []
+        run, seen = watched([], entropy=entropy), []
         for piece in pieces:
             try:
                 seen.append(run.feed(piece))

@@ -7,7 +7,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deniable.accounting import delta, epsilon, pure
-from deniable.accounting.finite import hockey_stick, max_divergence, renyi_divergence
 from deniable.accounting.measures.concentrated import ZeroConcentrated
 from deniable.cost import (
     Bounded,
@@ -20,6 +19,7 @@ from deniable.cost import (
     RandomizedResponse,
     composed,
 )
+from tests.finite import hockey_stick, max_divergence, renyi_divergence
 
 GAP = 3e-4  # two brackets, each narrower than 1e-4
 SLACK = Fraction(1, 10**12)

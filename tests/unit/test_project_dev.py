@@ -57,7 +57,7 @@ def test_an_old_python_gets_one_clear_line():
 def test_help_and_unknown_commands():
     helped = subprocess.run([sys.executable, str(DEV)], capture_output=True, text=True, check=False)
     assert helped.returncode == 0
-    for command in ["demo", "test", "check", "bench", "golden", "docs", "pins"]:
+    for command in ["demo", "test", "check", "bench", "golden", "docs", "shape", "pins"]:
         assert f"python3 dev.py {command}" in helped.stdout
     unknown = subprocess.run([sys.executable, str(DEV), "tset"], capture_output=True, text=True, check=False)
     assert unknown.returncode == 2
@@ -228,3 +228,24 @@ def test_a_python_without_venv_is_one_line_that_names_the_package(dev, monkeypat
     with pytest.raises(dev.Stop, match=r"cannot make virtual environments; install python3-venv and run this again"):
         dev.make(tmp_path / ".venv", bare)
     assert not (tmp_path / ".venv").exists()
+
+
+def test_exploring_tries_ten_times_as_many_new_examples(dev, monkeypatch):
+    from hypothesis import settings
+
+    from tests.conftest import exploring
+
+    stated = settings(max_examples=7, derandomize=True)
+    found = exploring(stated)
+    assert (found.max_examples, found.derandomize) == (70, False)
+    assert found.database is not None
+    asked = []
+    monkeypatch.setattr(dev, "engines", lambda: None)
+    monkeypatch.setattr(dev, "environment", lambda *names, **options: Path("python"))
+    monkeypatch.setattr(dev, "other_pythons", list)
+    monkeypatch.setattr(dev, "all_of", lambda steps: asked.append(steps["tests"]) or 0)
+    monkeypatch.setenv("DENIABLE_EXPLORE", "")
+    dev.test(["--explore", "tests/laws"])
+    assert dev.os.environ["DENIABLE_EXPLORE"] == "1"
+    assert asked[0][-1] == "tests/laws"
+    assert "--explore" not in asked[0]

@@ -88,3 +88,13 @@ def test_costs_is_the_module_of_costs():
     import deniable.cost
 
     assert dp.costs is deniable.cost
+
+
+def test_modules_named_on_pages_are_there_in_a_fresh_process():
+    names = [
+        "accounting.classic.classic_gaussian_scale",
+        "accounting.designs.tree_cost",
+        "accounting.composition.basic",
+    ]
+    for name in names:
+        assert fresh(f"import json, deniable as dp; print(json.dumps(callable(dp.{name})))") is True

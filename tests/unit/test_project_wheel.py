@@ -43,7 +43,7 @@ def test_wheel_says_what_it_is(wheel):
     about = Parser().parsestr(text)
     assert about["License-Expression"] == "Apache-2.0"
     assert about["Requires-Python"] == ">=3.11"
-    assert {"postgres", "spark", "frames", "learn", "torch", "server", "dev"} <= set(about.get_all("Provides-Extra"))
+    assert {"postgres", "spark", "frames", "dev"} == set(about.get_all("Provides-Extra"))
 
 
 def test_wheel_runs_in_a_clean_environment(wheel, tmp_path):

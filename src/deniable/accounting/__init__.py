@@ -4,20 +4,15 @@ A privacy map returns a cost, a record of what happened; here it becomes a loss.
 as a `Bracket` that encloses the truth.
 """
 
+from deniable.accounting import classic, composition, designs, probabilistic
 from deniable.accounting.bracket import Bracket
 from deniable.accounting.budget import Budget, budget
 from deniable.accounting.calibrate import calibrate
 from deniable.accounting.designs import Design, Secrecy, population_cost
+from deniable.accounting.dominance import no_larger
 from deniable.accounting.explain import Explanation, explain
-from deniable.accounting.filters import (
-    BasicRule,
-    ConcentratedRule,
-    GaussianRule,
-    PureRule,
-    RenyiRule,
-    Rule,
-    rule_from_record,
-)
+from deniable.accounting.filters import Kind, Rule, rule_from_record
+from deniable.accounting.implied import Implications, Implied, implications, implied_guarantee
 from deniable.accounting.loss_distribution import LossDistribution, loss_distribution
 from deniable.accounting.measures.approximate import Approximate
 from deniable.accounting.measures.concentrated import ZeroConcentrated
@@ -26,6 +21,7 @@ from deniable.accounting.measures.pure import Pure
 from deniable.accounting.per_query import PerQuery, per_query
 from deniable.accounting.profile import PrivacyProfile, profile
 from deniable.accounting.read import delta, epsilon, pure, rho
+from deniable.accounting.side_by_side import Filters, Tally, filters_from_record
 from deniable.accounting.spend import NOTHING, Spend
 from deniable.accounting.tradeoff import TradeOff, tradeoff
 
@@ -33,33 +29,41 @@ __all__ = [
     "NOTHING",
     "Adaptivity",
     "Approximate",
-    "BasicRule",
     "Bracket",
     "Budget",
-    "ConcentratedRule",
     "Design",
     "Explanation",
-    "GaussianRule",
+    "Filters",
+    "Implications",
+    "Implied",
+    "Kind",
     "LossDistribution",
     "Measure",
     "PerQuery",
     "PrivacyProfile",
     "Pure",
-    "PureRule",
-    "RenyiRule",
     "Rule",
     "Secrecy",
     "Spend",
+    "Tally",
     "TradeOff",
     "ZeroConcentrated",
     "budget",
     "calibrate",
+    "classic",
+    "composition",
     "delta",
+    "designs",
     "epsilon",
     "explain",
+    "filters_from_record",
+    "implications",
+    "implied_guarantee",
     "loss_distribution",
+    "no_larger",
     "per_query",
     "population_cost",
+    "probabilistic",
     "profile",
     "pure",
     "rho",

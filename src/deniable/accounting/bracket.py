@@ -7,7 +7,7 @@ converts to; its lower end says how much tighter any other method could be.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import ROUND_CEILING, Context, Decimal, localcontext
 from fractions import Fraction
 
@@ -26,6 +26,8 @@ class Bracket:
 
     lower: float
     upper: float
+    note: str = field(default="", compare=False)
+    """Why the ends lie further apart than was asked for, if they do."""
 
     def __post_init__(self) -> None:
         if not self.lower <= self.upper:
@@ -42,15 +44,6 @@ class Bracket:
         if self.lower == self.upper:
             return 0.0
         return (self.upper - self.lower) / abs(self.upper) if 0 < abs(self.upper) < math.inf else math.inf
-
-    def narrowed(self, other: Bracket) -> Bracket:
-        """What two enclosures of the same number say together."""
-        lower, upper = max(self.lower, other.lower), min(self.upper, other.upper)
-        if not lower <= upper:
-            raise InvalidArgument(
-                f"[{self.lower!r}, {self.upper!r}] and [{other.lower!r}, {other.upper!r}] do not meet"
-            )
-        return Bracket(lower, upper)
 
     def __float__(self) -> float:
         return self.upper

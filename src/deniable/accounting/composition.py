@@ -11,6 +11,7 @@ from fractions import Fraction
 
 from deniable.accounting.closed.combined import leak
 from deniable.accounting.measures.approximate import Approximate
+from deniable.accounting.neighbours import compared
 from deniable.accounting.spend import Spend
 from deniable.accounting.terms import terms
 from deniable.cost import Cost
@@ -30,10 +31,16 @@ class Pairs:
     @classmethod
     def of(cls, cost: Cost) -> Pairs:
         """Every release of a cost read as a pair; `Unaccountable` where one of them has no single pair."""
+        compared(cost)
         parts = terms(cost)
         read = [(Approximate().read(each), times) for each, times in parts.releases]
         leaks = [(pair.delta, times) for pair, times in read if pair.delta]
         return cls(tuple((pair.loss, times) for pair, times in read), leak((*parts.leaks, *leaks)).upper)
+
+    @property
+    def plain(self) -> Fraction:
+        """The sum of all epsilons: the loss at a delta of all that leaks, or more."""
+        return sum((epsilon * times for epsilon, times in self.losses), Fraction(0))
 
     def total(self, value: Callable[[Fraction], Interval]) -> Interval:
         """The sum over all releases of a function of epsilon."""
@@ -70,16 +77,15 @@ def optimal_bound(cost: Cost, *, delta: Fraction) -> Fraction | None:
     Guarantee: (epsilon, delta)-private, for adaptive queries with losses fixed beforehand; None where delta is leaked already.
     """
     pairs = Pairs.of(cost)
-    plain = sum((epsilon * times for epsilon, times in pairs.losses), Fraction(0))
     slack = _slack(pairs, delta)
     if slack is None:
-        return plain if delta >= pairs.leaked else None
+        return pairs.plain if delta >= pairs.leaked else None
     squares = pairs.total(lambda e: Interval.point(e * e))
     mean = pairs.total(lambda e: e * (expm1(e, _BITS) / (exp(e, _BITS) + 1)))
     first = 2 * squares * -ln(slack, _BITS)
     second = 2 * squares * ln((_E + sqrt(squares, _BITS) / slack).rounded(_BITS), _BITS)
     spread = sqrt(first.least(second).rounded(_BITS), _BITS)
-    return min(plain, (mean + spread).upper)
+    return min(pairs.plain, (mean + spread).upper)
 
 
 def _slack(pairs: Pairs, delta: Fraction) -> Fraction | None:

@@ -28,15 +28,20 @@ def rho_within(*, epsilon: Fraction, delta: Fraction) -> Fraction:
     """
     if delta == 0:
         return Fraction(0)
+    order = rho_order(epsilon=epsilon, delta=delta)
+    room = (ln(delta).lower + ln(order).lower) / (order - 1)
+    return max(Fraction(0), granted((epsilon + room - ln(1 - 1 / order).upper) / order))
+
+
+def rho_order(*, epsilon: Fraction, delta: Fraction) -> Fraction:
+    """The order at which zCDP implies most: `rho_within` reads its limit there."""
     log, loss = _log(delta), float(epsilon)
 
     def missing(t: float) -> float:
         order = 1 + math.exp(t)
         return -(loss + (log + math.log1p(math.exp(t))) / (order - 1) - t + math.log1p(math.exp(t))) / order
 
-    order = _order(best_place(missing, low=-30.0, high=60.0))
-    room = (ln(delta).lower + ln(order).lower) / (order - 1)
-    return max(Fraction(0), granted((epsilon + room - ln(1 - 1 / order).upper) / order))
+    return _order(best_place(missing, low=-30.0, high=60.0))
 
 
 def divergence_within(order: Fraction, *, epsilon: Fraction, delta: Fraction) -> Fraction:

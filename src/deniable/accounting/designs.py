@@ -1,4 +1,4 @@
-"""Costs of common designs: trees, sparse vectors with Gaussian noise, samples, batches. Each returns a plain cost.
+"""Costs of common designs: trees, sparse vectors, samples, batches. Each returns a plain cost.
 
 Sampling amplifies only where the design allows it; where it does not, the design is refused with the reason.
 """
@@ -8,10 +8,11 @@ from __future__ import annotations
 from enum import Enum
 from fractions import Fraction
 
-from deniable.accounting.closed.binomial import upper_tail
-from deniable.cost import Cost, Gaussian, Mixed, Neighbours, Renyi, Sampled, Sampling
+from deniable.accounting.closed.binomial import PureLoss, upper_tail
+from deniable.accounting.curves.simple import AnyPure, DiscreteLaplaceCurve
+from deniable.cost import Bounded, Cost, Gaussian, Mixed, Neighbours, Renyi, Sampled, Sampling
 from deniable.errors import InvalidArgument
-from deniable.exact import ln
+from deniable.exact import exp, ln
 from deniable.exact.guards import Real, integer, nonnegative, positive, probability
 
 _BITS = 80
@@ -99,13 +100,33 @@ def truncated_batches(cost: Cost, *, rate: Real, cap: int, population: int) -> C
     return Mixed([(1 - overflow, Sampled(cost, rate=chance)), (overflow, Sampled(cost.group(2), rate=chance))])
 
 
-def tree_cost(*, scale: Real, leaves: int, sensitivity: Real = 1) -> Gaussian:
-    """A binary tree of sums over `leaves` time steps with Gaussian noise in every node; a unit is in one leaf.
+def truncated_laplace_cost(*, scale: Real, radius: Real, sensitivity: Real = 1) -> Bounded:
+    """One number with continuous Laplace noise cut off beyond `radius`; on the integers use `TruncatedLaplace`.
 
-    Guarantee: exactly a Gaussian: a leaf lies below at most as many nodes as `leaves` has binary digits.
+    Guarantee: where both neighbours can answer the loss is at most sensitivity/scale; delta is the chance, rounded up, of answers
+    that only one of them can give (Geng, Ding, Guo and Kumar 2020), so the pair is the profile's own point there.
     """
-    depth = integer(leaves=leaves, least=1).bit_length()
-    return Gaussian(scale=scale, squared_sensitivity=nonnegative(sensitivity=sensitivity) ** 2 * depth)
+    wide, far, moved = positive(scale=scale), positive(radius=radius), nonnegative(sensitivity=sensitivity)
+    loss = moved / wide
+    if moved == 0 or moved >= 2 * far:
+        return Bounded(epsilon=loss, delta=0 if moved == 0 else 1)
+    edge = exp(-far / wide, _BITS)
+    near = exp(-abs(far - moved) / wide, _BITS)
+    tail = (near - edge) / (2 * (1 - edge))
+    chance = tail.upper if moved <= far else 1 - tail.lower
+    return Bounded(epsilon=loss, delta=min(Fraction(1), max(Fraction(0), chance)))
+
+
+def tree_cost(*, scale: Real, leaves: int, sensitivity: Real = 1, participations: int = 1) -> Gaussian:
+    """A binary tree of sums over `leaves` time steps with Gaussian noise in every node; a unit is in at most so many leaves.
+
+    Guarantee: exactly a Gaussian: a leaf lies below at most as many nodes as `leaves` has binary digits. Of k leaves, a level of
+    nodes over m leaves each holds at most k // m full nodes and the rest in one more, reached by neighbouring leaves.
+    """
+    most = integer(leaves=leaves, least=1)
+    times = min(integer(participations=participations, least=1), most)
+    square = sum((times // m) * m**2 + (times % m) ** 2 for m in (2**level for level in range(most.bit_length())))
+    return Gaussian(scale=scale, squared_sensitivity=nonnegative(sensitivity=sensitivity) ** 2 * square)
 
 
 def gaussian_sparse_vector(
@@ -123,6 +144,24 @@ def gaussian_sparse_vector(
     slope = moved**2 / (2 * first**2) + found * wide**2 / (2 * second**2)
     patterns = ln(Fraction(_patterns(asked, found)), _BITS).upper
     return Renyi((order, patterns / (order - 1) + order * slope) for order in _ORDERS)
+
+
+def laplace_sparse_vector(
+    *, threshold_scale: Real, query_scale: Real, hits: int, sensitivity: int = 1, monotonic: bool = False
+) -> Renyi:
+    """Sparse vector with discrete Laplace noise, any number of queries; scales and sensitivity in whole steps.
+
+    For composing many runs, or runs with other releases, under one delta; alone, the pure loss of the mechanism is as good.
+
+    Guarantee: divergence at order a at most that of the threshold's noise at order a and hits times the pure loss of a hit, 2D/s2
+    or D/s2 for monotonic queries (Zhu and Wang 2020), and at most that of anything with the whole pure loss; rounded up at the
+    orders listed.
+    """
+    first, second = positive(threshold_scale=threshold_scale), positive(query_scale=query_scale)
+    moved, found = integer(sensitivity=sensitivity, least=0), integer(hits=hits, least=1)
+    told = found * (moved if monotonic else 2 * moved) / second
+    threshold, whole = DiscreteLaplaceCurve(first, moved), AnyPure(PureLoss(epsilon=moved / first + told))
+    return Renyi((order, min(threshold.at(order) + told, whole.at(order))) for order in _ORDERS)
 
 
 def _patterns(queries: int, hits: int) -> int:

@@ -10,19 +10,22 @@ from typing import TypeAlias
 
 from deniable.accounting import composition
 from deniable.accounting.bracket import Bracket
+from deniable.accounting.closed.combined import leak
 from deniable.accounting.conversion import epsilon_within
 from deniable.accounting.curves.simple import Linear
-from deniable.accounting.measures.concentrated import ZeroConcentrated
+from deniable.accounting.measures.concentrated import ZeroConcentrated, lost_by_rho
 from deniable.accounting.measures.renyi import RenyiLoss, RenyiPrivacy
 from deniable.accounting.read import GAP, epsilon
 from deniable.accounting.readers import numeric, tightest
 from deniable.accounting.spend import Spend
+from deniable.accounting.terms import terms
 from deniable.cost import Cost
 from deniable.errors import Unaccountable
 from deniable.exact import down, ln, sqrt, up
 from deniable.exact.guards import Real, probability
 
 _BITS = 80
+LOSSES = "privacy loss distribution"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +50,22 @@ class Explanation:
     epsilon: Bracket
     theorem: str
     alternatives: tuple[Alternative, ...]
+    leak: Fraction = Fraction(0)
+    """How much of delta is a leak, the chance that everything shows; the rest is the tail of a loss that is rarely large."""
 
     def __str__(self) -> str:
         lower = self.epsilon.lower
         least = float(down(lower, significant=6)) if lower and math.isfinite(lower) else lower
         head = f"epsilon = {self.epsilon} at delta = {float(self.delta):g}; the truth is in [{least:g}, {self.epsilon}]"
-        return "\n".join([head, f"by {self.theorem}", "others would have given:", *map(str, self.alternatives)])
+        note = [f"note: {self.epsilon.note}"] if self.epsilon.note else []
+        said = [f"by {self.theorem}", *note, *([self._delta()] if self.delta else [])]
+        return "\n".join([head, *said, "others would have given:", *map(str, self.alternatives)])
+
+    def _delta(self) -> str:
+        if self.leak == 0:
+            return "delta is a tail: losses above epsilon are rare, and none shows everything"
+        share = "all" if self.leak >= self.delta else f"{float(self.leak):.3g}"
+        return f"{share} of delta is a leak: with that chance everything may show"
 
     __repr__ = __str__
 
@@ -65,7 +78,16 @@ def explain(cost: Cost, *, delta: Real) -> Explanation:
     chance = probability(delta=delta)
     found = epsilon(cost, delta=chance)
     theorem = _pure_theorem() if chance == 0 else tightest(cost).theorem
-    return Explanation(cost, chance, found, theorem, tuple(_said(name, say, cost, chance) for name, say in _THEOREMS))
+    said = tuple(_said(name, say, cost, chance) for name, say in THEOREMS)
+    return Explanation(cost, chance, found, theorem, said, leaked(cost))
+
+
+def leaked(cost: Cost) -> Fraction:
+    """The chance, rounded up, that a release gives everything away: what delta cannot fall below at any epsilon."""
+    try:
+        return composition.Pairs.of(cost).leaked
+    except Unaccountable:
+        return leak(terms(cost).leaks).upper
 
 
 def _pure_theorem() -> str:
@@ -102,7 +124,8 @@ def _concentrated(cost: Cost, delta: Fraction) -> tuple[Fraction | None, str]:
     read = ZeroConcentrated().read(cost)
     leaks = ((read.delta, 1),) if read.delta else ()
     found = epsilon_within(RenyiLoss(((Linear(read.loss), 1),), leaks), delta=delta) if delta else None
-    return (found[0], f"rho = {float(read.loss):.6g}") if found else (None, "needs more delta")
+    said = "; ".join(filter(None, (f"rho = {float(read.loss):.6g}", lost_by_rho(cost))))
+    return (found[0], said) if found else (None, "needs more delta")
 
 
 def _textbook(cost: Cost, delta: Fraction) -> tuple[Fraction | None, str]:
@@ -114,19 +137,24 @@ def _textbook(cost: Cost, delta: Fraction) -> tuple[Fraction | None, str]:
 
 
 def _renyi(cost: Cost, delta: Fraction) -> tuple[Fraction | None, str]:
-    found = epsilon_within(RenyiPrivacy().read(cost), delta=delta) if delta else None
-    return (found[0], f"order {float(found[1]):.4g}") if found else (None, "needs more delta")
+    loss = RenyiPrivacy().read(cost)
+    found = epsilon_within(loss, delta=delta) if delta else None
+    said = "; ".join(filter(None, (f"order {float(found[1]):.4g}" if found else "", loss.note)))
+    return (found[0], said) if found else (None, "needs more delta")
 
 
 def _distribution(cost: Cost, delta: Fraction) -> tuple[float | None, str]:
     loss = numeric(cost)
     if loss is None:
         return None, "no dominating pair is known for every part"
-    return (loss.epsilon(delta, gap=GAP).upper, "") if delta else (None, "needs a delta")
+    if not delta:
+        return None, "needs a delta"
+    found = loss.epsilon(delta, gap=GAP)
+    return found.upper, found.note
 
 
-_THEOREMS: tuple[tuple[str, Say], ...] = (
-    ("privacy loss distribution", _distribution),
+THEOREMS: tuple[tuple[str, Say], ...] = (
+    (LOSSES, _distribution),
     ("Rényi divergence, best order", _renyi),
     ("zero-concentrated privacy, best order", _concentrated),
     ("zero-concentrated privacy, rho + 2 sqrt(rho ln 1/delta)", _textbook),

@@ -6,9 +6,10 @@ along the way are here; a privacy loss distribution is not (it is sound for loss
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from enum import Enum
 from fractions import Fraction
-from typing import Any, ClassVar, Protocol, TypeAlias
+from typing import Any, TypeAlias, assert_never
 
 from deniable.accounting.measures.approximate import Approximate
 from deniable.accounting.measures.concentrated import ZeroConcentrated
@@ -18,229 +19,195 @@ from deniable.accounting.measures.pure import Pure
 from deniable.accounting.measures.renyi import RenyiPrivacy
 from deniable.accounting.rounding import charged
 from deniable.accounting.spend import NOTHING, Spend
-from deniable.accounting.terms import Terms, terms
-from deniable.cost import Cost
+from deniable.accounting.terms import terms
+from deniable.cost import Bounded, Concentrated, Cost, Gaussian, Renyi, TruncatedLaplace, composed
 from deniable.errors import InvalidArgument, Unaccountable
 
-__all__ = [
-    "NOTHING",
-    "BasicRule",
-    "ConcentratedRule",
-    "GaussianRule",
-    "PureRule",
-    "RenyiRule",
-    "Rule",
-    "Spend",
-    "rule_from_record",
-]
+__all__ = ["NOTHING", "Kind", "Rule", "Spend", "rule_from_record", "times_that_fit"]
 
 Record: TypeAlias = dict[str, Any]
 
+_RENYI = "divergences of one order add, whoever chooses them when (Feldman and Zrnic 2021; Lécuyer 2021)"
 
-class Rule(Protocol):
-    """What a filter needs to know; `limit` is inclusive."""
 
-    @property
-    def name(self) -> str: ...
+class Kind(Enum):
+    """What a rule adds up. Each has a theorem for queries and losses chosen along the way."""
+
+    PURE = "pure"
+    BASIC = "basic"
+    CONCENTRATED = "concentrated"
+    GAUSSIAN = "gaussian"
+    RENYI = "renyi"
 
     @property
     def unit(self) -> str:
-        """What `Spend.loss` counts: "epsilon" or "rho"."""
-        ...
+        """What `Spend.loss` counts."""
+        return _UNITS[self]
 
     @property
-    def theorem(self) -> str: ...
+    def theorem(self) -> str:
+        """Why sums may be compared with a limit."""
+        return _THEOREMS[self][0]
 
     @property
-    def adaptivity(self) -> Adaptivity: ...
+    def adaptivity(self) -> Adaptivity:
+        """What may be chosen from earlier answers."""
+        return _THEOREMS[self][1]
+
+
+_UNITS = {
+    Kind.PURE: "epsilon",
+    Kind.BASIC: "epsilon",
+    Kind.CONCENTRATED: "rho",
+    Kind.GAUSSIAN: "mu squared",
+    Kind.RENYI: "divergence",
+}
+_THEOREMS = {
+    Kind.PURE: (Pure.theorem, Pure.adaptivity),
+    Kind.BASIC: (Approximate.theorem, Approximate.adaptivity),
+    Kind.CONCENTRATED: (ZeroConcentrated.theorem, ZeroConcentrated.adaptivity),
+    Kind.GAUSSIAN: (GaussianPrivacy.theorem, GaussianPrivacy.adaptivity),
+    Kind.RENYI: (_RENYI, Adaptivity.LOSSES),
+}
+_REASONS = {
+    Kind.PURE: "the budget has no delta",
+    Kind.BASIC: "few releases, each with its own (epsilon, delta)",
+    Kind.CONCENTRATED: "the budget is in rho",
+    Kind.GAUSSIAN: "all releases are Gaussian: the exact curve",
+    Kind.RENYI: "divergences of one order add",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What is added up, and how far: losses and deltas each add up to at most `limit`, which is inclusive.
+
+    `order` is the one order of a Rényi rule, fixed beforehand; `reason` says why this rule was picked.
+
+    Guarantee: everything answered under it together keeps `limit` in the rule's own measure, for adaptively chosen queries and
+    losses; `Budget.rule` chooses the limit so that this implies the (epsilon, delta) that was asked for.
+    """
+
+    kind: Kind
+    limit: Spend
+    reason: str = ""
+    order: Fraction | None = None
+
+    def __post_init__(self) -> None:
+        if (self.order is not None) != (self.kind is Kind.RENYI):
+            raise InvalidArgument(
+                f"a Rényi rule has an order and no other rule has; got {self.kind} and {self.order!r}"
+            )
+        object.__setattr__(self, "limit", replace(self.limit, unit=self.unit))
+        object.__setattr__(self, "reason", self.reason or _REASONS[self.kind])
 
     @property
-    def limit(self) -> Spend: ...
+    def name(self) -> str:
+        """How the rule is called in a record."""
+        return self.kind.value
 
     @property
-    def reason(self) -> str:
-        """Why this rule was picked."""
-        ...
+    def unit(self) -> str:
+        """What `Spend.loss` counts: "epsilon", "rho", "mu squared" or "divergence"."""
+        return self.kind.unit
+
+    @property
+    def theorem(self) -> str:
+        """Why sums may be compared with the limit."""
+        return self.kind.theorem
+
+    @property
+    def adaptivity(self) -> Adaptivity:
+        """What may be chosen from earlier answers."""
+        return self.kind.adaptivity
 
     def read(self, cost: Cost) -> Spend:
         """What a cost spends: exact, rounded up; `Unaccountable` if this rule cannot read it."""
-        ...
+        return replace(self._read(cost), unit=self.unit)
+
+    def _read(self, cost: Cost) -> Spend:
+        match self.kind:
+            case Kind.PURE:
+                return Spend(Pure().read(cost))
+            case Kind.BASIC:
+                return Approximate().read(cost)
+            case Kind.CONCENTRATED:
+                return ZeroConcentrated().read(cost)
+            case Kind.GAUSSIAN:
+                return _gaussian(cost)
+            case Kind.RENYI:
+                assert self.order is not None
+                return _renyi(cost, self.order)
+            case _:
+                assert_never(self.kind)
 
     def fits(self, spent: Spend) -> bool:
         """Whether a total spend is within the limit."""
-        ...
-
-    def to_record(self) -> Record: ...
-
-
-def _record(rule: Rule) -> Record:
-    return {"rule": rule.name, "limit": rule.limit.to_record(), "reason": rule.reason}
-
-
-@dataclass(frozen=True, slots=True)
-class PureRule:
-    """Epsilons add up to at most the limit.
-
-    Guarantee: everything answered under it together is epsilon-private, for adaptively chosen queries and losses.
-    """
-
-    limit: Spend
-    reason: str = "the budget has no delta"
-    name: ClassVar[str] = "pure"
-    unit: ClassVar[str] = "epsilon"
-    theorem: ClassVar[str] = Pure.theorem
-    adaptivity: ClassVar[Adaptivity] = Pure.adaptivity
-
-    def read(self, cost: Cost) -> Spend:
-        return Spend(Pure().read(cost))
-
-    def fits(self, spent: Spend) -> bool:
         return spent <= self.limit
 
-    def to_record(self) -> Record:
-        return _record(self)
-
-    @classmethod
-    def from_record(cls, record: Record) -> PureRule:
-        return cls(Spend.from_record(record["limit"]), reason=record["reason"])
-
-
-@dataclass(frozen=True, slots=True)
-class BasicRule:
-    """Epsilons and deltas each add up to at most the limit.
-
-    Guarantee: everything answered under it together is (epsilon, delta)-private, for adaptively chosen queries and losses.
-    """
-
-    limit: Spend
-    reason: str = "few releases, each with its own (epsilon, delta)"
-    name: ClassVar[str] = "basic"
-    unit: ClassVar[str] = "epsilon"
-    theorem: ClassVar[str] = Approximate.theorem
-    adaptivity: ClassVar[Adaptivity] = Approximate.adaptivity
-
-    def read(self, cost: Cost) -> Spend:
-        return Approximate().read(cost)
-
-    def fits(self, spent: Spend) -> bool:
-        return spent <= self.limit
+    @property
+    def promise(self) -> Cost:
+        """The limit as a cost: what everything answered under this rule costs together, at most."""
+        loss, delta = self.limit.loss, self.limit.delta
+        leak = Bounded(epsilon=0, delta=delta)
+        match self.kind:
+            case Kind.PURE | Kind.BASIC:
+                return Bounded(epsilon=loss, delta=delta)
+            case Kind.CONCENTRATED:
+                return Concentrated(rho=loss, delta=delta)
+            case Kind.GAUSSIAN:
+                return composed([Gaussian(scale=1, squared_sensitivity=loss), *([leak] if delta else [])])
+            case Kind.RENYI:
+                assert self.order is not None
+                return composed([Renyi([(self.order, loss)]), *([leak] if delta else [])])
+            case _:
+                assert_never(self.kind)
 
     def to_record(self) -> Record:
-        return _record(self)
-
-    @classmethod
-    def from_record(cls, record: Record) -> BasicRule:
-        return cls(Spend.from_record(record["limit"]), reason=record["reason"])
+        """As a JSON-able dictionary."""
+        order = {} if self.order is None else {"order": str(self.order)}
+        return {"rule": self.name, "limit": self.limit.to_record(), "reason": self.reason, **order}
 
 
-@dataclass(frozen=True, slots=True)
-class ConcentratedRule:
-    """Rhos and deltas each add up to at most the limit.
-
-    Guarantee: everything answered under it together is delta-approximately rho-zCDP at the limit, for adaptively chosen queries
-    and losses; `Budget.rule` chooses the limit so that this implies the (epsilon, delta) that was asked for.
-    """
-
-    limit: Spend
-    reason: str = "the budget is in rho"
-    name: ClassVar[str] = "concentrated"
-    unit: ClassVar[str] = "rho"
-    theorem: ClassVar[str] = ZeroConcentrated.theorem
-    adaptivity: ClassVar[Adaptivity] = ZeroConcentrated.adaptivity
-
-    def read(self, cost: Cost) -> Spend:
-        return ZeroConcentrated().read(cost)
-
-    def fits(self, spent: Spend) -> bool:
-        return spent <= self.limit
-
-    def to_record(self) -> Record:
-        return _record(self)
-
-    @classmethod
-    def from_record(cls, record: Record) -> ConcentratedRule:
-        return cls(Spend.from_record(record["limit"]), reason=record["reason"])
+def _gaussian(cost: Cost) -> Spend:
+    """Squares of mu, leaks beside; truncated noise is the pair it is, a pure part and a leak."""
+    parts = terms(cost)
+    leaked = sum((chance * times for chance, times in parts.leaks), Fraction(0))
+    releases: list[Cost] = []
+    for each, times in parts.releases:
+        if isinstance(each, TruncatedLaplace):
+            pair = Approximate().read(each)
+            leaked += pair.delta * times
+            releases.append(Bounded(epsilon=pair.loss).repeated(times))
+        else:
+            releases.append(each.repeated(times))
+    return Spend(GaussianPrivacy().read(composed(releases)), charged(leaked))
 
 
-@dataclass(frozen=True, slots=True)
-class GaussianRule:
-    """Squares of mu add up to at most the limit; only for releases that are Gaussian-private.
-
-    Guarantee: everything answered under it together is Gaussian-private at the limit, for adaptively chosen queries and losses;
-    `Budget.rule` chooses the limit so that this implies the (epsilon, delta) that was asked for.
-    """
-
-    limit: Spend
-    reason: str = "all releases are Gaussian: the exact curve"
-    name: ClassVar[str] = "gaussian"
-    unit: ClassVar[str] = "mu squared"
-    theorem: ClassVar[str] = GaussianPrivacy.theorem
-    adaptivity: ClassVar[Adaptivity] = GaussianPrivacy.adaptivity
-
-    def read(self, cost: Cost) -> Spend:
-        parts = terms(cost)
-        leaked = sum((chance * times for chance, times in parts.leaks), Fraction(0))
-        return Spend(GaussianPrivacy().read(Terms(parts.releases).cost), charged(leaked))
-
-    def fits(self, spent: Spend) -> bool:
-        return spent <= self.limit
-
-    def to_record(self) -> Record:
-        return _record(self)
-
-    @classmethod
-    def from_record(cls, record: Record) -> GaussianRule:
-        return cls(Spend.from_record(record["limit"]), reason=record["reason"])
-
-
-@dataclass(frozen=True, slots=True)
-class RenyiRule:
-    """Divergences at one order, fixed beforehand, add up to at most the limit, and leaks beside them.
-
-    Guarantee: everything answered under it together is Rényi-private at that order and limit, for adaptively chosen queries and
-    losses; `Budget.rule` chooses order and limit so that this implies the (epsilon, delta) that was asked for.
-    """
-
-    limit: Spend
-    order: Fraction
-    reason: str = "divergences of one order add"
-    name: ClassVar[str] = "renyi"
-    unit: ClassVar[str] = "divergence"
-    theorem: ClassVar[str] = (
-        "divergences of one order add, whoever chooses them when (Feldman and Zrnic 2021; Lécuyer 2021)"
-    )
-    adaptivity: ClassVar[Adaptivity] = Adaptivity.LOSSES
-
-    def read(self, cost: Cost) -> Spend:
-        loss = RenyiPrivacy().read(cost)
-        value = loss.at(self.order)
-        if value is None:
-            raise Unaccountable(f"this cost has no bound at order {float(self.order):g}; declare it in the workload")
-        leaked = sum((chance * times for chance, times in loss.leaks), Fraction(0))
-        return Spend(charged(value), charged(leaked))
-
-    def fits(self, spent: Spend) -> bool:
-        return spent <= self.limit
-
-    def to_record(self) -> Record:
-        return {**_record(self), "order": str(self.order)}
-
-    @classmethod
-    def from_record(cls, record: Record) -> RenyiRule:
-        return cls(Spend.from_record(record["limit"]), Fraction(record["order"]), reason=record["reason"])
-
-
-_KINDS = (PureRule, BasicRule, ConcentratedRule, GaussianRule, RenyiRule)
-_RULES = {kind.name: kind for kind in _KINDS}
+def _renyi(cost: Cost, order: Fraction) -> Spend:
+    """The divergence at the order, never above order times rho, leaks beside."""
+    loss = RenyiPrivacy().read(cost)
+    leaked = charged(sum((chance * times for chance, times in loss.leaks), Fraction(0)))
+    bounds = [value] if (value := loss.at(order)) is not None else []
+    try:
+        rho = ZeroConcentrated().read(cost)
+    except Unaccountable:
+        pass
+    else:
+        bounds += [order * rho.loss] if rho.delta <= leaked else []
+    if not bounds:
+        raise Unaccountable(f"this cost has no bound at order {float(order):g}; declare it in the workload")
+    return Spend(charged(min(bounds)), leaked)
 
 
 def rule_from_record(record: Record) -> Rule:
     """The rule that `to_record` wrote down."""
-    kind = _RULES.get(record.get("rule", ""))
+    kinds = {kind.value: kind for kind in Kind}
+    kind = kinds.get(record.get("rule", ""))
     if kind is None:
-        raise InvalidArgument(f"a rule is one of {sorted(_RULES)}, got {record.get('rule')!r}")
-    found: Rule = kind.from_record(record)
-    return found
+        raise InvalidArgument(f"a rule is one of {sorted(kinds)}, got {record.get('rule')!r}")
+    order = Fraction(record["order"]) if kind is Kind.RENYI else None
+    return Rule(kind, Spend.from_record(record["limit"]), record["reason"], order)
 
 
 def times_that_fit(rule: Rule, workload: Spend) -> Fraction | None:

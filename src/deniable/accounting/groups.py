@@ -5,12 +5,16 @@ Noise of a fixed scale sees a larger sensitivity; compositions are grouped part 
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterator
 from fractions import Fraction
 from typing import assert_never
 
 from deniable.accounting.rounding import FAR, charged, expm1
 from deniable.cost import (
+    Allocated,
     Bounded,
+    Calibrated,
     Composed,
     Concentrated,
     Cost,
@@ -30,6 +34,7 @@ from deniable.cost import (
     Selected,
     Shuffled,
     TruncatedLaplace,
+    composed,
 )
 
 
@@ -71,12 +76,50 @@ def grouped(cost: Cost, size: int) -> Cost:
             return Repeated(grouped(each, size), times)
         case Selected(each, stopping, tries, shape):
             return Selected(grouped(each, size), stopping=stopping, tries=tries, shape=shape)
+        case Calibrated(each, epsilon, delta):
+            pair = _bounded(epsilon, delta, size)
+            return Calibrated(grouped(each, size), epsilon=pair.epsilon, delta=pair.delta)
         case Grouped(each, inner):
             return grouped(each, inner * size)
-        case Parallel() | Mixed() | Sampled() | Shuffled() | Concentrated() | Renyi():
+        case Parallel(costs) if (splits := _splits(costs, size)) is not None:
+            return Parallel(splits)
+        case Parallel() | Mixed() | Sampled() | Allocated() | Shuffled() | Concentrated() | Renyi():
             return Grouped(cost, size)
         case _:
             assert_never(cost)
+
+
+def _splits(costs: tuple[Cost, ...], size: int) -> tuple[Cost, ...] | None:
+    """Every way in which so many units can sit in disjoint parts, each as one cost; None if there are too many.
+
+    The parts share no data and no noise, so a group in several of them pays for each part it is in.
+    """
+    whole: list[tuple[int, tuple[Cost, ...]]] = [(0, ())]
+    for cost, parts in Counter(costs).items():
+        shares = [shape for most in range(size + 1) for shape in _shapes(most, parts, most)]
+        if len(whole) * len(shares) > _SPLITS**2:
+            return None
+        whole = [
+            (have + sum(shape), (*together, *(grouped(cost, count) for count in shape)))
+            for have, together in whole
+            for shape in shares
+            if have + sum(shape) <= size
+        ]
+    full = [composed(together) for have, together in whole if have == size]
+    return tuple(full) if len(full) <= _SPLITS else None
+
+
+def _shapes(total: int, parts: int, largest: int) -> Iterator[tuple[int, ...]]:
+    """Falling sequences of at most `parts` counts that add up to `total`."""
+    if total == 0:
+        yield ()
+    elif parts:
+        for first in range(min(total, largest), 0, -1):
+            for rest in _shapes(total - first, parts - 1, first):
+                yield (first, *rest)
+
+
+_SPLITS = 32
 
 
 def _bounded(epsilon: Fraction, delta: Fraction, size: int) -> Bounded:

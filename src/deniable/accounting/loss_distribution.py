@@ -11,6 +11,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from deniable.accounting.neighbours import compared
 from deniable.accounting.pld import PrivacyLoss
 from deniable.accounting.pld.composition import Steps, look, read
 from deniable.cost import Cost
@@ -91,5 +92,6 @@ def _event(steps: Steps, loss: float) -> tuple[float, float]:
 
 def loss_distribution(cost: Cost) -> LossDistribution:
     """The law of the privacy loss of a cost; `Unaccountable` where only a divergence is known and no pair of laws."""
+    compared(cost)
     PrivacyLoss(cost)
     return LossDistribution(cost)

@@ -8,10 +8,11 @@ from __future__ import annotations
 from fractions import Fraction
 
 from deniable.accounting.bracket import Bracket
+from deniable.accounting.composition import Pairs
 from deniable.accounting.measures.concentrated import ZeroConcentrated
 from deniable.accounting.measures.pure import Pure
-from deniable.accounting.readers import pure_loss, tightest
-from deniable.accounting.terms import overstated
+from deniable.accounting.neighbours import compared
+from deniable.accounting.readers import tightest
 from deniable.cost import Cost
 from deniable.errors import Unaccountable
 from deniable.exact import up
@@ -28,15 +29,15 @@ def epsilon(cost: Cost, *, delta: Real, gap: float = GAP) -> Bracket:
     with this cost. With delta = 0 it is the pure loss, and a cost without one is refused.
     """
     chance = probability(delta=delta)
+    compared(cost)
     if chance == 1:
         return Bracket(0.0, 0.0)
     if chance == 0:
         most = Pure().read(cost)
         return Bracket.around(most, most)
-    found, most_or_none = tightest(cost).epsilon(chance, gap), pure_loss(cost)
-    upper = found.upper if most_or_none is None else min(found.upper, up(most_or_none))
-    lower = 0.0 if overstated(cost) else min(found.lower, upper)
-    return Bracket(max(0.0, lower), max(0.0, upper))
+    found, pairs = tightest(cost).epsilon(chance, gap), _pairs(cost)
+    upper = min(found.upper, up(pairs.plain)) if pairs is not None and pairs.leaked <= chance else found.upper
+    return Bracket(max(0.0, min(found.lower, upper)), max(0.0, upper), found.note)
 
 
 def delta(cost: Cost, *, epsilon: Real, gap: float = GAP) -> Bracket:
@@ -46,11 +47,22 @@ def delta(cost: Cost, *, epsilon: Real, gap: float = GAP) -> Bracket:
     with this cost.
     """
     loss = nonnegative(epsilon=epsilon)
-    most = pure_loss(cost)
-    if most is not None and most <= loss:
+    compared(cost)
+    pairs = _pairs(cost)
+    summed = pairs is not None and pairs.plain <= loss
+    if pairs is not None and summed and pairs.leaked == 0:
         return Bracket(0.0, 0.0)
     found = tightest(cost).delta(loss, gap)
-    return Bracket(0.0, found.upper) if overstated(cost) else found
+    upper = min(found.upper, up(pairs.leaked)) if pairs is not None and summed else found.upper
+    return Bracket(min(found.lower, upper), upper, found.note)
+
+
+def _pairs(cost: Cost) -> Pairs | None:
+    """The cost as pairs that add, where each release has one: never tight, but to the point where all is leaked."""
+    try:
+        return Pairs.of(cost)
+    except Unaccountable:
+        return None
 
 
 def pure(cost: Cost) -> Fraction:

@@ -13,13 +13,13 @@ from deniable.accounting.bracket import Bracket
 from deniable.accounting.closed.forms import closed_form
 from deniable.accounting.closed.profile import Profile, epsilon_of
 from deniable.accounting.conversion import delta_within, epsilon_within
-from deniable.accounting.instance import instance
+from deniable.accounting.instance import attained, instances
 from deniable.accounting.measures.pure import Pure
 from deniable.accounting.measures.renyi import RenyiLoss, RenyiPrivacy
 from deniable.accounting.pld import PrivacyLoss
 from deniable.accounting.rounding import expm1
 from deniable.accounting.terms import terms
-from deniable.cost import Concentrated, Cost, DiscreteGaussian, Gaussian, Grouped, Parallel, Renyi
+from deniable.cost import Concentrated, Cost, Gaussian, Grouped, Parallel, Renyi
 from deniable.errors import Unaccountable
 from deniable.exact import up
 
@@ -125,22 +125,19 @@ _FARTHEST = 2**11
 
 @dataclass(frozen=True, slots=True)
 class RenyiReader:
-    """The best Rényi order; its lower end is the loss of one mechanism that keeps the same promise, where one is known."""
+    """The best Rényi order: an upper end alone."""
 
-    cost: Cost
     loss: RenyiLoss
     theorem: ClassVar[str] = "Rényi divergence at the best order (Canonne, Kamath and Steinke 2020, proposition 12)"
 
     def epsilon(self, delta: Fraction, gap: float) -> Bracket:
         found = epsilon_within(self.loss, delta=delta)
         upper = math.inf if found is None else Bracket.around(found[0], found[0]).upper
-        known = instance(self.cost)
-        return Bracket(min(upper, tightest(known).epsilon(delta, gap).lower) if known else 0.0, upper)
+        return Bracket(0.0, upper, self.loss.note)
 
     def delta(self, epsilon: Fraction, gap: float) -> Bracket:
         upper = Bracket.around(Fraction(0), delta_within(self.loss, epsilon=epsilon)).upper
-        known = instance(self.cost)
-        return Bracket(min(upper, tightest(known).delta(epsilon, gap).lower) if known else 0.0, upper)
+        return Bracket(0.0, upper, self.loss.note)
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,14 +191,44 @@ class Together:
         return _together([each.delta(epsilon, gap) for each in self.parts])
 
 
+@dataclass(frozen=True, slots=True)
+class Witnessed:
+    """An upper end by theorems, a lower end by mechanisms that really have the cost."""
+
+    reader: Reader
+    witnesses: tuple[Reader, ...]
+
+    @property
+    def theorem(self) -> str:
+        return self.reader.theorem
+
+    def epsilon(self, delta: Fraction, gap: float) -> Bracket:
+        upper = self.reader.epsilon(delta, gap).upper
+        return _below([each.epsilon(delta, gap).lower for each in self.witnesses], upper)
+
+    def delta(self, epsilon: Fraction, gap: float) -> Bracket:
+        upper = self.reader.delta(epsilon, gap).upper
+        return _below([each.delta(epsilon, gap).lower for each in self.witnesses], upper)
+
+
+def _below(losses: list[float], upper: float) -> Bracket:
+    return Bracket(min(upper, max(losses, default=0.0)), upper)
+
+
 def _together(found: list[Bracket]) -> Bracket:
-    upper = min(each.upper for each in found)
-    return Bracket(min(upper, max(each.lower for each in found)), upper)
+    best = min(found, key=lambda each: each.upper)
+    notes = "; ".join(dict.fromkeys(each.note for each in found if each.note))
+    return Bracket(min(best.upper, max(each.lower for each in found)), best.upper, notes)
 
 
 @lru_cache(maxsize=256)
 def tightest(cost: Cost) -> Reader:
     """The reading that `epsilon` and `delta` use; `Unaccountable` if there is none."""
+    found = _least(cost)
+    return found if attained(cost) else Witnessed(found, tuple(map(tightest, instances(cost))))
+
+
+def _least(cost: Cost) -> Reader:
     profile = closed_form(cost)
     if profile is not None:
         return ClosedReader(profile)
@@ -220,7 +247,7 @@ def _group(cost: Cost, group: Grouped) -> Reader:
     """From the profile of one unit; a promise of divergences is also grouped as such."""
     whole = GroupReader(tightest(group.cost), group.size)
     loss = renyi(cost) if isinstance(group.cost, Concentrated | Renyi) else None
-    return whole if loss is None else Together((whole, RenyiReader(cost, loss)))
+    return whole if loss is None else Together((whole, RenyiReader(loss)))
 
 
 def _general(cost: Cost) -> Iterator[Reader]:
@@ -228,20 +255,16 @@ def _general(cost: Cost) -> Iterator[Reader]:
     only_promises = all(isinstance(each, Concentrated | Renyi | Gaussian) for each in releases)
     distribution = None if only_promises else numeric(cost)
     loss, pure = renyi(cost), pure_loss(cost)
-    others: list[Reader] = [] if loss is None else [RenyiReader(cost, loss)]
+    others: list[Reader] = [] if loss is None else [RenyiReader(loss)]
     if distribution is None:
         yield from others
         if pure is not None:
             yield PureReader(cost, pure)
-    elif others and any(isinstance(each, _PROMISES) for each in releases):
+    elif others and not attained(cost):
         yield NumericReader(distribution)
         yield from others
     else:
         yield Backed(NumericReader(distribution), others[0]) if others else NumericReader(distribution)
-
-
-_PROMISES = (DiscreteGaussian, Concentrated, Renyi)
-"""Costs whose Rényi curve can be tighter than their dominating pair."""
 
 
 @lru_cache(maxsize=64)

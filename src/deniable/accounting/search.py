@@ -18,7 +18,9 @@ _FIRST = 1.5
 def boundary(measured: Measured, most: Fraction) -> float | int | None:
     """The number nearest the limit with `measured(number) <= most`; None if there is none, or no limit in sight."""
     measured = _remembered(measured)
-    whole = _value(measured, _FIRST) is None and _value(measured, 1) is not None and _value(measured, 2) is not None
+    # from 1 on, or a little later where fewer make no sense, as for the size of a sample with a variance
+    senseless = _value(measured, _FIRST) is None
+    whole = senseless and any(_value(measured, k) is not None and _value(measured, k + 1) is not None for k in (1, 2))
     if whole:
         return _whole(measured, most)
     ends = _ends(measured, most)

@@ -3,29 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from deniable.accounting.rounding import charged
-from deniable.exact import up
+from deniable.exact import digits
 
 
 @dataclass(frozen=True, slots=True)
 class Spend:
-    """`loss` in the unit of a measure (epsilon, rho, ...) and `delta`; both exact, both add."""
+    """`loss` in the unit of a measure (epsilon, rho, ...) and `delta`; both exact, both add.
+
+    `unit` is for people: the rule that reads a cost writes it down, and no comparison looks at it.
+    """
 
     loss: Fraction
     delta: Fraction = Fraction(0)
+    unit: str = field(default="", compare=False)
 
     def __add__(self, other: Spend) -> Spend:
-        return Spend(self.loss + other.loss, self.delta + other.delta)
+        return Spend(self.loss + other.loss, self.delta + other.delta, self.unit or other.unit)
 
     def __sub__(self, other: Spend) -> Spend:
-        return Spend(self.loss - other.loss, self.delta - other.delta)
+        return Spend(self.loss - other.loss, self.delta - other.delta, self.unit or other.unit)
 
     def times(self, count: int) -> Spend:
         """This much, `count` times."""
-        return Spend(self.loss * count, self.delta * count)
+        return replace(self, loss=self.loss * count, delta=self.delta * count)
 
     def __le__(self, other: Spend) -> bool:
         return self.loss <= other.loss and self.delta <= other.delta
@@ -54,8 +58,12 @@ class Spend:
         return cls(max((each.loss for _, each in drawn), default=Fraction(0)), charged(average))
 
     def __str__(self) -> str:
-        loss = f"a loss of {up(self.loss, significant=6):f}"
-        return f"{loss} with delta {up(self.delta, significant=6)}" if self.delta else loss
+        return self.shown()
+
+    def shown(self, *, downwards: bool = False) -> str:
+        """For people, to six digits: "epsilon 0.5, delta 1e-06"; rounded up, or downwards for what is left."""
+        loss = f"{self.unit or 'loss'} {digits(self.loss, downwards=downwards)}"
+        return f"{loss}, delta {digits(self.delta, downwards=downwards)}" if self.delta else loss
 
     def to_record(self) -> dict[str, str]:
         """As text that loses nothing."""

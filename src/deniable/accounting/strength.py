@@ -16,6 +16,7 @@ from deniable.accounting.measures.characteristic import CharacteristicFunctions
 from deniable.accounting.measures.concentrated import ZeroConcentrated
 from deniable.accounting.measures.gaussian import GaussianPrivacy
 from deniable.accounting.measures.measure import Measure
+from deniable.accounting.measures.probabilistic import Probabilistic
 from deniable.accounting.measures.pure import Pure
 from deniable.accounting.measures.renyi import RenyiPrivacy
 from deniable.accounting.measures.whole import LossDistributions, Profiles, TradeOffs
@@ -37,6 +38,7 @@ MEASURES: tuple[Measure[Any], ...] = (
     CharacteristicFunctions(),
     TradeOffs(),
     Profiles(),
+    Probabilistic(),
     Approximate(),
 )
 """Every measure, roughly from the strongest to the weakest."""
@@ -87,6 +89,9 @@ IMPLICATIONS: tuple[Implication, ...] = (
         "Kairouz, Oh and Viswanath 2015",
     ),
     Implication(Approximate, TradeOffs, "two lines through (0, 1 - delta)", "Wasserman and Zhou 2010", exact=True),
+    Implication(Pure, Probabilistic, "the same epsilon, delta = 0", "by definition", exact=True),
+    Implication(Probabilistic, Approximate, "the same epsilon and delta", "Meiser 2018"),
+    Implication(Approximate, Probabilistic, "(epsilon + ln 2, 2 delta)", "Markov's inequality"),
 )
 """The arrows. With those of `Approximate`, a delta travels along as the approximate variant of each definition."""
 
@@ -96,12 +101,13 @@ _PLACES: dict[type[Measure[Any]], tuple[float, float]] = {
     Pure: (1.6, 0),
     GaussianPrivacy: (3.2, 0),
     ZeroConcentrated: (0.2, 1.35),
-    LossDistributions: (2.75, 1.35),
+    LossDistributions: (2.87, 1.35),
     CharacteristicFunctions: (3.3, 2.5),
     RenyiPrivacy: (0, 3.4),
     TradeOffs: (2.4, 3.4),
     Profiles: (1.25, 2.5),
     Approximate: (1.25, 4.2),
+    Probabilistic: (3.3, 4.2),
 }
 
 
@@ -126,6 +132,11 @@ def convert(loss: Any, *, source: Measure[Any], target: Measure[Loss], delta: Re
 
     Guarantee: whatever has the first loss has the second.
     """
+    kind = type(source.compose(()))
+    if not isinstance(loss, kind):
+        raise InvalidArgument(
+            f"a loss under {source.name} is a {kind.__name__}, as its read(cost) returns it; got {loss!r}"
+        )
     promise = source.promise(loss)
     if delta is None:
         return target.read(promise)

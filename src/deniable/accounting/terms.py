@@ -13,7 +13,9 @@ from fractions import Fraction
 from deniable.accounting.groups import grouped
 from deniable.accounting.rounding import charged
 from deniable.cost import (
+    Allocated,
     Bounded,
+    Calibrated,
     Composed,
     Concentrated,
     Cost,
@@ -90,12 +92,20 @@ def _walk(cost: Cost, times: int) -> Iterator[tuple[Cost, int]]:
         case Grouped(each, size):
             inner = grouped(each, size)
             yield from [(inner, times)] if isinstance(inner, Grouped) else _walk(inner, times)
+        case Calibrated(each):
+            yield from _walk(each, times)
         case Parallel(costs):
             yield from _parallel(costs, times)
         case Mixed(parts):
             yield from _mixed(parts, times)
         case Sampled():
             yield from _sampled(cost, times)
+        case Allocated(each, steps):
+            inner = _tidy(each)
+            if steps == 1:
+                yield from _walk(inner, times)
+            elif not free(inner):
+                yield Allocated(inner, steps), times
         case Bounded(epsilon, delta) if epsilon > 0 and delta > 0:
             yield Bounded(epsilon=epsilon), times
             yield Bounded(epsilon=0, delta=delta), times
@@ -122,6 +132,10 @@ def free(cost: Cost) -> bool:
             return epsilon == 0 and delta == 0
         case Concentrated(rho, delta):
             return rho == 0 and delta == 0
+        case Calibrated(each):
+            return free(each)
+        case Allocated(each):
+            return terms(each) == Terms(())
         case Sampled(each, rate):
             return rate == 0 or terms(each) == Terms(())
         case Mixed(parts):
@@ -195,10 +209,25 @@ def overstated(cost: Cost) -> bool:
             return bool(found.leaks and found.releases) or overstated(inner)
         case Composed(costs) | Parallel(costs):
             return any(map(overstated, costs))
-        case Repeated(inner) | Grouped(inner):
+        case Repeated(inner) | Grouped(inner) | Allocated(inner) | Calibrated(inner):
             return overstated(inner)
         case Mixed(parts):
             return any(overstated(each) for _, each in parts)
+        case _:
+            return False
+
+
+def replaces(cost: Cost) -> bool:
+    """Whether a sample anywhere in the cost compares replaced units."""
+    match cost:
+        case Sampled(inner, _, _, neighbours):
+            return neighbours is Neighbours.REPLACE or replaces(inner)
+        case Composed(costs) | Parallel(costs):
+            return any(map(replaces, costs))
+        case Repeated(inner) | Grouped(inner) | Allocated(inner):
+            return replaces(inner)
+        case Mixed(parts):
+            return any(replaces(each) for _, each in parts)
         case _:
             return False
 

@@ -12,9 +12,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
+from deniable.accounting.composition import Pairs
 from deniable.accounting.read import epsilon
-from deniable.accounting.readers import pure_loss, tightest
+from deniable.accounting.readers import tightest
 from deniable.cost import Cost
+from deniable.errors import Unaccountable
 from deniable.exact import down, exp, up
 from deniable.exact.guards import Real, integer, probability
 from deniable.svg import Figure, Line, plot
@@ -24,6 +26,9 @@ _ROUGHER = 3e-2
 _COARSE = 12
 _STEPS = 10
 _BITS = 80
+_FAINT = Fraction(1, 10**12)
+_FAR = 700.0
+_KINKS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +44,14 @@ class TradeOff:
         """The least rate of misses at this rate of false alarms."""
         level = probability(alpha=alpha)
         most = self._reach()
+        kinks = self._kinks()
         if level == 0:
-            return max(0.0, 1 - self._delta(most))
+            return max(0.0, down(max(self._steep(e, level) for e in (most, *kinks))))
         near = min(most, math.log(1 / float(level)))
         steep = _peak(lambda e: 1 - self._about(e) - math.exp(e) * float(level), near)
         flat = _peak(lambda e: math.exp(-e) * (1 - self._about(e) - float(level)), most)
-        found = max(self._steep(steep, level), self._flat(flat, level), Fraction(0))
-        return max(0.0, down(found))
+        lines = [line(e, level) for e in (steep, flat, *kinks) for line in (self._steep, self._flat)]
+        return max(0.0, down(max(lines)))
 
     def power(self, alpha: Real) -> float:
         """The most true alarms any test has at this rate of false ones, rounded up."""
@@ -71,10 +77,21 @@ class TradeOff:
         )
 
     def _reach(self) -> float:
-        """Beyond this epsilon there is nothing left to gain."""
-        pure = pure_loss(self.cost)
-        found = float(epsilon(self.cost, delta=Fraction(1, 10**12)))
-        return min(found if math.isfinite(found) else 700.0, math.inf if pure is None else up(pure))
+        """Beyond this epsilon there is nothing left to gain: delta is next to what it never falls below."""
+        found = float(epsilon(self.cost, delta=_FAINT))
+        if math.isinf(found):
+            least = Fraction(self._delta(_FAR))
+            found = float(epsilon(self.cost, delta=min(Fraction(1), least + (1 - least) * _FAINT)))
+        return min([found if math.isfinite(found) else _FAR, *self._kinks()[:1]])
+
+    def _kinks(self) -> list[float]:
+        """Where the curve of a pure loss beside a leak turns, the outermost first; of many such losses a few."""
+        try:
+            pairs = Pairs.of(self.cost)
+        except Unaccountable:
+            return []
+        step, times = pairs.losses[0] if len(pairs.losses) == 1 else (pairs.plain, 1)
+        return [up((times - 2 * k) * step) for k in range(min(times // 2 + 1, _KINKS))]
 
     def _delta(self, e: float) -> float:
         return _delta_at(self.cost, e, _ROUGH)
@@ -85,7 +102,7 @@ class TradeOff:
 
     def _steep(self, e: float, level: Fraction) -> Fraction:
         delta = Fraction(self._delta(e))
-        return 1 - delta - exp(Fraction(e), _BITS).upper * level
+        return 1 - delta - (exp(Fraction(e), _BITS).upper * level if level else 0)
 
     def _flat(self, e: float, level: Fraction) -> Fraction:
         rest = 1 - Fraction(self._delta(e)) - level

@@ -1,1 +1,1 @@
-"""Filled by its layer; see ARCHITECTURE.md."""
+"""What a privacy claim is tried against: mechanisms that are wrong on purpose, which every check must catch."""

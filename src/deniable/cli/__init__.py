@@ -83,8 +83,10 @@ def _run(name: str, words: list[str]) -> None:
     except misused as error:
         said = " ".join(without_logins(error.format_message(), words).split()).rstrip(".")
         _fail(f"{said}; deniable {name} --help explains it", code=2)
-    except (KeyboardInterrupt, typer.Abort):
-        _fail("interrupted", code=130)
+    except (KeyboardInterrupt, typer.Abort) as stopped:
+        _fail(str(stopped) or "interrupted", code=130)
+    if code == 130:  # typer has caught the interrupt, and its words with it
+        _fail("interrupted; what was charged stays charged", code=130)
     if isinstance(code, int) and code:
         raise SystemExit(code)
 

@@ -30,7 +30,9 @@ Tables = Annotated[
         "--tables", help="Where a database keeps the tables: sales.orders,... or orders=sales.orders_2024,..."
     ),
 ]
-TimeLimit = Annotated[float | None, typer.Option("--time-limit", help="Seconds a statement may take in a database.")]
+TimeLimit = Annotated[
+    float | None, typer.Option("--time-limit", help="Seconds a statement may take, an hour if not given.")
+]
 CodebookFile = Annotated[Path, typer.Option("--codebook", help="Its codebook (YAML).", show_default=False)]
 LedgerPlace = Annotated[
     str,
@@ -81,7 +83,7 @@ def session_for(data: Dataset, ledger: str, epsilon: float | None, delta: float,
 
 def _budget(ledger: str, epsilon: float | None, delta: float, rho: float | None) -> Budget:
     if epsilon is None and rho is None:
-        from deniable.release.ledger import Ledger, journal_at
+        from deniable.ledger import Ledger, journal_at
 
         if not journal_at(ledger).exists:
             raise InvalidArgument(

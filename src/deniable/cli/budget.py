@@ -9,7 +9,7 @@ import typer
 
 from deniable.cli.app import application
 from deniable.cli.places import place
-from deniable.release.ledger import Balance, Ledger
+from deniable.ledger import Balance, Ledger
 
 app = application("Show what a ledger's budget has spent and left.")
 
@@ -34,8 +34,8 @@ def _record(balance: Balance) -> dict[str, object]:
     return {
         "cap": balance.cap.name,
         "period": balance.period,
-        "unit": balance.cap.filter.unit,
-        "limit": balance.cap.filter.limit.to_record(),
+        "unit": balance.cap.filters.unit,
+        "limit": balance.cap.filters.whole.to_record(),
         "spent": balance.spent.to_record(),
         "left": balance.left.to_record(),
         "lifetime": balance.lifetime.to_record(),

@@ -15,9 +15,9 @@ from deniable.accounting import budget
 from deniable.cli import demo_data
 from deniable.cli.app import application
 from deniable.cli.demo_report import Part, Truth, page
+from deniable.ledger.anchor import FolderAnchor
 from deniable.query import Query
 from deniable.query import aggregates as ask
-from deniable.release.anchor import FolderAnchor
 from deniable.release.dataset import Dataset
 from deniable.release.session import Session
 from deniable.release.text import number

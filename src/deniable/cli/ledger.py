@@ -15,9 +15,9 @@ import typer
 from deniable.cli.app import application
 from deniable.cli.places import place
 from deniable.errors import InvalidArgument
-from deniable.release.anchor import FolderAnchor
-from deniable.release.ledger import Ledger, Verification, journal_at, verify
-from deniable.release.receipt import Receipt
+from deniable.ledger import Ledger, Verification, journal_at, verify
+from deniable.ledger.anchor import FolderAnchor
+from deniable.ledger.receipt import Receipt
 from deniable.release.registry import Registry
 
 app = application("Check a ledger, write out its events, copy it.")
@@ -70,6 +70,28 @@ def backup(ledger: File, target: Path, anchor: AnchorFolder = None, as_json: Jso
         print(json.dumps({"target": str(target), "count": mark.count, "head": mark.head}))
     else:
         print(f"{mark.count} events copied to {target}")
+
+
+@app.command()
+def touching(
+    ledger: File,
+    table: Annotated[list[str] | None, typer.Option(help="A table that could hold the unit's rows.")] = None,
+    version: Annotated[list[int] | None, typer.Option(help="A version of the data the unit could be in.")] = None,
+    anchor: AnchorFolder = None,
+    as_json: Json = False,
+) -> None:
+    """The charges whose answers a unit could have been in, from public facts alone; no data is looked at."""
+    found = Ledger.existing(place(ledger), anchor=FolderAnchor(anchor)).touching(tables=table, versions=version)
+    facts = ("request", "account", "at", "data_version")
+    rows = [{**{name: c.body[name] for name in facts}, "tables": c.body.get("tables", [])} for c in found]
+    if as_json:
+        print(json.dumps(rows, indent=2))
+    else:
+        lines = [
+            f"{r['at']}  version {r['data_version']}  {', '.join(r['tables']) or 'any table'}  {r['request']}"
+            for r in rows
+        ]
+        print("\n".join(lines) or "no release could have had it in")
 
 
 @app.command()

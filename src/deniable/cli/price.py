@@ -40,8 +40,8 @@ def price(
 
 def _record(stated: Price) -> dict[str, object]:
     return {
-        stated.unit: float(stated.spend.loss),
-        "delta": float(stated.spend.delta),
+        stated.pair.unit: float(stated.pair.loss),
+        "delta": float(stated.pair.delta),
         "errors": {name: {"within": error.within, "measure": error.measure} for name, error in stated.errors.items()},
         "confidence": float(stated.confidence),
         "group_size": stated.group_size,

@@ -16,12 +16,12 @@ import typer
 from deniable.cli.app import application
 from deniable.cli.places import place
 from deniable.errors import InvalidArgument
-from deniable.release.anchor import FolderAnchor
-from deniable.release.costs_json import cost_record
+from deniable.ledger import Charge, Ledger, Released
+from deniable.ledger.anchor import FolderAnchor
+from deniable.ledger.costs_json import cost_record
+from deniable.ledger.store import unpacked
 from deniable.release.facts import ReleaseFacts
-from deniable.release.ledger import Charge, Ledger, Released
 from deniable.release.release_table import extended_release_table, release_table
-from deniable.release.store import unpacked
 
 app = application("Show releases, their release tables, their stored bytes.")
 

@@ -1,5 +1,6 @@
 """Spaces, stable transformations, private mechanisms, and the compositor that charges before it runs."""
 
+from deniable.core.cells import missing
 from deniable.core.compositor import Compositor, compositor, odometer
 from deniable.core.distance import Distance, Linear, Root, Triple, distance, plain, squared, triple
 from deniable.core.domain import (
@@ -13,15 +14,18 @@ from deniable.core.domain import (
     Keyed,
     Lattice,
     Numbers,
+    Pieces,
     Rows,
+    Tables,
     Texts,
     Vectors,
     categories,
     integers,
-    missing,
     numbers,
 )
+from deniable.core.family import MechanismFamily
 from deniable.core.gate import Filter, Gate, Odometer, Planned
+from deniable.core.interactive import interactive
 from deniable.core.mechanism import Accuracy, Mechanism, Utility, own_mechanism
 from deniable.core.metric import (
     L1,
@@ -36,11 +40,14 @@ from deniable.core.metric import (
     Lp,
     Metric,
     PartitionDistance,
+    PerPiece,
     RangeDistance,
     SymmetricDistance,
+    UnitDistance,
 )
 from deniable.core.space import Space, adjacent, frame, frames, rows
 from deniable.core.step import Step, step
+from deniable.core.stream import stream
 from deniable.core.transformation import Transformation, own_transformation
 
 __all__ = [
@@ -70,10 +77,13 @@ __all__ = [
     "Linear",
     "Lp",
     "Mechanism",
+    "MechanismFamily",
     "Metric",
     "Numbers",
     "Odometer",
     "PartitionDistance",
+    "PerPiece",
+    "Pieces",
     "Planned",
     "RangeDistance",
     "Root",
@@ -81,9 +91,11 @@ __all__ = [
     "Space",
     "Step",
     "SymmetricDistance",
+    "Tables",
     "Texts",
     "Transformation",
     "Triple",
+    "UnitDistance",
     "Utility",
     "Vectors",
     "adjacent",
@@ -93,6 +105,7 @@ __all__ = [
     "frame",
     "frames",
     "integers",
+    "interactive",
     "missing",
     "numbers",
     "odometer",
@@ -102,5 +115,6 @@ __all__ = [
     "rows",
     "squared",
     "step",
+    "stream",
     "triple",
 ]

@@ -6,18 +6,20 @@ full when it is opened; a child odometer passes every charge on to its parent as
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NoReturn
 
-from deniable.accounting import NOTHING, Budget, ConcentratedRule, Rule, Spend
-from deniable.accounting import budget as make_budget
+from deniable.accounting import NOTHING, Budget, Filters, Kind, Rule, Spend
+from deniable.core.cells import entry, row_total
 from deniable.core.distance import Distance, distance
-from deniable.core.domain import Frame, Rows
+from deniable.core.domain import Domain, Frame, Frames, Pieces, Rows
 from deniable.core.gate import Both, Filter, Gate, Odometer, Planned
 from deniable.core.mechanism import Mechanism
 from deniable.core.sampler import sampler
 from deniable.core.space import Space
-from deniable.cost import Bounded, Concentrated, Cost, composed
+from deniable.core.step import Step
+from deniable.core.stream import pipe
+from deniable.cost import Bounded, Cost, composed
 from deniable.errors import InvalidArgument, SpaceMismatch
 from deniable.exact.guards import Real, integer
 from deniable.noise import Entropy, system_entropy
@@ -35,8 +37,17 @@ class Compositor:
         self._data, self.space, self.gate, self.d_in = data, space, gate, d_in
         self._entropy = entropy
 
-    def release(self, mechanism: Mechanism) -> Any:
-        """One answer, charged first. A refusal costs nothing; a failure after the charge stays charged."""
+    def release(self, mechanism: Mechanism | Step[Mechanism]) -> Any:
+        """One answer, charged first; of an interactive mechanism a run that goes on answering, charged for all of it.
+
+        A refusal costs nothing; a failure after the charge stays charged. A step is built on the space of the data.
+        """
+        if isinstance(mechanism, Step):
+            mechanism = mechanism.build(self.space)
+        if not isinstance(mechanism, Mechanism):
+            raise InvalidArgument(
+                f"only a mechanism can be released, got a {type(mechanism).__name__}; give it noise and a scale"
+            )
         if mechanism.source != self.space:
             raise SpaceMismatch(f"this data lives in {self.space!r}, the mechanism expects {mechanism.source!r}")
         self.gate.charge(mechanism.privacy_map(self.d_in))
@@ -44,9 +55,9 @@ class Compositor:
 
     def filter(self, budget: Budget, *, workload: Iterable[Cost] | None = None) -> Compositor:
         """A child with a budget of its own, paid for in full now; whatever it does not use is not given back."""
-        rule = budget.rule(workload)
-        self.gate.charge(_whole(budget))
-        return Compositor(self._data, self.space, Filter(rule), self.d_in, self._entropy)
+        filters = _child(self.gate, budget, workload)
+        self.gate.charge(_whole(budget, filters))
+        return Compositor(self._data, self.space, Filter(filters), self.d_in, self._entropy)
 
     def odometer(self) -> Compositor:
         """A child that counts its own spending while every charge is also made here."""
@@ -102,7 +113,7 @@ class Compositor:
     def theorem(self) -> str:
         """The theorem that all answers of this compositor together rest on, and why it was picked."""
         gate = self._inner
-        return gate.theorem if isinstance(gate, Planned) else f"{gate.rule.theorem}; {gate.rule.reason}"
+        return f"{gate.rule.theorem}; {gate.rule.reason}" if isinstance(gate, Odometer) else gate.theorem
 
     @property
     def _inner(self) -> Filter | Odometer | Planned:
@@ -125,30 +136,65 @@ def _counting(gate: Gate) -> Filter | Odometer:
     raise InvalidArgument("a planned compositor spends its declared plan; read `gate.total`")
 
 
-def _whole(budget: Budget) -> Cost:
-    """A budget as a cost: what a child that spends all of it does to its parent."""
-    if budget.rho is not None:
-        return Concentrated(rho=budget.rho, delta=budget.delta)
+def _child(gate: Gate, budget: Budget, workload: Iterable[Cost] | None) -> Filters:
+    """How a child filter counts: under a parent that counts rho alone in rho too, for that is the cheapest thing to pay for."""
+    inner = gate.inner if isinstance(gate, Both) else gate
+    if isinstance(inner, Filter | Odometer) and inner.rule.kind is Kind.CONCENTRATED:
+        return Filters.single(budget.rule())
+    return budget.filters(workload)
+
+
+def _whole(budget: Budget, filters: Filters) -> Cost:
+    """What a child does to its parent at most: what its one rule guarantees, or the budget if it keeps several filters.
+
+    A session of several filters is neither zCDP, Rényi nor Gaussian private: it keeps its (epsilon, delta) and nothing else.
+    """
+    if filters.only is not None:
+        return filters.only.promise
     return Bounded(epsilon=budget.epsilon or 0, delta=budget.delta)
 
 
 def _rule_of(gate: Gate) -> Rule:
-    """How a child odometer counts: as its parent does; under a plan, which counts nothing, in rho."""
+    """How a child odometer counts: as its parent does; in rho under a plan, which counts nothing, or several filters."""
     inner = gate.inner if isinstance(gate, Both) else gate
     if isinstance(inner, Planned):
-        return ConcentratedRule(NOTHING, reason="the parent follows a plan; every cost here has a rho or a delta")
+        return Rule(Kind.CONCENTRATED, NOTHING, "the parent follows a plan; every cost here has a rho or a delta")
+    if isinstance(inner, Filter) and inner.filters.only is None:
+        return Rule(Kind.CONCENTRATED, NOTHING, "the parent keeps several filters; rho reads what most of them read")
     return _counting(gate).rule
 
 
-def _sized_as_said(data: Any, space: Space) -> None:
-    """Where the number of rows is declared public it must be true: losses for replaced rows rest on it."""
-    domain = space.domain
-    if not isinstance(domain, Rows | Frame) or domain.size is None:
-        return
-    rows = data if isinstance(domain, Rows) else data[next(iter(domain.columns))]
-    if len(rows) != domain.size:
+def _check_shape(data: Any, domain: Domain) -> None:
+    """Refuse, before anything is asked, what is no list of rows or no frame; where the number of rows is declared public it must
+    be true, as losses for replaced rows rest on it. What the cells hold is not looked at."""
+    match domain:
+        case Rows():
+            if isinstance(data, str | bytes | Mapping) or not hasattr(data, "__len__"):
+                raise InvalidArgument("the space is one of rows and the data is no list or array of them")
+            _check_size(len(data), domain.size)
+        case Frame():
+            absent = [name for name in domain.columns if entry(data, name, None) is None]
+            if absent:
+                raise InvalidArgument(
+                    f"the data has no column {absent[0]!r}; the space declares {list(domain.columns)}"
+                )
+            lengths = {row_total(data[name]) for name in domain.columns}
+            if len(lengths) > 1:
+                raise InvalidArgument("the columns of the data have different lengths; a frame has one row count")
+            _check_size(max(lengths, default=0), domain.size)
+        case Frames():
+            for name, table in domain.tables.items():
+                _check_shape(entry(data, name, {}), table)
+        case Pieces():
+            pipe(data)
+        case _:
+            pass
+
+
+def _check_size(rows: int, size: int | None) -> None:
+    if size is not None and rows != size:
         raise InvalidArgument(
-            f"the space declares {domain.size} rows as public and the data has another number; correct size, or resize"
+            f"the space declares {size} rows as public and the data has another number; correct size, or resize"
         )
 
 
@@ -164,17 +210,18 @@ def compositor(
 ) -> Compositor:
     """Hold `data` behind a budget (losses chosen as you go) or behind a list of `costs` fixed beforehand.
 
-    With a `workload`, the costs you expect to ask for, a budget with a delta picks the rule under which they fit most often;
-    `theorem` says which. Other questions may still be asked.
+    A budget of epsilon and delta is kept by several filters side by side, and the best of them counts. With a `workload`, the
+    costs you expect to ask for, most of delta goes to the filter under which they fit most often. Other questions may still be
+    asked; `theorem` says what it rests on.
 
     Guarantee: all answers together satisfy the budget, or cost the declared list.
     """
     if (budget is None) == (costs is None):
         raise InvalidArgument("give a budget (a filter) or a list of costs (a plan), not both and not neither")
-    _sized_as_said(data, space)
+    _check_shape(data, space.domain)
     if workload is not None and budget is None:
         raise InvalidArgument("a workload helps a budget to choose its rule; a plan needs none")
-    gate: Gate = Filter(budget.rule(workload)) if budget is not None else Planned(costs or ())
+    gate: Gate = Filter(budget.filters(workload)) if budget is not None else Planned(costs or ())
     return Compositor(data, space, gate, distance(d_in), entropy)
 
 
@@ -188,8 +235,12 @@ def odometer(
 ) -> Compositor:
     """Hold `data` behind an odometer, which counts and never refuses.
 
-    The count is kept in the measure of `budget` when one is given (its limit is not enforced), else as (epsilon, delta) sums.
+    The count is kept in the measure of `budget` when one is given (its limit is not enforced), else as sums of epsilons and of
+    deltas. A Gaussian release has no single (epsilon, delta): count it in rho, with budget=dp.budget(rho=0).
+
+    Guarantee: stopping at a reading fixed beforehand is private to that reading. A statement at a moment chosen from the
+    answers needs more; this object does not make it.
     """
-    _sized_as_said(data, space)
-    rule = (budget or make_budget(epsilon=0)).rule()
+    _check_shape(data, space.domain)
+    rule = Rule(Kind.BASIC, NOTHING, "no budget names a measure") if budget is None else budget.rule()
     return Compositor(data, space, Odometer(rule), distance(d_in), entropy)

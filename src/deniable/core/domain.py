@@ -6,33 +6,35 @@ read them as `steps * step`. Membership never raises, whatever the value.
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, TypeAlias
 
+from deniable.core.cells import cells, missing, whole
 from deniable.errors import InvalidArgument
 from deniable.exact.guards import Real, integer, positive, rational
 
 
-def missing(value: Any) -> bool:
-    """None, or a value that is not equal to itself (NaN in any spelling) or cannot say (pandas' NA). Never raises."""
-    if value is None:
-        return True
-    try:
-        return bool(value != value)
-    except Exception:  # NA has no truth value; an array has many, and is a row of its own
-        return not hasattr(value, "__len__")
+def _total(test: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
+    """A membership test that says no where it would raise."""
+
+    @functools.wraps(test)
+    def answer(domain: Any, value: Any) -> bool:
+        try:
+            return bool(test(domain, value))
+        except Exception:
+            return False
+
+    return answer
 
 
 def _whole(value: Any) -> bool:
     if isinstance(value, bool):
         return False
-    try:
-        value.__index__()
-    except (AttributeError, TypeError):
-        return False
+    value.__index__()
     return True
 
 
@@ -52,15 +54,13 @@ class Numbers:
     def __post_init__(self) -> None:
         _check_bounds(self.lower, self.upper)
 
+    @_total
     def __contains__(self, value: Any) -> bool:
         if isinstance(value, bool | str | bytes):
             return False
         if missing(value):
             return self.missing
-        try:
-            number = float(value)
-        except (TypeError, ValueError, OverflowError):
-            return False
+        number = float(value)
         above = self.lower is None or number == math.inf or (math.isfinite(number) and Fraction(number) >= self.lower)
         below = self.upper is None or number == -math.inf or (math.isfinite(number) and Fraction(number) <= self.upper)
         return above and below and (self.missing or math.isfinite(number))
@@ -79,6 +79,7 @@ class Lattice:
         positive(step=self.step)
         _check_bounds(self.lower, self.upper)
 
+    @_total
     def __contains__(self, value: Any) -> bool:
         if missing(value):
             return self.missing
@@ -99,6 +100,7 @@ class Booleans:
 
     missing: bool = False
 
+    @_total
     def __contains__(self, value: Any) -> bool:
         if missing(value):
             return self.missing
@@ -111,6 +113,7 @@ class Texts:
 
     missing: bool = True
 
+    @_total
     def __contains__(self, value: Any) -> bool:
         return self.missing if missing(value) else isinstance(value, str)
 
@@ -125,11 +128,9 @@ class Categories:
         if not self.values or len(set(self.values)) != len(self.values):
             raise InvalidArgument(f"categories must be distinct and at least one, got {self.values!r}")
 
+    @_total
     def __contains__(self, value: Any) -> bool:
-        try:
-            return value in self.values
-        except (TypeError, ValueError):
-            return False
+        return value in self.values
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +139,7 @@ class Anything:
 
     label: str = "anything"
 
+    @_total
     def __contains__(self, value: Any) -> bool:
         return True
 
@@ -153,6 +155,7 @@ class Rows:
         if self.size is not None:
             integer(size=self.size, least=0)
 
+    @_total
     def __contains__(self, value: Any) -> bool:
         if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
             return False
@@ -162,16 +165,32 @@ class Rows:
 
 @dataclass(frozen=True, slots=True)
 class Ball:
-    """A public bound on a vector's norm: within `radius` of `origin` in L_p, p being 1, 2 or None for infinity."""
+    """A public bound on a vector's norm: within `radius` of `origin` in L_p, p being 1, 2 or None for infinity.
+
+    The origin is one number for all entries, or one for each.
+    """
 
     radius: Fraction
     p: int | None = 2
-    origin: Fraction = Fraction(0)
+    origin: Fraction | tuple[Fraction, ...] = Fraction(0)
 
     def __post_init__(self) -> None:
         positive(radius=self.radius)
         if self.p not in (1, 2, None):
             raise InvalidArgument(f"a norm bound is for p = 1, 2 or None (infinity), got {self.p!r}")
+        if isinstance(self.origin, list | tuple):
+            object.__setattr__(self, "origin", tuple(rational(origin=each) for each in self.origin))
+
+    def centre(self, length: int) -> tuple[Fraction, ...]:
+        """The origin of vectors of this length, entry by entry."""
+        return self.origin if isinstance(self.origin, tuple) else (self.origin,) * length
+
+    def norm(self, parts: Iterable[Fraction]) -> Fraction:
+        """The norm of some entries, its square for p = 2: exact."""
+        sizes = [abs(part) for part in parts]
+        if self.p == 1:
+            return sum(sizes, Fraction(0))
+        return sum((size * size for size in sizes), Fraction(0)) if self.p == 2 else max(sizes, default=Fraction(0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +203,10 @@ class Vectors:
 
     def __post_init__(self) -> None:
         integer(length=self.length, least=0)
+        if self.ball is not None and len(self.ball.centre(self.length)) != self.length:
+            raise InvalidArgument(f"the ball's origin must have {self.length} entries, got {self.ball.origin!r}")
 
+    @_total
     def __contains__(self, value: Any) -> bool:
         if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
             return False
@@ -195,12 +217,9 @@ class Vectors:
 
     def _inside(self, entries: list[Any], ball: Ball) -> bool:
         step = self.element.step if isinstance(self.element, Lattice) else Fraction(1)
-        parts = [abs(Fraction(entry) * step - ball.origin) for entry in entries]
-        if ball.p == 1:
-            return sum(parts, Fraction(0)) <= ball.radius
-        if ball.p == 2:
-            return sum((part * part for part in parts), Fraction(0)) <= ball.radius**2
-        return max(parts, default=Fraction(0)) <= ball.radius
+        centre = ball.centre(self.length)
+        away = ball.norm(Fraction(entry) * step - origin for entry, origin in zip(entries, centre, strict=True))
+        return away <= (ball.radius**2 if ball.p == 2 else ball.radius)
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,12 +229,25 @@ class Keyed:
     element: Domain
     keys: tuple[Hashable, ...] | None = None
 
+    @_total
     def __contains__(self, value: Any) -> bool:
         if not isinstance(value, Mapping):
             return False
         if self.keys is not None and set(value) != set(self.keys):
             return False
         return all(part in self.element for part in value.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Pieces:
+    """A stream: pieces that arrive one after another, each a member of `element`. How many there are is public."""
+
+    element: Domain
+
+    def __contains__(self, value: Any) -> bool:
+        if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
+            return False
+        return all(piece in self.element for piece in value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,12 +260,10 @@ class Frame:
     def __hash__(self) -> int:
         return hash((Frame, tuple(self.columns.items()), self.size))
 
+    @_total
     def __contains__(self, value: Any) -> bool:
-        try:
-            names = set(value.keys())
-            lengths = {len(value[name]) for name in self.columns}
-        except (AttributeError, TypeError, KeyError):
-            return False
+        names = set(value.keys())
+        lengths = {len(value[name]) for name in self.columns}
         if names != set(self.columns) or len(lengths) > 1:
             return False
         if self.size is not None and lengths and lengths != {self.size}:
@@ -250,17 +280,69 @@ class Frames:
     def __hash__(self) -> int:
         return hash((Frames, tuple(self.tables.items())))
 
+    @_total
     def __contains__(self, value: Any) -> bool:
-        try:
-            names = set(value.keys())
-        except (AttributeError, TypeError):
-            return False
+        names = set(value.keys())
         return names == set(self.tables) and all(value[name] in table for name, table in self.tables.items())
 
 
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """The tables a codebook allows. Their rows are held by an engine and never seen; `codebook` is the hash of all public facts."""
+
+    name: str
+    codebook: str
+
+    def __contains__(self, value: Any) -> bool:
+        return getattr(value, "tables", None) == self
+
+
 Domain: TypeAlias = (
-    Numbers | Lattice | Booleans | Texts | Categories | Anything | Rows | Vectors | Keyed | Frame | Frames
+    Numbers
+    | Lattice
+    | Booleans
+    | Texts
+    | Categories
+    | Anything
+    | Rows
+    | Vectors
+    | Keyed
+    | Pieces
+    | Frame
+    | Frames
+    | Tables
 )
+
+
+def shown(value: Any, domain: Domain) -> Any:
+    """A value as people read it: whole numbers of steps become the numbers they stand for; what is carried as it is stays."""
+    if not _coarse(domain):
+        return value
+    match domain:
+        case Lattice():
+            steps = whole(value)
+            return value if steps is None else domain.read(steps)
+        case Rows() | Vectors():
+            return [shown(each, domain.element) for each in cells(value)]
+        case Keyed():
+            return {key: shown(each, domain.element) for key, each in value.items()}
+        case Frame():
+            return {name: shown(value[name], Rows(each)) for name, each in domain.columns.items()}
+        case _:
+            return value
+
+
+def _coarse(domain: Domain) -> bool:
+    """Is some number here carried in steps other than one?"""
+    match domain:
+        case Lattice():
+            return domain.step != 1
+        case Rows() | Vectors() | Keyed():
+            return _coarse(domain.element)
+        case Frame():
+            return any(map(_coarse, domain.columns.values()))
+        case _:
+            return False
 
 
 def numbers(*, lower: Real | None = None, upper: Real | None = None, missing: bool = True) -> Numbers:

@@ -13,11 +13,12 @@ from typing import Any
 
 from deniable.accounting import Bracket, epsilon
 from deniable.core.distance import Distance, distance
+from deniable.core.likelihood import Behind, Likelihood
 from deniable.core.space import Space
-from deniable.core.transformation import Transformation, meet
+from deniable.core.transformation import Transformation, chain, meet
 from deniable.cost import Cost
 from deniable.errors import InvalidArgument
-from deniable.exact.guards import Real, open_probability, positive, probability
+from deniable.exact.guards import Real, open_probability, probability
 from deniable.noise import Entropy, system_entropy
 
 
@@ -25,11 +26,20 @@ from deniable.noise import Entropy, system_entropy
 class Utility:
     """How good an answer is, in the mechanism's own terms.
 
-    `error(beta)` is exact or rounded up: with probability at least 1 - beta the answer's `measure` is within it.
+    `error(beta)` is exact or rounded up: with probability at least 1 - beta the answer's `measure` is within it. Where that is
+    said of each of several outputs, `everywhere(beta)` is the error none of them exceeds, with the same probability.
     """
 
     measure: str
     error: Callable[[Fraction], Fraction]
+    everywhere: Callable[[Fraction], Fraction] | None = None
+
+    def accuracy(self, *, confidence: Real, simultaneous: bool) -> Accuracy:
+        """What is stated at this confidence: of each output, or of all at once."""
+        chance = open_probability(confidence=confidence)
+        if not simultaneous or self.everywhere is None:  # an answer that is one thing has one error
+            return Accuracy(self.error(1 - chance), chance, self.measure)
+        return Accuracy(self.everywhere(1 - chance), chance, f"{self.measure}, all at once")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +59,11 @@ class Accuracy:
 
 @dataclass(frozen=True, slots=True)
 class Mechanism:
-    """d(x, y) <= d implies that the laws of the answers are as close as the cost `privacy_map(d)` says."""
+    """d(x, y) <= d implies that the laws of the answers are as close as the cost `privacy_map(d)` says.
+
+    `recipe` is the text of the whole chain where every piece is one of ours with plain parameters; None where it is unknown.
+    `likelihood` compares the laws of its answers on two data sets; None where they have no closed form.
+    """
 
     source: Space
     function: Callable[[Any, Entropy], Any]
@@ -57,6 +71,8 @@ class Mechanism:
     utility: Utility | None = None
     claims: tuple[str, ...] = ()
     parameter: Any = None
+    recipe: str | None = None
+    likelihood: Likelihood | None = None
 
     def __call__(self, data: Any, *, entropy: Entropy | None = None) -> Any:
         """One draw, unmetered."""
@@ -70,12 +86,17 @@ class Mechanism:
         """The cost read as epsilon at `delta`, by the tightest theorem we have."""
         return epsilon(self.cost(d_in=d_in), delta=probability(delta=delta))
 
-    def accuracy(self, *, confidence: Real = Fraction(19, 20)) -> Accuracy:
-        """How close the answer is to the truth it randomises, in this mechanism's own utility."""
+    def accuracy(self, *, confidence: Real = Fraction(19, 20), simultaneous: bool = False) -> Accuracy:
+        """How close the answer is to the truth it randomises, in this mechanism's own utility.
+
+        Of many outputs the error is that of each one, or with `simultaneous` one that all keep to together.
+        """
         if self.utility is None:
-            raise InvalidArgument("this mechanism states no accuracy; give its constructor a utility")
-        chance = open_probability(confidence=confidence)
-        return Accuracy(self.utility.error(1 - chance), chance, self.utility.measure)
+            raise InvalidArgument(
+                "this mechanism states no accuracy: ask the mechanism before its answer was processed further, "
+                "or state one with utility=dp.Utility(measure, error) in post or own_mechanism"
+            )
+        return self.utility.accuracy(confidence=confidence, simultaneous=simultaneous)
 
     def after(self, before: Transformation) -> Mechanism:
         """This mechanism on transformed data; `transformation >> mechanism` calls it."""
@@ -87,6 +108,8 @@ class Mechanism:
             function=lambda data, entropy: second(first(data, entropy), entropy),
             privacy_map=lambda d_in: self.privacy_map(before.stability_map(d_in)),
             claims=(*before.claims, *self.claims),
+            recipe=chain(before.recipe, self.recipe),
+            likelihood=None if self.likelihood is None else Behind(self.likelihood, first),
         )
 
     def post(self, function: Callable[[Any], Any], *, utility: Utility | None = None) -> Mechanism:
@@ -95,7 +118,13 @@ class Mechanism:
         Guarantee: post-processing; the cost does not change. The old accuracy no longer applies unless a new one is given.
         """
         before = self.function
-        return replace(self, function=lambda data, entropy: function(before(data, entropy)), utility=utility)
+        return replace(
+            self,
+            function=lambda data, entropy: function(before(data, entropy)),
+            utility=utility,
+            recipe=None,
+            likelihood=None,
+        )
 
     def __rshift__(self, after: Callable[[Any], Any]) -> Mechanism:
         if not callable(after) or isinstance(after, Transformation | Mechanism):
@@ -118,8 +147,3 @@ def own_mechanism(
     """
     name = getattr(function, "__name__", type(function).__name__)
     return Mechanism(source, function, privacy_map, utility, (f"{author}: {name}",))
-
-
-def wanted_error(mechanism: Mechanism, *, error: Real, confidence: Real = Fraction(19, 20)) -> bool:
-    """Is the mechanism at least this accurate? What calibration by error asks."""
-    return mechanism.accuracy(confidence=confidence).error <= positive(error=error)

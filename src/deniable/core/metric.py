@@ -5,12 +5,14 @@ Every `distance` is exact. Lattice values are compared in the numbers people rea
 
 from __future__ import annotations
 
+import operator
 from collections import Counter
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, TypeAlias
 
+from deniable.core.cells import countable
 from deniable.core.distance import Distance, Root, Triple
 from deniable.core.domain import (
     Anything,
@@ -22,27 +24,13 @@ from deniable.core.domain import (
     Keyed,
     Lattice,
     Numbers,
+    Pieces,
     Rows,
+    Tables,
     Texts,
     Vectors,
-    missing,
 )
 from deniable.errors import InvalidArgument, SpaceMismatch
-
-
-def countable(row: Any) -> Any:
-    """A row in a form that can be counted: missing values are all alike, -0.0 is 0.0, and True is not 1."""
-    if isinstance(row, str):
-        return row
-    if isinstance(row, bool) or type(row).__name__ in ("bool", "bool_"):
-        return (bool, bool(row))
-    if isinstance(row, dict):
-        return tuple((name, countable(cell)) for name, cell in sorted(row.items()))
-    if isinstance(row, list | tuple) or (hasattr(row, "tolist") and getattr(row, "ndim", 0) != 0):
-        return tuple(countable(cell) for cell in row)
-    if missing(row):
-        return None
-    return row if isinstance(row, Hashable) else (type(row).__name__, repr(row))
 
 
 def records(data: Any) -> list[Any]:
@@ -55,7 +43,12 @@ def records(data: Any) -> list[Any]:
 
 def _difference(left: Any, right: Any, domain: Domain) -> Fraction:
     step = domain.step if isinstance(domain, Lattice) else Fraction(1)
-    return abs(Fraction(left) - Fraction(right)) * step
+    return abs(_exact(left) - _exact(right)) * step
+
+
+def _exact(value: Any) -> Fraction:
+    """The value as Python's own numbers: a Fraction made of NumPy integers would go on in 64 bits."""
+    return Fraction(operator.index(value)) if hasattr(value, "__index__") else Fraction(value)
 
 
 def _gaps(left: Any, right: Any, domain: Domain) -> list[Fraction]:
@@ -258,27 +251,64 @@ class DiscreteDistance:
 
 @dataclass(frozen=True, slots=True)
 class PartitionDistance:
-    """Groups (or entries of a vector) that differ, the sum of their distances, and the largest, under `inner` in each."""
+    """Groups (entries, pieces of a stream) that differ, the sum of their distances, and the largest, under `inner` in each.
+
+    `monotonic`: a unit added or removed moves all entries the same way, so that entries drift apart by at most the largest.
+    """
+
+    inner: GroupMetric
+    monotonic: bool = False
+
+    def fits(self, domain: Domain) -> bool:
+        return isinstance(domain, Anything) or (
+            isinstance(domain, Keyed | Vectors | Pieces) and self.inner.fits(domain.element)
+        )
+
+    def distance(self, left: Any, right: Any, domain: Domain) -> Distance:
+        apart = [gap for gap in _part_by_part(self.inner, left, right, domain) if gap]
+        return Triple(Fraction(len(apart)), sum(apart, Fraction(0)), max(apart, default=Fraction(0)))
+
+
+@dataclass(frozen=True, slots=True)
+class UnitDistance:
+    """How many privacy units come or go (or, where the unit is a changed row, are replaced) between two states of the tables."""
+
+    def fits(self, domain: Domain) -> bool:
+        return isinstance(domain, Tables)
+
+    def distance(self, left: Any, right: Any, domain: Domain) -> Distance:
+        raise InvalidArgument(
+            "tables are held by an engine, which compares no two of them; compare rows in memory instead"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class PerPiece:
+    """The largest distance of any piece of a stream under `inner`, however many pieces differ: someone who comes every day."""
 
     inner: GroupMetric
 
     def fits(self, domain: Domain) -> bool:
-        return isinstance(domain, Anything) or (isinstance(domain, Keyed | Vectors) and self.inner.fits(domain.element))
+        return isinstance(domain, Pieces) and self.inner.fits(domain.element)
 
     def distance(self, left: Any, right: Any, domain: Domain) -> Distance:
-        if not isinstance(domain, Keyed | Vectors):
-            raise SpaceMismatch(f"a partition distance needs a keyed domain or a vector, got {domain!r}")
-        if isinstance(domain, Vectors):
-            left, right = dict(enumerate(left)), dict(enumerate(right))
-        nothing: Any = 0 if isinstance(self.inner, AbsoluteDistance) else []
-        apart: list[Fraction] = []
-        for key in {*left, *right}:
-            gap = self.inner.distance(left.get(key, nothing), right.get(key, nothing), domain.element)
-            if not isinstance(gap, Fraction):
-                raise SpaceMismatch(f"a group's distance must be a plain number, got {gap!r}")
-            if gap:
-                apart.append(gap)
-        return Triple(Fraction(len(apart)), sum(apart, Fraction(0)), max(apart, default=Fraction(0)))
+        return max(_part_by_part(self.inner, left, right, domain), default=Fraction(0))
+
+
+def _part_by_part(inner: GroupMetric, left: Any, right: Any, domain: Domain) -> list[Fraction]:
+    """The distance of every group, entry or piece; one that is not there is empty, or zero."""
+    if not isinstance(domain, Keyed | Vectors | Pieces):
+        raise SpaceMismatch(f"a partition distance needs a keyed domain, a vector or a stream, got {domain!r}")
+    if not isinstance(domain, Keyed):
+        left, right = dict(enumerate(left)), dict(enumerate(right))
+    nothing: Any = 0 if isinstance(inner, AbsoluteDistance) else []
+    apart: list[Fraction] = []
+    for key in {*left, *right}:
+        gap = inner.distance(left.get(key, nothing), right.get(key, nothing), domain.element)
+        if not isinstance(gap, Fraction):
+            raise SpaceMismatch(f"a group's distance must be a plain number, got {gap!r}")
+        apart.append(gap)
+    return apart
 
 
 GroupMetric: TypeAlias = SymmetricDistance | InsertDelete | ChangeOne | Hamming | AbsoluteDistance
@@ -297,4 +327,6 @@ Metric: TypeAlias = (
     | RangeDistance
     | DiscreteDistance
     | PartitionDistance
+    | UnitDistance
+    | PerPiece
 )

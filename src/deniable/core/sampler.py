@@ -13,6 +13,7 @@ from fractions import Fraction
 from typing import Any, TypeAlias
 
 from deniable.accounting.closed.binomial import upper_tail
+from deniable.core.cells import cells, countable, row_total, table
 from deniable.core.distance import Distance, plain
 from deniable.core.domain import Frame, Rows
 from deniable.core.metric import (
@@ -22,7 +23,6 @@ from deniable.core.metric import (
     InsertDelete,
     Metric,
     SymmetricDistance,
-    countable,
 )
 from deniable.core.space import Space
 from deniable.cost import FREE, Cost, Mixed, Neighbours, Sampled, Sampling
@@ -181,14 +181,19 @@ def units(data: Any, space: Space) -> list[list[int]]:
     if not isinstance(space.metric, IdentifierDistance):
         return [[place] for place in range(row_count(data, space))]
     people: dict[Any, list[int]] = {}
-    for place, person in enumerate(_cells(data[space.metric.identifier])):
+    for place, person in enumerate(cells(_columns(data, space)[space.metric.identifier])):
         people.setdefault(countable(person), []).append(place)
     return list(people.values())
 
 
 def row_count(data: Any, space: Space) -> int:
     """How many rows there are: a private number."""
-    return len(data[next(iter(space.domain.columns))]) if isinstance(space.domain, Frame) else len(data)
+    return row_total(next(iter(_columns(data, space).values()), ()) if isinstance(space.domain, Frame) else data)
+
+
+def _columns(data: Any, space: Space) -> dict[str, Any]:
+    assert isinstance(space.domain, Frame)
+    return table(data, space.domain.columns)
 
 
 def _heads(data: Any, space: Space, rate: Fraction, entropy: Entropy) -> list[list[int]]:
@@ -206,16 +211,12 @@ def _taken(data: Any, space: Space, chosen: list[list[int]]) -> Any:
 
 def _rows_at(data: Any, space: Space, places: list[int]) -> Any:
     if isinstance(space.domain, Frame):
-        return {name: _pick(data[name], places) for name in space.domain.columns}
+        return {name: _pick(column, places) for name, column in _columns(data, space).items()}
     return _pick(data, places)
 
 
 def _pick(rows: Any, places: list[int]) -> Any:
     if type(rows).__name__ == "ndarray":
         return rows.take(places, axis=0) if places else rows[:0]
-    values = _cells(rows)
+    values = cells(rows)
     return [values[at] for at in places]
-
-
-def _cells(rows: Any) -> list[Any]:
-    return list(rows.tolist()) if hasattr(rows, "tolist") else list(rows)

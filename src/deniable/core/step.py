@@ -1,15 +1,21 @@
 """A step is a transformation or mechanism still waiting for the space it will be built on.
 
 `clamp(lower=0, upper=100)` is a step; `space >> clamp(lower=0, upper=100)` is a transformation. Constructors are written
-as functions of a space and turned into steps by `@step`.
+as functions of a space and turned into steps by `@step`. A mechanism whose `scale` is left out is a family, to be solved for
+a price.
 """
 
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable
+from dataclasses import replace
+from enum import Enum
+from fractions import Fraction
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
+from deniable.core.family import MechanismFamily
 from deniable.core.mechanism import Mechanism
 from deniable.core.space import Space
 from deniable.core.transformation import Transformation
@@ -24,14 +30,17 @@ P = ParamSpec("P")
 class Step(Generic[Built_co]):
     """What will be built once a space arrives. `first >> second` is a step as well."""
 
-    __slots__ = ("_constructor", "name")
+    __slots__ = ("_constructor", "is_known", "name")
 
-    def __init__(self, name: str, constructor: Callable[[Space], Built_co]) -> None:
-        self.name, self._constructor = name, constructor
+    def __init__(self, name: str, constructor: Callable[[Space], Built_co], *, is_known: bool = False) -> None:
+        self.name, self._constructor, self.is_known = name, constructor, is_known
 
     def build(self, space: Space) -> Built_co:
         """The transformation or mechanism on this space, or `SpaceMismatch`."""
-        return self._constructor(space)
+        built: Any = self._constructor(space)
+        if isinstance(built, Transformation | Mechanism):
+            built = replace(built, recipe=self.name if self.is_known else None)
+        return built  # type: ignore[no-any-return]
 
     def after(self, before: Transformation) -> Built_co:
         """Build on the output space of `before` and chain."""
@@ -45,7 +54,7 @@ class Step(Generic[Built_co]):
                 raise SpaceMismatch(f"{self.name} is a mechanism: only a function of its answer may follow it")
             return first >> following
 
-        return Step(f"{self.name} >> {following.name}", both)
+        return Step(f"{self.name} >> {following.name}", both, is_known=self.is_known and following.is_known)
 
     def __repr__(self) -> str:
         return self.name
@@ -54,9 +63,28 @@ class Step(Generic[Built_co]):
 def step(constructor: Callable[Concatenate[Space, P], Built]) -> Callable[P, Step[Built]]:
     """Turn a function of (space, parameters) into one of the parameters alone that returns a `Step`."""
 
+    ours = constructor.__module__.startswith("deniable.")
+    parameter = inspect.signature(constructor).parameters.get("scale")
+    has_scale = parameter is not None and parameter.default is inspect.Parameter.empty
+
     @functools.wraps(constructor)
     def waiting(*args: P.args, **kwargs: P.kwargs) -> Step[Built]:
         told = ", ".join([*(repr(a) for a in args), *(f"{k}={v!r}" for k, v in kwargs.items())])
-        return Step(f"{constructor.__name__}({told})", lambda space: constructor(space, *args, **kwargs))
+        name, is_known = f"{constructor.__name__}({told})", ours and all(map(_is_plain, (*args, *kwargs.values())))
+        if has_scale and "scale" not in kwargs:
+            return Step(name, lambda space: _family(space, waiting, args, kwargs))
+        return Step(name, lambda space: constructor(space, *args, **kwargs), is_known=is_known)
 
     return waiting
+
+
+def _family(space: Space, constructor: Callable[..., Step[Any]], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """All the mechanisms of this constructor on a space, by their scale."""
+    return MechanismFamily(space, lambda scale: constructor(*args, **kwargs, scale=scale).build(space))
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether equal texts of this parameter mean equal parameters."""
+    if isinstance(value, tuple | list):
+        return all(map(_is_plain, value))
+    return value is None or isinstance(value, bool | int | float | Fraction | str | Enum)

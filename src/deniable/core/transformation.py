@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 from deniable.core.distance import Distance, distance, then
+from deniable.core.domain import shown
 from deniable.core.space import Space
 from deniable.errors import SpaceMismatch
 from deniable.exact.guards import Real
@@ -30,12 +31,18 @@ def meet(left: Space, right: Space, what: str) -> None:
         raise SpaceMismatch(f"{what} expects {right!r}, but the chain so far gives {left!r}")
 
 
+def chain(first: str | None, second: str | None) -> str | None:
+    """The recipe of two pieces after one another; unknown where one of them is."""
+    return None if first is None or second is None else f"{first} >> {second}"
+
+
 @dataclass(frozen=True, slots=True)
 class Transformation:
     """d(x, y) <= d implies d(f(x), f(y)) <= stability_map(d).
 
     `function(data, entropy)` may draw (a random subset, a random assignment); then the promise is about a coupling of the
-    two outputs. `claims` names the pieces whose map is trusted on their author's word.
+    two outputs. `claims` names the pieces whose map is trusted on their author's word. `recipe` is the text of the whole
+    chain where every piece is one of ours with plain parameters, so that equal texts do the same; None where it is unknown.
     """
 
     source: Space
@@ -43,9 +50,17 @@ class Transformation:
     function: Callable[[Any, Entropy], Any]
     stability_map: Callable[[Distance], Distance]
     claims: tuple[str, ...] = ()
+    recipe: str | None = None
 
     def __call__(self, data: Any, *, entropy: Entropy | None = None) -> Any:
-        """The transformed data. Private data in, private data out: this is not a release."""
+        """The transformed data, in the numbers people read. Private data in, private data out: this is not a release.
+
+        Inside a chain numbers on a grid are handed on as whole numbers of steps: see `steps`.
+        """
+        return shown(self.steps(data, entropy=entropy), self.target.domain)
+
+    def steps(self, data: Any, *, entropy: Entropy | None = None) -> Any:
+        """The transformed data as the next step of a chain gets it: numbers on a grid as whole numbers of steps, exact."""
         return self.function(data, entropy or system_entropy())
 
     def map(self, *, d_in: Distance | Real | tuple[Real, Real, Real]) -> Distance:
@@ -65,6 +80,7 @@ class Transformation:
             lambda data, entropy: second(first(data, entropy), entropy),
             then(before.stability_map, self.stability_map),
             (*before.claims, *self.claims),
+            chain(before.recipe, self.recipe),
         )
 
 

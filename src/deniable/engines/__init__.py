@@ -23,26 +23,25 @@ def connect(
     `postgresql://` URL of a database; a Spark session or Spark DataFrames.
 
     `tables` says where a database or session keeps the codebook's tables, when not under the same names.
-    `time_limit` is how many seconds a statement may take on PostgreSQL, an hour unless it is given.
+    `time_limit` is how many seconds a statement may take, an hour unless it is given.
     `key` is the secret of the keyed order (at least 128 bits), held by the curator's process.
     """
+    from deniable.engines.limit import HOUR
     from deniable.engines.places import is_postgres, is_spark
 
+    limit = HOUR if time_limit is None else time_limit
     if is_postgres(source):
-        from deniable.engines.postgres import HOUR, PostgresEngine
+        from deniable.engines.postgres import PostgresEngine
 
-        limit = HOUR if time_limit is None else time_limit
         return PostgresEngine(source, codebook, key=key, tables=tables, time_limit=limit)
-    if time_limit is not None:
-        raise InvalidArgument("time_limit= goes with a PostgreSQL URL; leave it out, other engines work to the end")
     if is_spark(source):
         from deniable.engines.spark import SparkEngine
 
-        return SparkEngine(source, codebook, key=key, tables=tables)
+        return SparkEngine(source, codebook, key=key, tables=tables, time_limit=limit)
     if tables is not None:
         raise InvalidArgument(
             "tables= goes with a PostgreSQL URL or a Spark session; give other sources as {name: source}"
         )
     from deniable.engines.duckdb import DuckDBEngine
 
-    return DuckDBEngine(source, codebook, key=key)
+    return DuckDBEngine(source, codebook, key=key, time_limit=limit)

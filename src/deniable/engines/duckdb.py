@@ -1,4 +1,5 @@
-"""DuckDB, embedded: the default engine. It reads Parquet, CSV, pandas, Polars, Arrow and plain columns in place.
+"""DuckDB, embedded: the default engine. It reads Parquet, pandas, Polars, Arrow and plain columns in place; text files are
+read once, when they are opened, into Parquet in a private folder.
 
 The connection is closed to the world before the first query: no extension is loaded, no file but the bound ones is read,
 no setting changes any more, temporary files go to a private folder that is removed. An engine error is replaced by one
@@ -9,34 +10,37 @@ from __future__ import annotations
 
 import ctypes
 import os
-import shutil
-import tempfile
 import threading
-import weakref
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeVar
 
 import duckdb
 from sqlglot import exp
 
 from deniable.engines.conformance import conform
-from deniable.engines.engine import KeyValue, Result
+from deniable.engines.engine import KeyValue, Result, RowTable
 from deniable.engines.fetched import Fetched, fetched_result, python_values
+from deniable.engines.folder import PrivateFolder
+from deniable.engines.limit import HOUR, limit_seconds, stoppable
 from deniable.engines.order import order_key
-from deniable.engines.sources import CsvFile, Frame, ParquetFiles, TableSource, table_sources
+from deniable.engines.sources import Frame, ParquetFiles, TableSource, table_sources
 from deniable.engines.sql.build import Tree, call, cast, column, text
 from deniable.engines.sql.groups import Groups, Statement, statements
 from deniable.engines.sql.kept import Kept
 from deniable.engines.sql.physical import Physical
 from deniable.engines.sql.profile import DuckDBProfile
 from deniable.engines.sql.relations import Relations, Source
+from deniable.engines.unit_rows import checked_rows, fetched_rows
 from deniable.errors import EngineFailed, InvalidArgument, QueryRefused
-from deniable.exact.guards import integer
+from deniable.exact.guards import Real, integer
 from deniable.plan.codebook import Codebook, Table
-from deniable.plan.nodes import GroupAgg, Relation
+from deniable.plan.nodes import GroupAgg, Relation, UnitRows
 from deniable.plan.relation import shape
 from deniable.plan.sensitivity import sensitivities
+
+Found = TypeVar("Found")
 
 _SETTINGS = {
     "autoinstall_known_extensions": "false",
@@ -60,7 +64,7 @@ _KINDS = {
 
 
 class DuckDBEngine:
-    """Runs plans inside this process.
+    """Runs plans inside this process; `time_limit` is in seconds and public: every statement has as long.
 
     Guarantee: contributions are bounded after the last step that multiplies rows; no error depends on the data.
     """
@@ -73,7 +77,9 @@ class DuckDBEngine:
         key: bytes | int,
         threads: int | None = None,
         memory: str | None = None,
+        time_limit: Real = HOUR,
     ) -> None:
+        self._seconds = float(limit_seconds(time_limit))
         self._codebook, self._key = codebook, order_key(key)
         self._profile = DuckDBProfile()
         self._settings = dict(_SETTINGS)
@@ -81,7 +87,8 @@ class DuckDBEngine:
             self._settings["threads"] = str(integer(least=1, threads=threads))
         if memory is not None:
             self._settings["memory_limit"] = memory
-        self._tables = table_sources(source, codebook)
+        self._folder = PrivateFolder()
+        self._tables = table_sources(source, codebook, self._folder.path)
         self._lock, self._process = threading.Lock(), os.getpid()
         self._opened: _Opened | None = None
         self._connection()
@@ -94,6 +101,21 @@ class DuckDBEngine:
 
     def __repr__(self) -> str:
         return f"DuckDBEngine({', '.join(table.name for table in self._codebook.tables)})"
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The files the curator named."""
+        return tuple(
+            Path(path) for source in self._tables.values() if isinstance(source, ParquetFiles) for path in source.given
+        )
+
+    def look(self) -> None:
+        """Refuse when the data cannot be reached: closed, or a file gone or replaced. All of it is public."""
+        if not self._tables:
+            raise InvalidArgument("the data set is closed; nothing was spent, open it again")
+        for source in self._tables.values():
+            if isinstance(source, ParquetFiles):
+                source.look()
 
     def check(self, plan: GroupAgg) -> None:
         """Refuse a plan that uses what this version computes differently; nothing is run."""
@@ -111,6 +133,14 @@ class DuckDBEngine:
             others = {name: self._fetch(statement) for name, statement in further.items()}
         return fetched_result(plan, main, others)
 
+    def rows(self, plan: UnitRows) -> RowTable:
+        """The bounded rows of a plan."""
+        checked_rows(plan)
+        with self._alone():
+            relations = Relations(self._connection().sources, self._profile)
+            statement = Groups(plan.bounded, relations, self._profile, self._key).rows()
+            return fetched_rows(plan, self._fetch(statement), statement.cells, self._key)
+
     def prepare(self, plan: GroupAgg) -> None:
         """Keep the plan's bounded rows until the data set is closed: later plans with its source, keys and bounds are faster.
 
@@ -123,10 +153,8 @@ class DuckDBEngine:
                 return
             groups = Groups(plan, Relations(opened.sources, self._profile), self._profile, self._key)
             kept, statement = groups.bounded(f"deniable_kept_{len(opened.kept)}")
-            try:
-                opened.connection.execute(f"CREATE TEMP TABLE {kept.table} AS {statement.text(self._profile)}")
-            except (duckdb.Error, MemoryError, RuntimeError):
-                raise EngineFailed from None
+            written = f"CREATE TEMP TABLE {kept.table} AS {statement.text(self._profile)}"
+            self._stoppable(lambda connection: connection.execute(written))
             opened.kept.append(kept)
 
     def statements(self, plan: GroupAgg) -> list[str]:
@@ -153,6 +181,7 @@ class DuckDBEngine:
                 self._opened.close()
             self._opened = None
             self._tables = {}
+            self._folder.close()
 
     def _statements(self, plan: GroupAgg, kept: Kept | None = None) -> tuple[Statement, dict[str, Statement]]:
         relations = Relations(self._connection().sources, self._profile)
@@ -178,9 +207,13 @@ class DuckDBEngine:
             yield
 
     def _fetch(self, statement: Statement) -> Fetched:
+        written = statement.text(self._profile)
+        return self._stoppable(lambda connection: dict(connection.execute(written).fetchnumpy()))
+
+    def _stoppable(self, work: Callable[[duckdb.DuckDBPyConnection], Found]) -> Found:
+        connection = self._connection().connection
         try:
-            cursor = self._connection().connection.execute(statement.text(self._profile))
-            return dict(cursor.fetchnumpy())
+            return stoppable(lambda: work(connection), connection.interrupt, seconds=self._seconds)
         except (duckdb.Error, MemoryError, RuntimeError, ValueError, OverflowError):
             raise EngineFailed from None
 
@@ -190,10 +223,9 @@ class _Opened:
 
     def __init__(self, tables: Mapping[str, TableSource], codebook: Codebook, settings: Mapping[str, str]) -> None:
         self.process, self.kept = os.getpid(), list[Kept]()
-        folder = tempfile.mkdtemp(prefix="deniable-")
-        self._finalizer = weakref.finalize(self, _remove, folder, self.process)
+        self._folder = PrivateFolder()
         try:
-            self.connection = duckdb.connect(":memory:", config={**settings, "temp_directory": folder})
+            self.connection = duckdb.connect(":memory:", config={**settings, "temp_directory": str(self._folder.path)})
             self.sources = {
                 table.name: self._bind(i, tables[table.name], table) for i, table in enumerate(codebook.tables)
             }
@@ -207,7 +239,7 @@ class _Opened:
             self.abandon()
             return
         self.connection.close()
-        self._finalizer()
+        self._folder.close()
 
     def abandon(self) -> None:
         """Keep the parent's connection alive for ever: closing it here would wait for threads that were not forked."""
@@ -216,18 +248,9 @@ class _Opened:
     def _bind(self, index: int, source: TableSource, table: Table) -> Source:
         name = f"deniable_table_{index}"
         match source:
-            case ParquetFiles(paths):
-                files = ", ".join(_quoted(path) for path in paths)
+            case ParquetFiles():
+                files = ", ".join(_quoted(path) for path in source.paths)
                 self._view(name, f"read_parquet([{files}])", table)
-            case CsvFile(path, names):
-                columns = ", ".join(f"{_quoted(entry)}: 'VARCHAR'" for entry in names)
-                self._view(
-                    name,
-                    f"read_csv({_quoted(path)}, columns={{{columns}}}, header=true, auto_detect=false, delim=',', "
-                    "quote='\"', escape='\"', nullstr='', null_padding=true, ignore_errors=true, strict_mode=false, "
-                    "max_line_size=20000000)",
-                    table,
-                )
             case Frame(data):
                 self.connection.register(name, data)
         described = self.connection.execute(f"DESCRIBE {name}").fetchall()
@@ -237,7 +260,7 @@ class _Opened:
             if variable.name not in types or sum(k.lower() == variable.name.lower() for k in types) > 1:
                 raise InvalidArgument(f"table {table.name}: the data has no single column {variable.name!r}")
             cells[variable.name] = _cell(variable.name, types[variable.name])
-        return Source(exp.to_table(name), cells)
+        return Source(exp.to_table(name), cells, isinstance(source, ParquetFiles) and source.from_text)
 
     def _view(self, name: str, function: str, table: Table) -> None:
         try:
@@ -247,7 +270,6 @@ class _Opened:
 
     def _lock_down(self, tables: Mapping[str, TableSource]) -> None:
         allowed = [path for source in tables.values() if isinstance(source, ParquetFiles) for path in source.paths]
-        allowed += [source.path for source in tables.values() if isinstance(source, CsvFile)]
         self.connection.execute(f"SET allowed_paths=[{', '.join(_quoted(path) for path in allowed)}]")
         self.connection.execute("SET enable_progress_bar=false")  # how far a query has come tells about the data
         self.connection.execute("SET enable_external_access=false")
@@ -273,8 +295,3 @@ def _cell(name: str, type_name: str) -> tuple[Tree, Physical]:
 
 def _quoted(value: str) -> str:
     return text(value).sql(dialect="duckdb")
-
-
-def _remove(folder: str, process: int) -> None:
-    if os.getpid() == process:
-        shutil.rmtree(folder, ignore_errors=True)

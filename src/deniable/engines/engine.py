@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
+from pathlib import Path
 from typing import Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.plan.nodes import Plan, Relation
+from deniable.plan.nodes import Plan, Relation, UnitRows
 
 Integers: TypeAlias = NDArray[np.int64]
 KeyValue: TypeAlias = int | bool | str | date | datetime | None
@@ -51,6 +52,21 @@ class Result:
         return "Result(private)"
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class RowTable:
+    """Rows in columns of 64-bit integers on public grids; private. `missing` says where there is no value (0 stands there).
+
+    `units` labels the unit of each row; None where every row is a unit of its own. Rows are sorted by unit and value.
+    """
+
+    units: Integers | None
+    columns: Mapping[str, Integers]
+    missing: Mapping[str, NDArray[np.bool_]]
+
+    def __repr__(self) -> str:
+        return "RowTable(private)"
+
+
 @runtime_checkable
 class Engine(Protocol):
     """Runs plans over the tables it was given."""
@@ -83,9 +99,37 @@ class Keeping(Protocol):
 
 
 @runtime_checkable
+class RowEngine(Protocol):
+    """An engine that can hand out rows, for mechanisms that need them."""
+
+    def rows(self, plan: UnitRows) -> RowTable:
+        """The bounded rows of a plan, as integers, the same on every engine."""
+        ...
+
+
+@runtime_checkable
 class Selective(Protocol):
     """An engine that may lack a feature; see `engines.conformance`."""
 
     def check(self, plan: Plan) -> None:
         """Refuse a plan that uses what this engine, in this version, computes differently; nothing is run."""
+        ...
+
+
+@runtime_checkable
+class Filed(Protocol):
+    """An engine whose data lies in files."""
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The files the curator named; cells are never among them."""
+        ...
+
+
+@runtime_checkable
+class Looking(Protocol):
+    """An engine that can tell, without touching rows, that its data cannot be reached."""
+
+    def look(self) -> None:
+        """Refuse when the data set is closed, or a file of it is gone or was replaced; nothing is run."""
         ...

@@ -46,7 +46,8 @@ from deniable.plan.expression import (
     Truncate,
 )
 from deniable.plan.facts import Facts
-from deniable.plan.semantics import folded, rounded, rounded_quotient, truncated_date, truncated_timestamp
+from deniable.plan.rewriting import common_grid, cross_multiplied, listed
+from deniable.plan.semantics import folded, folded_ascii, rounded, rounded_quotient, truncated_date, truncated_timestamp
 from deniable.plan.unit import Length
 
 Row = Mapping[str, Cell]
@@ -59,6 +60,10 @@ def evaluate(expression: Expression, row: Row, schema: Mapping[str, Facts]) -> C
             return row[name]
         case Literal(constant):
             return Fraction(constant) if isinstance(constant, int) and not isinstance(constant, bool) else constant
+        case Compare(comparison, left, right) if (exact := cross_multiplied(comparison, left, right)) is not None:
+            return evaluate(exact, row, schema)
+        case In(value, among) if (exact := listed(value, among)) is not None:
+            return evaluate(exact, row, schema)
         case Compare(comparison, left, right):
             sides = [evaluate(side, row, schema) for side in promoted(left, right, schema)]
             return None if None in sides else _compared(comparison, *sides)
@@ -83,9 +88,16 @@ def evaluate(expression: Expression, row: Row, schema: Mapping[str, Facts]) -> C
         case Arithmetic(_, left, right) | Divide(left, right) | DaysBetween(left, right):
             sides = [evaluate(side, row, schema) for side in (left, right)]
             return None if None in sides else _of_two(expression, *sides)
+        case Fold(case, value):
+            text = evaluate(value, row, schema)
+            change = folded_ascii if facts(value, schema).categories is None else folded
+            return change(text, case) if isinstance(text, str) else None
         case Clamp(value, lower, upper):
             number = evaluate(value, row, schema)
             assert number is None or isinstance(number, Fraction)
+            finer = common_grid(expression, facts(value, schema))
+            if finer is not None:
+                return evaluate(finer, row, schema)
             return None if number is None else clamped(number, lower, upper, facts(value, schema).step)
         case _:
             inner: Any = evaluate(expression.value, row, schema)
@@ -136,7 +148,7 @@ def _of_two(expression: Arithmetic | Divide | DaysBetween, left: Any, right: Any
     raise AssertionError("every operator is above")
 
 
-_OfOne = Modulo | In | Like | Absolute | Round | Bin | DatePart | Truncate | ToDate | Fold | Substring | CharacterCount
+_OfOne = Modulo | In | Like | Absolute | Round | Bin | DatePart | Truncate | ToDate | Substring | CharacterCount
 
 
 def _of_one(expression: _OfOne, value: Any) -> Cell:
@@ -160,8 +172,6 @@ def _of_one(expression: _OfOne, value: Any) -> Cell:
             return _truncated(value, length)
         case ToDate():
             return value.date() if isinstance(value, datetime) else value
-        case Fold(case, _):
-            return folded(value, case)
         case Substring(_, start, length):
             return str(value[start - 1 : start - 1 + length])
         case CharacterCount():

@@ -34,8 +34,11 @@ from deniable.plan.nodes import (
     KeyColumn,
     Project,
     Rows,
+    Summary,
     Total,
+    UnitAgg,
     Units,
+    UnitValue,
     scan,
 )
 from deniable.plan.parse import parse
@@ -53,9 +56,11 @@ _VARIABLES: dict[str, Any] = {
     "as_day": {"type": "date", "bounds": ["1999-12-31", "2024-02-29"]},
     "as_time": "timestamp",
     "real": {"type": "number", "bounds": [-100, 100], "step": 0.01},
+    "off_grid": {"type": "number", "bounds": [-7.3, 2.9], "step": 0.35},
     "real_whole": "integer",
     "whole": {"type": "integer", "bounds": [-1000, 1000]},
     "tens": {"type": "integer", "bounds": [-50, 50], "step": 10, "outside": "missing"},
+    "tens_off": {"type": "integer", "bounds": [-57, 44], "step": 10},
     "truth": "boolean",
     "day": "date",
     "moment": "timestamp",
@@ -113,7 +118,8 @@ _RAW = {
     "row": ("row", Physical.INTEGER),
     "who": ("who", Physical.INTEGER), "name": ("words", Physical.TEXT), "as_integer": ("words", Physical.TEXT),
     "as_number": ("words", Physical.TEXT), "as_truth": ("words", Physical.TEXT), "as_day": ("words", Physical.TEXT),
-    "as_time": ("words", Physical.TEXT), "real": ("reals", Physical.REAL), "real_whole": ("reals", Physical.REAL),
+    "as_time": ("words", Physical.TEXT), "real": ("reals", Physical.REAL),
+    "off_grid": ("reals", Physical.REAL), "tens_off": ("wholes", Physical.INTEGER), "real_whole": ("reals", Physical.REAL),
     "whole": ("wholes", Physical.INTEGER), "tens": ("wholes", Physical.INTEGER), "truth": ("truths", Physical.BOOLEAN),
     "day": ("days", Physical.DATE), "moment": ("moments", Physical.TIMESTAMP), "word": ("words_2", Physical.TEXT),
 }  # fmt: skip
@@ -131,9 +137,14 @@ PROBES = {
     "text as truth": "case when as_truth then 1 when not as_truth then 2 end",
     "text as date": _among("as_day", "2000-01-01", "2020-06-15", "2024-02-29"),
     "text as timestamp": _among("as_time", "2000-01-01 23:59:00", "2020-06-15 12:00:01.5", "2024-02-29 00:00:00"),
+    "ends off the grid": "off_grid", "whole ends off the grid": "tens_off",
     "reals on a grid": "real", "reals as whole numbers": "clamp(real_whole, -9, 9)", "clamped integers": "whole",
     "rounded integers": "tens", "categories": "case word when 'a' then 1 when 'é' then 3 when 'rest' then 5 end",
-    "sums and products": "whole * 3 - real * 2", "quotients": "whole / (real - 2.5)", "remainders": "whole % 7",
+    "sums and products": "whole * 3 - real * 2", "quotients": "whole / (real - 2.5)",
+    "quotients compared": "case when whole / tens <= 0.1 then 1 when whole / (tens + 1) > real then 2 "
+                          "when whole / tens = 0.2 then 3 end",
+    "limits between grid points": "clamp(whole, -2.5, 7.25) + clamp(tens, -31, 12.5)",
+    "remainders": "whole % 7",
     "least and greatest": "least(whole, tens, 3) + greatest(real, -1)", "absolute": "abs(whole)",
     "floor": "floor(real)", "ceiling": "ceil(whole / 7)", "nearest": "round(real, 1)", "bins": "bin(real, -100, -3, 0, 2.5, 50)",
     "even bins": "bin(whole, -1000, -500, 0, 500, 1000)", "year": "year(day)", "quarter": "quarter(day)",
@@ -152,6 +163,7 @@ PROBES = {
     "cut to year": _among("date_trunc('year', day)", "0001-01-01", "1969-01-01", "2000-01-01", "2024-01-01", "9999-01-01"),
     "length": "clamp(length(name), 0, 9)", "substring": "case when substring(name, 2, 1) = 'a' then 1 end",
     "letters": "case when upper(name) = 'ÉA😀' then 1 when lower(name) = 'f' then 2 end",
+    "letters of categories": "case when upper(word) = 'É' then 1 when upper(word) = 'REST' then 2 end",
     "patterns": "case when name like '%2_' then 1 when name like '_5%' then 2 when name like 'f%' then 3 "
                 "when name like '%%' then 4 end",
     "comparisons": "case when real < 2.499 then 1 when day >= date '2000-02-29' then 2 when not truth then 3 end",
@@ -245,7 +257,18 @@ def kit_plans() -> dict[str, GroupAgg]:
     plans["rows, values and bins"] = GroupAgg(
         Filter(rows, of("whole > -900 or whole is null")), (declared,), Bounding(groups=2, rows_per_group=3), kept
     )
+    plans["medians and modes"] = _typical()
     return plans
+
+
+def _typical() -> GroupAgg:
+    """The middle and the most frequent value of every unit's rows, of every kind of value."""
+    asked = {Summary.MEDIAN: ("whole", "real"), Summary.MODE: ("tens", "name", "truth")}
+    values = tuple(UnitValue(name, summary, Column(name)) for summary, names in asked.items() for name in names)
+    keys = tuple(KeyColumn(name, Column(name), keep_missing=True) for name in ("tens", "name", "truth"))
+    total: tuple[str, Aggregate] = ("sum", Total(_expression("whole + real"), Fraction(-2000), Fraction(2000)))
+    rows = UnitAgg(scan(kit_codebook(), "kit"), (), values)
+    return GroupAgg(rows, keys, Bounding(groups=1), (("units", Units()), total))
 
 
 _KINDS = {

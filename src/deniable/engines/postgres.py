@@ -16,6 +16,7 @@ from sqlglot import exp
 
 from deniable.engines.conformance import conform
 from deniable.engines.fetched import Fetched
+from deniable.engines.limit import HOUR, limit_seconds
 from deniable.engines.places import table_places
 from deniable.engines.postgres_server import PostgresServer, failure, psycopg_module
 from deniable.engines.remote import RemoteEngine, fetched_columns
@@ -25,18 +26,12 @@ from deniable.engines.sql.physical import Physical
 from deniable.engines.sql.profile import Profile
 from deniable.engines.sql.relations import Source
 from deniable.errors import InvalidArgument
-from deniable.exact.guards import Real, rational, shown
+from deniable.exact.guards import Real
 from deniable.plan.codebook import Codebook, Table
 from deniable.plan.variable import Type, Variable
 
 Ask: TypeAlias = Callable[..., list[tuple[Any, ...]]]
 """A question to the catalogue: a query and its values in, rows out."""
-
-HOUR = 3600
-"""Seconds a statement may take unless the curator says otherwise."""
-
-LONGEST = 2_147_483
-"""The longest limit in seconds that PostgreSQL can count, in milliseconds of 31 bits."""
 
 _OLDEST = 140_000
 _SETTINGS = {
@@ -79,6 +74,9 @@ class PostgresProfile(Profile):
     def quotient(self, numerator: Tree, denominator: Tree) -> Tree:
         return exp.Div(this=paren(numerator), expression=paren(denominator), typed=True)
 
+    def sortable(self, value: Tree) -> Tree:
+        return paren(exp.Collate(this=paren(value), expression=exp.to_identifier("C", quoted=True)))
+
     def xor(self, left: Tree, right: Tree) -> Tree:
         return paren(exp.BitwiseXor(this=paren(left), expression=paren(right)))
 
@@ -119,7 +117,7 @@ class PostgresEngine(RemoteEngine):
         time_limit: Real = HOUR,
     ) -> None:
         super().__init__(codebook, PostgresProfile(), key=key)
-        self._settings = {**_SETTINGS, "statement_timeout": f"{_milliseconds(time_limit)}ms"}
+        self._settings = {**_SETTINGS, "statement_timeout": f"{ceil(limit_seconds(time_limit) * 1000)}ms"}
         self._server = PostgresServer(url)
         with self._catalogue() as ask:
             self._version = _checked_version(ask)
@@ -188,14 +186,6 @@ class PostgresEngine(RemoteEngine):
         return Source(relation, cells)
 
 
-def _milliseconds(time_limit: Real) -> int:
-    """A limit as PostgreSQL counts it."""
-    seconds = rational(time_limit=time_limit)
-    if not 1 <= seconds <= LONGEST:
-        raise InvalidArgument(f"time_limit must be from 1 to {LONGEST:,} seconds, got {shown(time_limit)}")
-    return ceil(seconds * 1000)
-
-
 def _checked_version(ask: Ask) -> str:
     ((version, numbered, encoding),) = ask(
         "SELECT current_setting('server_version'), current_setting('server_version_num')::int, "
@@ -223,8 +213,7 @@ def _cell(variable: Variable, kind: str, table: Table) -> tuple[Tree, Physical]:
     match _KINDS.get(kind):
         case Physical.TEXT:
             # Whatever the column's own collation: texts are equal when their characters are, ordered by code point.
-            plain = paren(exp.Collate(this=cast(cell, "TEXT"), expression=exp.to_identifier("C", quoted=True)))
-            return plain, Physical.TEXT
+            return PostgresProfile().sortable(cast(cell, "TEXT")), Physical.TEXT
         case Physical.REAL:
             real = cast(cell, "DOUBLE")
             profile = PostgresProfile()

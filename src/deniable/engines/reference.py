@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, floor
 from typing import Any, TypeAlias, assert_never
 
+import numpy as np
+
 from deniable.engines.assemble import Place, assembled, held, key_rank
 from deniable.engines.cells import Cell, read
-from deniable.engines.engine import KeyValue, Result
+from deniable.engines.engine import KeyValue, Result, RowTable
 from deniable.engines.evaluate import evaluate
 from deniable.engines.order import OrderKey, order_key, rank, start, words
+from deniable.engines.unit_rows import checked_rows, labels, row_table
 from deniable.errors import InvalidArgument, QueryRefused
 from deniable.plan.analysis import facts
 from deniable.plan.codebook import Codebook, Table
@@ -36,6 +39,7 @@ from deniable.plan.nodes import (
     Total,
     Union,
     UnitAgg,
+    UnitRows,
     Units,
     UnitValue,
 )
@@ -78,6 +82,28 @@ class ReferenceEngine:
         kept = _grouped(plan, below, self._relation(plan.source), self._key)
         cells = {name: _aggregated(aggregate, kept, below, self._key) for name, aggregate in plan.aggregates}
         return assembled(plan, list(kept.groups), cells)
+
+    def rows(self, plan: UnitRows) -> RowTable:
+        """The bounded rows of a plan."""
+        below = checked_rows(plan)
+        kept = _grouped(plan.bounded, below, self._relation(plan.source), self._key)
+        owned = [(unit, cells) for members in kept.groups.values() for unit, rows in members for cells in rows]
+        identities = [tuple(map(held, unit, below.identity)) for unit, _ in owned]
+        units = labels(identities, below.identity, self._key) if below.identity else None
+        columns = {}
+        for name, expression in plan.columns:
+            known = facts(expression, below.columns)
+            values = [held(evaluate(expression, cells, below.columns), known) for _, cells in owned]
+            absent = [value is None for value in values]
+            columns[name] = np.ma.array(
+                [0 if value is None else value for value in values], mask=absent, dtype=np.int64
+            )
+        return row_table(units, columns)
+
+    def look(self) -> None:
+        """Refuse when the data is let go of; nothing is run."""
+        if not self._tables:
+            raise InvalidArgument("the data set is closed; nothing was spent, open it again")
 
     def public(self, relation: Relation) -> Mapping[str, tuple[KeyValue, ...]]:
         """The rows of a public relation, sorted."""
@@ -199,6 +225,10 @@ def _meets(row: Owned, other: Owned, on: Iterable[tuple[str, str]], private: boo
     return all(row.cells[a] is not None and row.cells[a] == other.cells[b] for a, b in on)
 
 
+_OWN_VALUES = (Summary.LEAST, Summary.GREATEST, Summary.MEDIAN, Summary.MODE)
+"""Summaries that are one of the column's own values."""
+
+
 def _summary(value: UnitValue, rows: list[Owned], known: dict[str, Facts]) -> Cell:
     found = [] if value.of is None else [evaluate(value.of, row.cells, known) for row in rows]
     present: list[Any] = [cell for cell in found if cell is not None]
@@ -215,12 +245,17 @@ def _summary(value: UnitValue, rows: list[Owned], known: dict[str, Facts]) -> Ce
             result = min(present, default=None)
         case Summary.GREATEST:
             result = max(present, default=None)
+        case Summary.MEDIAN:
+            result = sorted(present)[(len(present) - 1) // 2] if present else None
+        case Summary.MODE:
+            times = Counter(present)
+            result = min(times, key=lambda cell: (-times[cell], cell), default=None)
     if not isinstance(result, Fraction):
         return result  # type: ignore[no-any-return]
     step = summary_facts(value, known).step
     lower = 1 - LARGEST if value.lower is None else ceil(value.lower / step)
     upper = LARGEST - 1 if value.upper is None else floor(value.upper / step)
-    if value.summary in (Summary.LEAST, Summary.GREATEST) and value.lower is None:
+    if value.summary in _OWN_VALUES and value.lower is None:
         return result
     return min(max(result, lower * step), upper * step)
 

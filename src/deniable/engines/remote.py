@@ -12,15 +12,16 @@ from typing import Any
 
 import numpy as np
 
-from deniable.engines.engine import KeyValue, Result
+from deniable.engines.engine import KeyValue, Result, RowTable
 from deniable.engines.fetched import Fetched, fetched_result, python_values
 from deniable.engines.order import order_key
-from deniable.engines.sql.groups import Statement, statements
+from deniable.engines.sql.groups import Groups, Statement, statements
 from deniable.engines.sql.profile import Profile
 from deniable.engines.sql.relations import Relations, Source
+from deniable.engines.unit_rows import checked_rows, fetched_rows
 from deniable.errors import EngineFailed, InvalidArgument, QueryRefused
 from deniable.plan.codebook import Codebook
-from deniable.plan.nodes import GroupAgg, Relation
+from deniable.plan.nodes import GroupAgg, Relation, UnitRows
 from deniable.plan.relation import shape
 from deniable.plan.sensitivity import sensitivities
 
@@ -42,6 +43,11 @@ class RemoteEngine(ABC):
     def _fetch_all(self, texts: Sequence[str]) -> list[Fetched] | None:
         """The rows of all statements over one state of the data; None when anything failed."""
 
+    def look(self) -> None:
+        """Refuse when the data cannot be reached, which is public; nothing is run."""
+        if not self._sources:
+            raise InvalidArgument("the data set is closed; nothing was spent, open it again")
+
     def check(self, plan: GroupAgg) -> None:
         """Refuse a plan that uses what this version computes differently; nothing is run."""
         if self._profile.lacking:
@@ -53,6 +59,12 @@ class RemoteEngine(ABC):
         main, further = statements(plan, self._relations(), self._profile, self._key)
         first, *others = self._fetched([main, *further.values()])
         return fetched_result(plan, first, dict(zip(further, others, strict=True)))
+
+    def rows(self, plan: UnitRows) -> RowTable:
+        """The bounded rows of a plan."""
+        checked_rows(plan)
+        statement = Groups(plan.bounded, self._relations(), self._profile, self._key).rows()
+        return fetched_rows(plan, self._execute(statement), statement.cells, self._key)
 
     def statements(self, plan: GroupAgg) -> list[str]:
         """The SQL a plan runs, for explanations; it holds the order key, so it is for the curator alone."""

@@ -1,40 +1,61 @@
-"""Where tables come from: files, frames of the known libraries, plain columns. Only schemas are looked at here.
+"""Where tables come from: files, frames of the known libraries, plain columns. Of those only schemas are looked at here.
 
-A column whose cells are of mixed types is turned into a typed one cell by cell, by the rules every engine shares, so one
-odd cell never changes how the others are read.
+The rows of text files are taken when the data set is opened and kept in a private folder. A column whose cells are of mixed
+types is turned into a typed one cell by cell, by the rules every engine shares, so one odd cell never changes how the others
+are read.
 """
 
 from __future__ import annotations
 
-import csv
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from deniable.engines.cells import raw
 from deniable.engines.places import is_url
+from deniable.engines.text.file import KINDS, TextFile, header, is_text
+from deniable.engines.text.store import parts
 from deniable.errors import InvalidArgument
 from deniable.plan.codebook import Codebook, Table
 from deniable.plan.variable import Type, Variable
 
+Stamp: TypeAlias = tuple[int, int, int]
+"""What tells a file from one that took its place: its size, its time and its number on the disk."""
+
+
+def stamp_of(path: str) -> Stamp | None:
+    """A file's stamp; None if there is no such file."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_size, found.st_mtime_ns, found.st_ino
+
 
 @dataclass(frozen=True, slots=True)
 class ParquetFiles:
-    """Parquet files of one schema."""
+    """Parquet files of one schema; `given` are the files the curator named, which for text are others than `paths`."""
 
     paths: tuple[str, ...]
+    given: tuple[str, ...]
+    from_text: bool = False
+    stamps: tuple[Stamp, ...] = ()
 
-
-@dataclass(frozen=True, slots=True)
-class CsvFile:
-    """A CSV file with a header; every cell is text until its variable says otherwise."""
-
-    path: str
-    names: tuple[str, ...]
+    def look(self) -> None:
+        """Refuse a file that is gone or was replaced since it was opened; that is public, and nothing is spent."""
+        for path, stamp in zip(self.paths, self.stamps, strict=True):
+            now = stamp_of(path)
+            if now is None:
+                raise InvalidArgument(f"the file {Path(path).name} is gone; nothing was spent, open the data set again")
+            if now != stamp:
+                raise InvalidArgument(
+                    f"the file {Path(path).name} was replaced after it was opened; nothing was spent, open the data set again"
+                )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,13 +65,13 @@ class Frame:
     data: Any
 
 
-TableSource: TypeAlias = ParquetFiles | CsvFile | Frame
+TableSource: TypeAlias = ParquetFiles | Frame
 
 
-def table_sources(source: Any, codebook: Codebook) -> dict[str, TableSource]:
-    """The source of every table of the codebook."""
+def table_sources(source: Any, codebook: Codebook, folder: Path) -> dict[str, TableSource]:
+    """The source of every table of the codebook; rows of text files are kept in `folder`, which must be private."""
     given = _by_table(source, codebook)
-    return {table.name: table_source(given[table.name], table) for table in codebook.tables}
+    return {table.name: table_source(given[table.name], table, folder) for table in codebook.tables}
 
 
 def _by_table(source: Any, codebook: Codebook) -> dict[str, Any]:
@@ -70,12 +91,12 @@ def _columns_of(source: Mapping[str, Any], codebook: Codebook) -> bool:
     return len(codebook.tables) == 1 and all(variable.name in source for variable in codebook.tables[0].variables)
 
 
-def table_source(source: Any, table: Table) -> TableSource:
+def table_source(source: Any, table: Table, folder: Path) -> TableSource:
     """The source of one table; refuses what is not readable or lacks a declared column."""
-    if isinstance(source, str | os.PathLike):
-        return _file(Path(source), table)
-    if isinstance(source, list | tuple) and source and all(isinstance(part, str | os.PathLike) for part in source):
-        return _files([Path(part) for part in source], table)
+    if isinstance(source, str | os.PathLike | TextFile):
+        return _files([source], table, folder)
+    if isinstance(source, list | tuple) and source and all(isinstance(p, str | os.PathLike | TextFile) for p in source):
+        return _files(source, table, folder)
     if isinstance(source, Mapping):
         return Frame(_numpy_columns(source, table))
     library = type(source).__module__.split(".")[0]
@@ -91,11 +112,8 @@ def table_source(source: Any, table: Table) -> TableSource:
     )
 
 
-def _file(path: Path, table: Table) -> TableSource:
-    return _files([path], table)
-
-
-def _files(paths: Sequence[Path], table: Table) -> TableSource:
+def _files(given: Sequence[str | os.PathLike[str] | TextFile], table: Table, folder: Path) -> TableSource:
+    paths = [Path(entry.path if isinstance(entry, TextFile) else entry) for entry in given]
     for path in paths:
         if is_url(path):
             raise InvalidArgument(
@@ -106,29 +124,37 @@ def _files(paths: Sequence[Path], table: Table) -> TableSource:
             raise InvalidArgument(
                 f"table {table.name}: there is no file {str(path)!r}; give a Parquet or CSV file that exists"
             )
+    if all(isinstance(entry, TextFile) or is_text(path) for entry, path in zip(given, paths, strict=True)):
+        return _text([e if isinstance(e, TextFile) else TextFile(e) for e in given], paths, table, folder)
     kinds = {path.suffix.lower() for path in paths}
     if kinds <= {".parquet", ".pq"}:
-        return ParquetFiles(tuple(str(path.resolve()) for path in paths))
-    if kinds <= {".csv"} and len(paths) == 1:
-        return _csv(paths[0], table)
+        return _parquet([str(path.resolve()) for path in paths], paths)
     raise InvalidArgument(
-        f"table {table.name}: expected .parquet files or one .csv file, got {', '.join(sorted(kinds))}"
+        f"table {table.name}: expected .parquet files or text files ({', '.join(KINDS)}, each also .gz), "
+        f"got {', '.join(sorted(kinds))}; dp.TextFile(path) names a text file that is called otherwise"
     )
 
 
-def _csv(path: Path, table: Table) -> CsvFile:
-    with path.open(newline="", encoding="utf-8-sig", errors="replace") as lines:
-        names = tuple(next(csv.reader(lines), ()))
-    if len({name.lower() for name in names}) != len(names) or not all(names):
-        raise InvalidArgument(f"table {table.name}: the header of {path.name} needs names that differ")
-    _checked_names(names, table)
-    return CsvFile(str(path.resolve()), names)
+def _parquet(paths: Sequence[str], given: Sequence[Path], *, from_text: bool = False) -> ParquetFiles:
+    stamps = tuple(stamp for path in paths if (stamp := stamp_of(path)) is not None)
+    return ParquetFiles(tuple(paths), tuple(str(path.resolve()) for path in given), from_text, stamps)
+
+
+def _text(files: Sequence[TextFile], given: Sequence[Path], table: Table, folder: Path) -> ParquetFiles:
+    paths: list[str] = []
+    for file in files:
+        known = header(file, [variable.name for variable in table.variables])
+        _checked_names(known.names, table)
+        paths += parts(file, known, table.variables, Path(mkdtemp(dir=folder)))
+    return _parquet(paths, given, from_text=True)
 
 
 def _checked_names(names: Sequence[str], table: Table) -> None:
     absent = [variable.name for variable in table.variables if variable.name not in names]
     if absent:
-        raise InvalidArgument(f"table {table.name}: the data has no column {', '.join(absent)}")
+        near = [name for name in names if name.strip().lower() in {entry.strip().lower() for entry in absent}]
+        hint = f"; it has {', '.join(map(repr, near))}" if near else ""
+        raise InvalidArgument(f"table {table.name}: the data has no column {', '.join(absent)}{hint}")
     twice = [variable.name for variable in table.variables if list(names).count(variable.name) > 1]
     if twice:
         raise InvalidArgument(f"table {table.name}: the data has several columns named {', '.join(twice)}")

@@ -7,12 +7,14 @@ UTC; both are looked at before every plan. Sums are DECIMAL(38, 0) made from BIG
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import count
 from typing import Any
 
 from sqlglot import exp
 
 from deniable.engines.conformance import conform
 from deniable.engines.fetched import Fetched
+from deniable.engines.limit import HOUR, limit_seconds, stoppable
 from deniable.engines.places import table_places
 from deniable.engines.remote import RemoteEngine, fetched_columns
 from deniable.engines.sql.build import Tree, bigint, call, cast, column, number, paren, text
@@ -20,10 +22,12 @@ from deniable.engines.sql.physical import Physical
 from deniable.engines.sql.profile import Profile
 from deniable.engines.sql.relations import Source
 from deniable.errors import InvalidArgument
+from deniable.exact.guards import Real
 from deniable.plan.codebook import Codebook, Table
 from deniable.plan.variable import Type, Variable
 
 _OLDEST = 4
+_ASKED = count()
 _SETTINGS = {
     "spark.sql.ansi.enabled": ("true",),
     "spark.sql.session.timeZone": ("UTC", "Etc/UTC", "GMT", "Z", "+00:00"),
@@ -80,7 +84,7 @@ class SparkEngine(RemoteEngine):
     """Runs plans on a Spark cluster.
 
     `source` is a Spark session, whose tables have the codebook's names unless `tables` says otherwise, a Spark
-    DataFrame, or DataFrames by the codebook's table names.
+    DataFrame, or DataFrames by the codebook's table names. `time_limit` is in seconds and public: every statement has as long.
 
     Guarantee: contributions are bounded after the last step that multiplies rows; no error depends on the data.
     """
@@ -92,8 +96,13 @@ class SparkEngine(RemoteEngine):
         *,
         key: bytes | int,
         tables: Sequence[str] | Mapping[str, str] | None = None,
+        time_limit: Real = HOUR,
     ) -> None:
         super().__init__(codebook, SparkProfile(), key=key)
+        seconds, self._seconds = (
+            float(limit_seconds(time_limit)),
+            float(HOUR),
+        )  # the limit is for questions, not for the kit
         frames = _frames(source, codebook, tables)
         self._session = next(iter(frames.values())).sparkSession
         if any(frame.sparkSession is not self._session for frame in frames.values()):
@@ -101,6 +110,7 @@ class SparkEngine(RemoteEngine):
         self._check()
         self._views: dict[str, Any] = {}
         self._profile.lacking = conform(self.name, self._profile, self._execute)
+        self._seconds = seconds
         self._views = {f"deniable_{id(self)}_{i}": frames[table.name] for i, table in enumerate(codebook.tables)}
         names = dict(zip((table.name for table in codebook.tables), self._views, strict=True))
         self._sources = {table.name: _source(names[table.name], frames[table.name], table) for table in codebook.tables}
@@ -124,12 +134,25 @@ class SparkEngine(RemoteEngine):
         try:
             for name, frame in self._views.items():
                 frame.createOrReplaceTempView(name)
-            return [self._rows(query) for query in texts]
+            return [self._within_limit(query) for query in texts]
         except Exception:  # py4j, Spark, Java, memory: whatever it is, its words may quote cells
             return None
         finally:
             for name in self._views:
                 self._session.catalog.dropTempView(name)
+
+    def _within_limit(self, query: str) -> Fetched:
+        """The rows of a statement; at the limit, or when interrupted, its jobs are cancelled."""
+        tag, context = f"deniable-{id(self)}-{next(_ASKED)}", self._session.sparkContext
+
+        def work() -> Fetched:
+            context.addJobTag(tag)  # tags belong to the thread
+            try:
+                return self._rows(query)
+            finally:
+                context.removeJobTag(tag)
+
+        return stoppable(work, lambda: context.cancelJobsWithTag(tag), seconds=self._seconds)
 
     def _rows(self, query: str) -> Fetched:
         frame = self._session.sql(query)

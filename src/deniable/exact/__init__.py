@@ -5,6 +5,7 @@ precision; `up` and `down` leave for floats or decimals in a stated direction; `
 directed functions from float to float.
 """
 
+from deniable.exact.decimals import digits
 from deniable.exact.elementary import Argument, exp, expm1, ln, log1p, power, root, sqrt
 from deniable.exact.gamma import lgamma, log_binomial
 from deniable.exact.gaussian import gaussian_delta, gaussian_epsilon, gaussian_mu, log_gaussian_delta
@@ -19,6 +20,7 @@ __all__ = [
     "Exact",
     "Interval",
     "crossing",
+    "digits",
     "down",
     "erf",
     "erfc",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal, localcontext
 from fractions import Fraction
 
 
@@ -26,6 +26,13 @@ def significant_floor(number: Fraction, significant: int) -> Decimal:
 def significant_ceiling(number: Fraction, significant: int) -> Decimal:
     """`ceiling` with `significant` digits counted from the first that is not zero."""
     return ceiling(number, significant - 1 - _leading_power(number))
+
+
+def digits(value: Fraction, *, downwards: bool = False) -> str:
+    """A number for people, to six digits: rounded up (a loss), or downwards (what is left)."""
+    with localcontext(Context(prec=6, rounding=ROUND_FLOOR if downwards else ROUND_CEILING)):
+        number = (Decimal(value.numerator) / Decimal(value.denominator)).normalize()
+    return f"{number:f}" if -4 <= number.adjusted() < 9 else f"{number:e}"
 
 
 def _decimal(units: int, power: int) -> Decimal:

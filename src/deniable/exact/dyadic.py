@@ -80,11 +80,6 @@ def one_minus(value: Dyadic, bits: int) -> Dyadic:
     return (1 << bits) - (upper << -drop), (1 << bits) - (lower << -drop), -bits
 
 
-def of_ratio(n: int, d: int, bits: int) -> Dyadic:
-    """n / d for n >= 0 and d > 0, rounded outward by at most 2**-bits of itself."""
-    return over((n, n, 0), (d, d, 0), bits)
-
-
 def refined(attempt: Callable[[int], Dyadic], bits: int, working: int) -> Dyadic:
     """`attempt(working)`, repeated at growing precision until its relative width is at most 2**-bits.
 

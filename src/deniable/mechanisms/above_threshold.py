@@ -17,7 +17,7 @@ from deniable.errors import Retired, SpaceMismatch
 from deniable.exact.guards import Real
 from deniable.mechanisms.norms import norms
 from deniable.mechanisms.scores import Scores, scores
-from deniable.mechanisms.sparse import Sparse, sparse_terms
+from deniable.mechanisms.sparse import Sparse, SparseRun, sparse_terms
 from deniable.noise import Entropy
 
 
@@ -93,7 +93,7 @@ def _sparse(
 
 
 def _found(candidates: Scores, terms: Sparse, data: Any, entropy: Entropy) -> list[Hit]:
-    run, found, lattice = terms.start(entropy), [], Lattice(candidates.step)
+    run, found, lattice = SparseRun(terms, entropy), [], Lattice(candidates.step)
     for index, score in enumerate(candidates.steps(data).tolist()):
         try:
             over = run.excess(int(score))

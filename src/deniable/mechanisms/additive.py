@@ -5,65 +5,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from fractions import Fraction
-from typing import assert_never
 
-from deniable import noise
 from deniable.core.mechanism import Mechanism, Utility
 from deniable.core.space import Space
-from deniable.cost import Cost
-from deniable.mechanisms.carried import Steps, carried, saturated_sum, whole
-from deniable.mechanisms.laws import Law, error_bound
-from deniable.mechanisms.norms import Norms, check_metric, norms
+from deniable.kernels import Law, Noise
+from deniable.kernels.laws import error_bound, largest_error_bound
+from deniable.mechanisms.carried import Steps, carried, saturated_sum, whole, wide_sum
+from deniable.mechanisms.likelihoods import NoisyLikelihood
+from deniable.mechanisms.norms import check_metric, norms
 from deniable.noise import Entropy
-
-
-def draw(law: Law, scale: Fraction, entropy: Entropy) -> int:
-    """One draw of noise, in steps."""
-    match law:
-        case Law.LAPLACE:
-            return noise.discrete_laplace(scale, entropy)
-        case Law.GAUSSIAN:
-            return noise.rounded_gaussian(scale, entropy)
-        case Law.DISCRETE_GAUSSIAN:
-            return noise.discrete_gaussian(scale, entropy)
-        case _:
-            assert_never(law)
-
-
-def draws(law: Law, scale: Fraction, count: int, entropy: Entropy) -> Steps:
-    """`count` independent draws of noise, in steps."""
-    match law:
-        case Law.LAPLACE:
-            return noise.discrete_laplaces(scale, count, entropy)
-        case Law.GAUSSIAN:
-            return noise.rounded_gaussians(scale, count, entropy)
-        case Law.DISCRETE_GAUSSIAN:
-            return noise.discrete_gaussians(scale, count, entropy)
-        case _:
-            assert_never(law)
+from deniable.noise.scale import VECTOR_LIMIT
 
 
 def noisy_values(values: Steps, *, law: Law, scale: Fraction, entropy: Entropy) -> Steps:
     """Each value of an array of whole numbers plus its own draw of noise; sums beyond int64 stay at its ends."""
     steps = whole(values)
-    return saturated_sum(steps, draws(law, scale, steps.size, entropy).reshape(steps.shape))
+    noise = Noise(law, scale)
+    if scale > VECTOR_LIMIT:
+        return wide_sum(steps, lambda: noise.one(entropy))
+    return saturated_sum(steps, noise.draw(steps.size, entropy).reshape(steps.shape))
 
 
-def additive(
-    space: Space, *, law: Law, scale: Fraction, who: str, cost: Callable[[Fraction, Norms], Cost]
-) -> Mechanism:
+def additive(space: Space, *, law: Law, scale: Fraction, who: str) -> Mechanism:
     """The mechanism that adds noise of `law` and `scale` (in the numbers people read) to a number or to each of a vector."""
     values = carried(space, who)
-    steps = scale / values.step
+    noise = Noise(law, scale / values.step)
     check_metric(space.metric, size=values.size)
     return Mechanism(
         space,
-        values.noisy(lambda entropy: draw(law, steps, entropy), lambda entropy, size: draws(law, steps, size, entropy)),
-        lambda d_in: cost(steps, norms(space.metric, d_in, step=values.step, size=values.size)),
-        Utility(
-            "value" if values.size is None else "value of each entry",
-            lambda beta: error_bound(law, scale=steps, beta=beta) * values.step,
+        values.noisy(
+            noise.one, None if noise.scale > VECTOR_LIMIT else lambda entropy, size: noise.draw(size, entropy)
         ),
+        lambda d_in: noise.cost(norms(space.metric, d_in, step=values.step, size=values.size)),
+        additive_utility(law, scale=noise.scale, step=values.step, size=values.size),
+        likelihood=NoisyLikelihood(noise, values),
+    )
+
+
+def additive_utility(law: Law, *, scale: Fraction, step: Fraction, size: int | None, what: str = "entry") -> Utility:
+    """The errors of noise of `scale` steps on one number, or on each of `size` numbers, which are independent."""
+    return Utility(
+        "value" if size is None else f"value of each {what}",
+        lambda beta: error_bound(law, scale=scale, beta=beta) * step,
+        None if size is None else lambda beta: largest_error_bound(law, scale=scale, beta=beta, count=size) * step,
     )

@@ -11,9 +11,10 @@ from fractions import Fraction
 from typing import Any
 
 from deniable.accounting import pure
+from deniable.core.cells import cells
 from deniable.core.distance import Distance, plain
 from deniable.core.domain import Rows
-from deniable.core.mechanism import Mechanism
+from deniable.core.mechanism import Mechanism, Utility
 from deniable.core.metric import ChangeOne, DiscreteDistance, Hamming, InsertDelete, SymmetricDistance
 from deniable.core.sampler import sampler
 from deniable.core.space import Space
@@ -21,7 +22,7 @@ from deniable.core.step import Step, step
 from deniable.cost import FREE, Cost, Shuffled
 from deniable.errors import InvalidArgument, SpaceMismatch
 from deniable.exact.guards import Real, integer
-from deniable.mechanisms.rows import added_or_removed, cells, rows_of
+from deniable.mechanisms.rows import added_or_removed, rows_of
 from deniable.noise import Entropy, permutation, uniforms_below
 
 
@@ -51,7 +52,8 @@ def sampled(
     def cost(d_in: Distance) -> Cost:
         return drawn.cost(mechanism.privacy_map, d_in)
 
-    return Mechanism(space, answer, cost, None, mechanism.claims)
+    utility = _about(mechanism.utility, "of the sample that was drawn")
+    return Mechanism(space, answer, cost, utility, mechanism.claims)
 
 
 @step
@@ -77,7 +79,8 @@ def shuffled(space: Space, local: Step[Mechanism]) -> Mechanism:
         changed = int(plain(d_in))  # whole rows change: a distance below one is none
         return FREE if not changed else price if changed == 1 else price.group(changed)
 
-    return Mechanism(space, answer, cost, None, report.claims)
+    utility = _about_each(report.utility, domain.size, "of each report about its own row")
+    return Mechanism(space, answer, cost, utility, report.claims)
 
 
 @step
@@ -100,7 +103,21 @@ def in_batches(space: Space, inner: Step[Mechanism], *, batches: int) -> Mechani
             groups[index].append(row)
         return [mechanism.function(group, entropy) for group in groups]
 
-    return Mechanism(space, answer, _one_batch(mechanism.privacy_map, space), None, mechanism.claims)
+    utility = _about_each(mechanism.utility, count, "of each answer about its own batch")
+    return Mechanism(space, answer, _one_batch(mechanism.privacy_map, space), utility, mechanism.claims)
+
+
+def _about(inner: Utility | None, whom: str) -> Utility | None:
+    """The inner accuracy, which holds whatever the inner mechanism was given, and says of what."""
+    return inner and Utility(f"{inner.measure}, {whom}", inner.error, inner.everywhere)
+
+
+def _about_each(inner: Utility | None, count: int, whom: str) -> Utility | None:
+    """The same of each of `count` answers; all at once by adding up the chances of failure."""
+    if inner is None:
+        return None
+    one = inner.everywhere or inner.error
+    return Utility(f"{inner.measure}, {whom}", inner.error, lambda beta: one(beta / count))
 
 
 def _one_batch(inner: Callable[[Distance], Cost], space: Space) -> Callable[[Distance], Cost]:

@@ -12,16 +12,20 @@ from typing import Any, TypeAlias
 
 from deniable.accounting import pure
 from deniable.core.distance import Distance
-from deniable.core.mechanism import Mechanism
+from deniable.core.mechanism import Mechanism, Utility
 from deniable.core.space import Space
 from deniable.core.step import Step, step
 from deniable.cost import FREE, Bounded, Cost, Mixed, Selected, Stopping
 from deniable.errors import InvalidArgument
+from deniable.exact import exp, expm1, ln
 from deniable.exact.guards import Real, open_probability, rational
+from deniable.kernels.laws import least
 from deniable.noise import Entropy, bernoulli, poisson, truncated_negative_binomial, uniform_below
 
 Candidates: TypeAlias = Step[Mechanism] | Sequence[Step[Mechanism]]
 Score: TypeAlias = Callable[[Any], Any]
+
+_FINE = 1 << 20
 
 
 @step
@@ -38,6 +42,7 @@ def best_of(
 
     Truncated negative binomial: `tries` is gamma, the chance to stop (1/gamma runs on average for shape 1, the geometric law), and
     `shape` is eta, above -1. Poisson: `tries` is the mean, and no run at all answers None. A score that fails counts as the lowest.
+    Accuracy is a share of runs: a score that one run reaches at least so often is reached.
 
     Guarantee: `Selected`, for a purely or Rényi-private candidate: (2 + eta) epsilon, or the published Rényi bound. The number of
     runs is not part of the answer, but whoever waits for it can guess it: for a curator, not for a server that answers at once.
@@ -58,7 +63,10 @@ def best_of(
         one = _one_run(runs, d_in)
         return FREE if one == FREE else Selected(one, stopping=stopping, tries=price.tries, shape=price.shape)
 
-    return Mechanism(space, answer, cost, None, _claims(runs))
+    reached = Utility(
+        "share of runs: a score that one run reaches at least this often is reached", lambda beta: _share(price, beta)
+    )
+    return Mechanism(space, answer, cost, reached, _claims(runs))
 
 
 @step
@@ -82,7 +90,35 @@ def first_above(space: Space, candidates: Candidates, *, score: Score, threshold
         one = _one_run(runs, d_in)
         return FREE if one == FREE else Bounded(epsilon=2 * pure(one))
 
-    return Mechanism(space, answer, cost, None, _claims(runs))
+    def found(beta: Fraction) -> Fraction:
+        """With p the chance of one run, none is found with (1 - p)·stop / (p + stop - p·stop): at most beta from this p on."""
+        return chance * (1 - beta) / (chance * (1 - beta) + beta)
+
+    often = Utility("share of runs: where one run reaches the threshold at least this often, an answer is found", found)
+    return Mechanism(space, answer, cost, often, _claims(runs))
+
+
+def _share(price: Selected, beta: Fraction) -> Fraction:
+    """The least q, to a 2**20th, with E[(1 - q)**runs] certainly at most beta: no run is among the best share q of single runs."""
+    share = least(lambda k: k >= _FINE or _all_miss(price, Fraction(k, _FINE)) <= beta, near=_FINE // 2)
+    if _all_miss(price, Fraction(share, _FINE)) > beta:
+        raise InvalidArgument(
+            f"there is no run at all with probability {float(_all_miss(price, Fraction(1))):.3g}, more than the "
+            f"{float(beta):.3g} that this confidence leaves: raise tries or ask for less confidence"
+        )
+    return Fraction(share, _FINE)
+
+
+def _all_miss(price: Selected, q: Fraction) -> Fraction:
+    """E[(1 - q)**runs], rounded up: the generating function of the number of runs."""
+    if price.stopping is Stopping.POISSON:
+        return exp(-price.tries * q).upper
+    if not q < 1:
+        return Fraction(0)
+    left, shape = 1 - (1 - price.tries) * (1 - q), price.shape
+    if shape == 0:
+        return (ln(left) / ln(price.tries)).upper
+    return (expm1(-shape * ln(left)) / expm1(-shape * ln(price.tries))).upper
 
 
 def _built(candidates: Candidates, space: Space) -> tuple[Mechanism, ...]:

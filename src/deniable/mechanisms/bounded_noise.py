@@ -14,9 +14,12 @@ from deniable.cost import Cost, Repeated, TruncatedLaplace
 from deniable.errors import InvalidArgument
 from deniable.exact import Interval, exp
 from deniable.exact.guards import Real, positive
+from deniable.kernels.laws import least
 from deniable.mechanisms.carried import carried
-from deniable.mechanisms.laws import least
 from deniable.mechanisms.norms import Norms, check_metric, norms
+from deniable.noise.scale import VECTOR_LIMIT
+
+_FARTHEST = 2**61
 
 
 @step
@@ -64,24 +67,35 @@ def _truncated(space: Space, *, scale: Real, radius: Real, shift: int, who: str)
         space,
         values.noisy(
             lambda entropy: noise.truncated_laplace(steps, reach, entropy) + move,
-            lambda entropy, size: noise.truncated_laplaces(steps, reach, size, entropy) + move,
+            None
+            if steps > VECTOR_LIMIT or reach > _FARTHEST  # beyond, noise moved by `reach` could leave int64
+            else lambda entropy, size: noise.truncated_laplaces(steps, reach, size, entropy) + move,
         ),
         lambda d_in: cost(norms(space.metric, d_in, step=values.step, size=values.size)),
         Utility(
             "value" if values.size is None else "value of each entry",
             _truncated_error(steps, reach, shift, values.step),
+            None if values.size is None else _truncated_error(steps, reach, shift, values.step, count=values.size),
         ),
     )
 
 
-def _truncated_error(scale: Fraction, reach: int, shift: int, width: Fraction) -> Callable[[Fraction], Fraction]:
+def _truncated_error(
+    scale: Fraction, reach: int, shift: int, width: Fraction, *, count: int = 1
+) -> Callable[[Fraction], Fraction]:
+    """The error that none of `count` independent draws exceeds."""
+
     def beyond(error: int) -> Interval:
         """P[|noise + shift·reach| > error]: one tail when the noise is moved to one side, two when it is not."""
         start = error + 1 if not shift else error + 1 - reach
         return _tail(scale, reach, start) * (2 if not shift else 1)
 
     most = 2 * reach if shift else reach
-    return lambda beta: min(most, least(lambda t: t >= most or beyond(t).upper <= beta)) * width
+
+    def rare(t: int, beta: Fraction) -> bool:
+        return t >= most or (1 - min(beyond(t).upper, Fraction(1))) ** count >= 1 - beta
+
+    return lambda beta: min(most, least(lambda t: rare(t, beta))) * width
 
 
 def _tail(scale: Fraction, reach: int, at_least: int) -> Interval:

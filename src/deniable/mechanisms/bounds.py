@@ -18,10 +18,10 @@ from deniable.core.step import step
 from deniable.cost import Cost, DiscreteLaplace, Repeated
 from deniable.errors import InvalidArgument, SpaceMismatch
 from deniable.exact.guards import Real, integer, open_probability, positive
+from deniable.kernels import Law, Noise
+from deniable.kernels.laws import least, upper_tail
 from deniable.mechanisms.additive import noisy_values
 from deniable.mechanisms.grid import public_grid, values_of
-from deniable.mechanisms.laplace_noise import laplace_cost
-from deniable.mechanisms.laws import Law, least, upper_tail
 from deniable.mechanisms.quantile import share
 from deniable.mechanisms.rows import added_or_removed, counts_apart, rows_of
 from deniable.noise import Entropy
@@ -64,7 +64,7 @@ def private_bounds(
     return Mechanism(
         space,
         answer,
-        lambda d_in: laplace_cost(width, counts_apart(space.metric, d_in)),
+        lambda d_in: Noise(Law.LAPLACE, width).cost(counts_apart(space.metric, d_in)),
         Utility(
             "values: a band that holds more than this many is within the bounds",
             lambda beta: _missed(width, cut, beta),

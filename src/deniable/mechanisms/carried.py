@@ -6,7 +6,6 @@ post-processing, so nothing about the data decides a dtype, an error or a path.
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -15,6 +14,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.core.cells import cells, entry
+from deniable.core.cells import whole as whole_number
 from deniable.core.domain import Keyed, Lattice, Vectors
 from deniable.core.space import Space
 from deniable.errors import SpaceMismatch
@@ -24,6 +25,9 @@ Steps: TypeAlias = NDArray[np.int64]
 _MOST = np.iinfo(np.int64).max
 _LEAST = np.iinfo(np.int64).min
 _EXACT_FLOATS = 1 << 53
+_HALF, _LOW = 31, (1 << 31) - 1
+MOST_LEAVES = 1 << 30
+"""No sums of longer vectors: see `exact_sums`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,19 +45,22 @@ class Carried:
 
     def steps(self, data: Any) -> Steps:
         """A vector's or a table's values as whole steps, in public order."""
-        if self.keys is not None:
-            data = [data[key] for key in self.keys]
-        return whole(data)
+        return whole(vector(data, self.size or 0, self.keys))
 
     def read(self, steps: Steps) -> Any:
         """The answer as people read it: an array, or a dictionary in the order of the public keys."""
         values = read_steps(self.lattice, steps)
         return dict(zip(self.keys, values.tolist(), strict=True)) if self.keys is not None else values
 
-    def noisy(self, one: Callable[[Any], int], many: Callable[[Any, int], Steps]) -> Callable[[Any, Any], Any]:
-        """The function that adds `one(entropy)` to a number, or `many(entropy, size)` to a vector."""
+    def noisy(self, one: Callable[[Any], int], many: Callable[[Any, int], Steps] | None) -> Callable[[Any, Any], Any]:
+        """The function that adds `one(entropy)` to a number, or `many(entropy, size)` to a vector.
+
+        Without `many`, whose draws are int64, the noise is too wide for that: every entry gets `one` of its own.
+        """
         if self.size is None:
-            return lambda data, entropy: self.lattice.read(operator.index(data) + one(entropy))
+            return lambda data, entropy: self.lattice.read((whole_number(data) or 0) + one(entropy))
+        if many is None:
+            return lambda data, entropy: self.read(wide_sum(self.steps(data), lambda: one(entropy)))
         size = self.size
         return lambda data, entropy: self.read(saturated_sum(self.steps(data), many(entropy, size)))
 
@@ -87,16 +94,45 @@ def _complete(lattice: Lattice, who: str) -> Lattice:
     return lattice
 
 
+def vector(data: Any, size: int, keys: tuple[Hashable, ...] | None) -> NDArray[Any]:
+    """`size` whole numbers in public order, exact; what is no whole number, or absent, is zero."""
+    if isinstance(data, np.ndarray) and data.dtype.kind == "i" and data.shape == (size,) and keys is None:
+        return data
+    entries = cells(data)[:size] if keys is None else [entry(data, key, None) for key in keys]
+    exact = entries if set(map(type, entries)) <= {int} else [whole_number(each) or 0 for each in entries]
+    return _array(exact + [0] * (size - len(exact)))
+
+
+def _array(exact: list[int]) -> NDArray[Any]:
+    try:
+        return np.array(exact, dtype=np.int64)
+    except OverflowError:
+        return np.array(exact, dtype=object)
+
+
+def exact_integers(data: Any) -> NDArray[Any]:
+    """Whole numbers of any size as an array: of integers, or of Python integers, never of floats that would round them."""
+    values = np.asarray(data)
+    if values.dtype.kind == "f" and all(isinstance(value, int | np.integer) for value in data):
+        return np.array([int(value) for value in data], dtype=object)  # NumPy made 2**63 beside -1 floats
+    return values
+
+
 def whole(data: Any) -> Steps:
     """Whole numbers as int64; those beyond its range become its ends (a clamp moves no two values further apart)."""
-    values = np.asarray(data)
+    values = check_whole(exact_integers(data))
     if values.dtype == np.int64:
         return values
     if values.dtype == object or values.dtype == np.uint64:
         values = np.clip(values.astype(object), int(_LEAST), int(_MOST)) if values.size else values
-    elif values.size and not np.issubdtype(values.dtype, np.integer) and values.dtype != np.bool_:
-        raise TypeError(f"lattice values are carried as whole numbers of steps, got an array of {values.dtype}")
     return values.astype(np.int64)
+
+
+def check_whole(values: NDArray[Any]) -> NDArray[Any]:
+    """The array itself, if it is one of whole numbers."""
+    if values.size and values.dtype.kind not in "iubO":
+        raise TypeError(f"lattice values are carried as whole numbers of steps, got an array of {values.dtype}")
+    return values
 
 
 def saturated_sum(left: Steps, right: Steps) -> Steps:
@@ -108,11 +144,33 @@ def saturated_sum(left: Steps, right: Steps) -> Steps:
     return total
 
 
+def wide_sum(values: Steps, draw: Callable[[], int]) -> Steps:
+    """Every value plus a draw of any size of its own, with sums beyond int64 kept at its ends."""
+    return whole(np.array([value + draw() for value in values.ravel().tolist()], dtype=object)).reshape(values.shape)
+
+
+def exact_sums(leaves: Steps, sums: Callable[[Steps], list[Steps]]) -> list[Steps]:
+    """What `sums`, which only adds entries up, makes of whole numbers: exact, sums beyond int64 kept at its ends.
+
+    Both halves of every number are added apart: at most MOST_LEAVES of at most 2**32 each stay below 2**62.
+    """
+    pairs = zip(sums(leaves >> _HALF), sums(leaves & _LOW), strict=True)
+    return [_joined(high + (low >> _HALF), low & _LOW) for high, low in pairs]
+
+
+def _joined(high: Steps, low: Steps) -> Steps:
+    """high · 2**31 + low, kept within int64."""
+    inside = np.clip(high, -(1 << (63 - _HALF)), (1 << (63 - _HALF)) - 1)
+    return np.where(inside == high, (inside << _HALF) | low, np.where(high < 0, _LEAST, _MOST))
+
+
 def read_steps(lattice: Lattice, steps: Steps) -> NDArray[Any]:
     """`steps * step` as people read it: whole numbers for a whole step, else the nearest floats."""
     top, bottom = lattice.step.numerator, lattice.step.denominator
     if lattice.step == 1:
         return steps
+    if bottom == 1 and top > _MOST:  # a public step: Python's integers, or every product would be beyond the ends
+        return steps.astype(object) * top
     if bottom == 1:
         limit = int(_MOST) // top
         return np.clip(steps, -limit, limit) * top

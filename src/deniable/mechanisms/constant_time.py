@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.core.cells import whole
 from deniable.core.distance import Distance, plain
 from deniable.core.domain import Lattice
 from deniable.core.mechanism import Mechanism, Utility
@@ -25,7 +26,7 @@ from deniable.cost import Bounded, Cost
 from deniable.errors import InvalidArgument, SpaceMismatch
 from deniable.exact import exp, ln
 from deniable.exact.guards import Real, positive
-from deniable.mechanisms.laws import least
+from deniable.kernels.laws import least
 from deniable.noise import Entropy
 
 _WIDEST = 1 << 16
@@ -47,7 +48,7 @@ def bounded_geometric(space: Space, *, scale: Real) -> Mechanism:
     lattice = Lattice(width)
 
     def answer(data: Any, entropy: Entropy) -> Any:
-        inside = min(max(int(data), low), high)
+        inside = min(max(whole(data) or 0, low), high)
         return lattice.read(min(max(inside + table.draw(entropy), low), high))
 
     def cost(d_in: Distance) -> Cost:

@@ -8,105 +8,122 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, NoReturn, assert_never
+from typing import Any, assert_never
 
-from deniable.core.distance import Distance, plain
+from deniable.core.distance import Distance, Triple, triple
 from deniable.core.domain import Lattice
+from deniable.core.guard import Run
 from deniable.core.mechanism import Utility
-from deniable.core.transformation import Transformation
+from deniable.core.metric import PartitionDistance
+from deniable.core.space import Space
+from deniable.core.step import step
+from deniable.core.stream import Pipe, StreamMechanism, pipe
 from deniable.cost import Cost
-from deniable.errors import InvalidArgument, Retired
+from deniable.errors import SpaceMismatch
 from deniable.exact import exp, ln, sqrt
 from deniable.exact.guards import Real, integer, positive
-from deniable.mechanisms.additive import draw
-from deniable.mechanisms.gaussian_noise import discrete_gaussian_cost, gaussian_cost
-from deniable.mechanisms.laplace_noise import laplace_cost
-from deniable.mechanisms.laws import Law
+from deniable.kernels import Law, Noise
 from deniable.mechanisms.norms import Norms
-from deniable.mechanisms.streams import StreamMechanism, one_number
+from deniable.mechanisms.streams import next_number, numbers_of
 from deniable.noise import Entropy
 
-_MOST_CHANGES = 256
 
-
-class RunningTotal:
+class RunningTotal(Run):
     """Takes a number per piece and answers with the noisy total so far; retires after `horizon` pieces.
 
-    State: for each level of the tree the exact and the noisy sum of its last finished block.
+    State: how many pieces were seen, and for each level of the tree the exact and the noisy sum of its last finished block.
     """
 
-    __slots__ = ("_entropy", "_exact", "_horizon", "_lattice", "_noise", "_noisy", "_piece", "_seen")
+    __slots__ = ("_entropy", "_horizon", "_lattice", "_noise", "_pipe", "_state")
+
+    what = "this running total"
 
     def __init__(
-        self, piece: Transformation, lattice: Lattice, horizon: int, noise: Callable[[Entropy], int], entropy: Entropy
+        self, source: Pipe, lattice: Lattice, horizon: int, noise: Callable[[Entropy], int], entropy: Entropy
     ) -> None:
-        self._piece, self._lattice, self._horizon, self._noise = piece, lattice, horizon, noise
-        self._entropy, self._seen = entropy, 0
-        self._exact = [0] * horizon.bit_length()
-        self._noisy = [0] * horizon.bit_length()
+        super().__init__()
+        self._pipe, self._lattice, self._horizon, self._noise = source, lattice, horizon, noise
+        self._entropy = entropy
+        none = (0,) * horizon.bit_length()
+        self._state = _Blocks(0, none, none)
 
     def feed(self, piece: Any) -> int | float:
         """Take the next piece; the noisy total of all so far."""
-        if self._seen == self._horizon:
-            raise Retired(f"this total was made for {self._horizon} pieces and has seen them all")
-        self._seen += 1
-        level = (self._seen & -self._seen).bit_length() - 1  # the block that ends here
-        self._exact[level] = sum(self._exact[:level]) + int(self._piece.function(piece, self._entropy))
-        self._noisy[level] = self._exact[level] + self._noise(self._entropy)
-        for finer in range(level):
-            self._exact[finer] = self._noisy[finer] = 0
-        used = (self._noisy[place] for place in range(len(self._noisy)) if self._seen >> place & 1)
-        return self._lattice.read(sum(used))
-
-    def __reduce_ex__(self, protocol: Any) -> NoReturn:
-        raise TypeError("a running total holds private sums: it cannot be copied or pickled")
+        number = next_number(self._pipe, piece, self._entropy)
+        with self._turn():
+            after = self._state.after(number, self._noise(self._entropy))
+            if after.seen == self._horizon:
+                self._over = f"this total was made for {self._horizon} pieces and has seen them all"
+            self._state = after
+        return self._lattice.read(after.total)
 
 
-def running_total(piece: Transformation, *, horizon: int, scale: Real, law: Law = Law.LAPLACE) -> StreamMechanism:
-    """The total of the pieces' numbers after every piece, for at most `horizon` pieces.
+@dataclass(frozen=True, slots=True)
+class _Blocks:
+    """The finished blocks after `seen` pieces: of each length 2**level the last one, zero where a longer one has taken it up."""
 
-    `d_in` is how far two neighbouring streams may differ in *all* pieces together (one purchase: one row in one piece).
+    seen: int
+    exact: tuple[int, ...]
+    noisy: tuple[int, ...]
 
-    Guarantee: that of the noise on a vector in which a change of s (the piece's stability at d_in) appears once per level of the
-    tree: L1 sensitivity s·levels, squared L2 sensitivity s²·levels, levels = the number of binary digits of `horizon`.
+    def after(self, number: int, noise: int) -> _Blocks:
+        """With one more piece: the block that ends here takes up all shorter ones, and gets its own noise."""
+        seen = self.seen + 1
+        level = (seen & -seen).bit_length() - 1
+        block = sum(self.exact[:level]) + number
+        none = (0,) * level
+        return _Blocks(seen, (*none, block, *self.exact[level + 1 :]), (*none, block + noise, *self.noisy[level + 1 :]))
+
+    @property
+    def total(self) -> int:
+        """The noisy sum of all pieces seen."""
+        return sum(noisy for place, noisy in enumerate(self.noisy) if self.seen >> place & 1)
+
+
+@step
+def running_total(space: Space, *, horizon: int, scale: Real, law: Law = Law.LAPLACE) -> StreamMechanism:
+    """On a stream of numbers, a run that answers every piece with the noisy total so far, for at most `horizon` pieces.
+
+    Guarantee: that of the noise on the vector of finished blocks, of which a piece is in one per level of the tree: L1 sensitivity
+    l1·levels, squared L2 sensitivity at most the sum over levels of l1·min(l1, length·linf), with l1 the most that all numbers
+    move together and linf the most that one does; levels = the number of binary digits of `horizon`.
     """
-    lattice, count = one_number(piece, "running_total"), integer(horizon=horizon, least=1)
-    steps, levels = positive(scale=scale) / lattice.step, count.bit_length()
+    lattice, count = numbers_of(space, "running_total"), integer(horizon=horizon, least=1)
+    if not isinstance(space.metric, PartitionDistance):
+        raise SpaceMismatch(
+            f"running_total adds up all pieces: {space.metric!r} does not bound how many of them differ"
+        )
+    noise, levels = Noise(law, positive(scale=scale) / lattice.step), count.bit_length()
 
     def cost(d_in: Distance) -> Cost:
-        rows = integer(d_in=plain(d_in), least=0)
-        moved = int(_spread_out(piece, rows) / lattice.step)
-        apart = Norms(levels * min(rows, count) if moved else 0, levels * moved, levels * moved * moved, moved)
-        match law:
-            case Law.LAPLACE:
-                return laplace_cost(steps, apart)
-            case Law.GAUSSIAN:
-                return gaussian_cost(steps, apart)
-            case Law.DISCRETE_GAUSSIAN:
-                return discrete_gaussian_cost(steps, apart)
-            case _:
-                assert_never(law)
+        return noise.cost(blocks_apart(triple(d_in), lattice.step, count))
 
     return StreamMechanism(
-        piece,
-        lambda entropy: RunningTotal(piece, lattice, count, lambda source: draw(law, steps, source), entropy),
+        space,
+        lambda data, entropy: RunningTotal(pipe(data), lattice, count, noise.one, entropy),
         cost,
         Utility(
-            "value of each total", lambda beta: sum_error(law, scale=steps, count=levels, beta=beta) * lattice.step
+            "value of each total",
+            lambda beta: sum_error(law, scale=noise.scale, count=levels, beta=beta) * lattice.step,
+            lambda beta: sum_error(law, scale=noise.scale, count=levels, beta=beta / count) * lattice.step,
         ),
     )
 
 
-def _spread_out(piece: Transformation, rows: int) -> Fraction:
-    """The most all numbers together move when `rows` changes are spread over the pieces in the worst way."""
-    if not rows <= _MOST_CHANGES:
-        raise InvalidArgument(f"running_total is priced for at most {_MOST_CHANGES} changes, got d_in = {rows}")
-    alone = [plain(piece.stability_map(Fraction(k))) for k in range(rows + 1)]
-    worst = [Fraction(0)] * (rows + 1)
-    for k in range(1, rows + 1):
-        worst[k] = max(alone[first] + worst[k - first] for first in range(1, k + 1))
-    return worst[rows]
+def blocks_apart(apart: Triple, step: Fraction, horizon: int) -> Norms:
+    """How far the finished blocks of two neighbouring streams lie apart, in steps.
+
+    A block of 2**level pieces moves by at most that many largest changes, and no block by more than all changes together.
+    """
+    levels, pieces = horizon.bit_length(), min(math.floor(apart.l0), horizon)
+    linf = math.floor(apart.linf / step)
+    total = min(math.floor(apart.l1 / step), pieces * linf)
+    each = [min(total, linf << level) for level in range(levels)]
+    return Norms(
+        min(levels * pieces, levels * total, horizon), levels * total, sum(total * block for block in each), each[-1]
+    )
 
 
 def sum_error(law: Law, *, scale: Fraction, count: int, beta: Fraction) -> Fraction:

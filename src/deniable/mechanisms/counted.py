@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.core.cells import cells, countable
 from deniable.core.distance import Distance
 from deniable.core.domain import Booleans, Categories, Domain, Lattice, Numbers
 from deniable.core.mechanism import Mechanism, Utility
@@ -18,14 +19,14 @@ from deniable.core.step import step
 from deniable.cost import Cost
 from deniable.errors import InvalidArgument, SpaceMismatch
 from deniable.exact.guards import Real, integer, positive, rational
-from deniable.mechanisms.additive import noisy_values
+from deniable.kernels import Law, Noise
+from deniable.mechanisms.additive import additive_utility, noisy_values
 from deniable.mechanisms.grid import values_of
-from deniable.mechanisms.laws import Law, error_bound
 from deniable.mechanisms.noisy_max import MaxNoise, contest_cost, winner
 from deniable.mechanisms.norms import Norms
-from deniable.mechanisms.rows import added_or_removed, cells, counts_apart, rows_of
+from deniable.mechanisms.rows import added_or_removed, counts_apart, rows_of
 from deniable.mechanisms.scores import exponential_score_error
-from deniable.mechanisms.tree import NoisyTree, noise_cost, tree_depth, tree_sums
+from deniable.mechanisms.tree import NoisyTree, tree_depth, tree_nodes, tree_sums
 from deniable.noise import Entropy
 
 Counting: TypeAlias = Callable[[Any], NDArray[np.int64]]
@@ -43,7 +44,7 @@ def private_histogram(space: Space, *, scale: Real, edges: Edges | None = None, 
     """
     element = rows_of(space, "private_histogram").element
     labels, counted = _groups(element, edges)
-    width = positive(scale=scale)
+    width, groups = positive(scale=scale), _bins(edges) if labels is None else len(labels)
 
     def answer(data: Any, entropy: Entropy) -> Any:
         noisy = noisy_values(counted(data), law=law, scale=width, entropy=entropy)
@@ -52,8 +53,8 @@ def private_histogram(space: Space, *, scale: Real, edges: Edges | None = None, 
     return Mechanism(
         space,
         answer,
-        lambda d_in: noise_cost(law)(width, counts_apart(space.metric, d_in)),
-        Utility("value of each entry", lambda beta: Fraction(error_bound(law, scale=width, beta=beta))),
+        lambda d_in: Noise(law, width).cost(counts_apart(space.metric, d_in)),
+        additive_utility(law, scale=width, step=Fraction(1), size=groups),
     )
 
 
@@ -101,14 +102,18 @@ def private_cdf(space: Space, *, edges: Edges, scale: Real, branching: int = 16,
     def cost(d_in: Distance) -> Cost:
         apart = counts_apart(space.metric, d_in)
         levels = Norms(depth * apart.l0, depth * apart.l1, depth * apart.l2_squared, apart.linf)
-        return noise_cost(law)(width, levels)
+        return Noise(law, width).cost(levels)
 
     return Mechanism(
         space,
         release,
         cost,
-        Utility("value of each measured node", lambda beta: Fraction(error_bound(law, scale=width, beta=beta))),
+        additive_utility(law, scale=width, step=Fraction(1), size=tree_nodes(size, base), what="measured node"),
     )
+
+
+def _bins(edges: Edges | None) -> int:
+    return 0 if edges is None else len(edges) - 1
 
 
 def _groups(element: Domain, edges: Edges | None) -> tuple[tuple[Hashable, ...] | None, Counting]:
@@ -128,8 +133,8 @@ def _groups(element: Domain, edges: Edges | None) -> tuple[tuple[Hashable, ...] 
 
 def _by_label(labels: tuple[Hashable, ...]) -> Counting:
     def counted(data: Any) -> NDArray[np.int64]:
-        found = Counter(cells(data))
-        return np.array([found[label] for label in labels], dtype=np.int64)
+        found = Counter(map(countable, cells(data)))
+        return np.array([found[countable(label)] for label in labels], dtype=np.int64)
 
     return counted
 

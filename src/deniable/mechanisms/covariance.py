@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable import noise
+from deniable.core.cells import cells, parts, row_total, whole
 from deniable.core.distance import Distance
 from deniable.core.domain import Lattice, Rows, Vectors
 from deniable.core.mechanism import Mechanism, Utility
@@ -24,12 +25,14 @@ from deniable.core.step import step
 from deniable.cost import Cost, Gaussian
 from deniable.errors import InvalidArgument, SpaceMismatch
 from deniable.exact.guards import Real, positive
-from deniable.mechanisms.carried import saturated_sum
-from deniable.mechanisms.laws import Law, error_bound
+from deniable.kernels.laws import Law, error_bound, largest_error_bound
+from deniable.mechanisms.additive import noisy_values
+from deniable.mechanisms.carried import whole as within_int64
 from deniable.mechanisms.rows import added_or_removed, rows_of
 from deniable.noise import Entropy
 
 _EXACT = 1 << 53
+_LEAST, _MOST = -(2**63), 2**63 - 1
 _FINEST = 1 << 16
 """Steps between the bounds: products stay below 2**30, so sums of billions of rows fit 63 bits."""
 
@@ -82,14 +85,14 @@ def private_covariance(space: Space, *, scale: Real) -> Mechanism:
     low, high = lattice.lower or 0, lattice.upper or 0
     middle, half = (low + high) // 2, -(-(high - low) // 2)
     width = positive(scale=scale)
-    entries = np.triu_indices(columns)
+    entries, product = np.triu_indices(columns), width * half * half
 
     def release(data: Any, entropy: Entropy) -> Moments:
-        centred = np.clip(np.asarray(data, dtype=np.int64).reshape(-1, columns), low, high) - middle
+        centred = np.clip(_table(data, columns, low), low, high) - middle
         sums, products = exact_moments(centred, half)
         count = len(centred) + noise.rounded_gaussian(width, entropy)
-        noisy_sums = saturated_sum(sums, noise.rounded_gaussians(width * half, columns, entropy))
-        upper = saturated_sum(products[entries], noise.rounded_gaussians(width * half * half, len(entries[0]), entropy))
+        noisy_sums = noisy_values(sums, law=Law.GAUSSIAN, scale=width * half, entropy=entropy)
+        upper = noisy_values(products[entries], law=Law.GAUSSIAN, scale=product, entropy=entropy)
         return _moments(count, noisy_sums, upper, columns, lattice.step, middle)
 
     def cost(d_in: Distance) -> Cost:
@@ -104,7 +107,10 @@ def private_covariance(space: Space, *, scale: Real) -> Mechanism:
         cost,
         Utility(
             "value of each sum of products",
-            lambda beta: error_bound(Law.GAUSSIAN, scale=width * half * half, beta=beta) * lattice.step**2,
+            lambda beta: error_bound(Law.GAUSSIAN, scale=product, beta=beta) * lattice.step**2,
+            lambda beta: (
+                largest_error_bound(Law.GAUSSIAN, scale=product, beta=beta, count=len(entries[0])) * lattice.step**2
+            ),
         ),
     )
 
@@ -124,19 +130,33 @@ def _columns(space: Space) -> tuple[Lattice, int]:
             )
 
 
+def _table(data: Any, columns: int, low: int) -> NDArray[np.int64]:
+    """Rows of whole numbers; what is none, and what a short row lacks, is the lower bound."""
+    if isinstance(data, np.ndarray) and data.dtype.kind == "i" and data.ndim == 2 and data.shape[1] == columns:
+        return data.astype(np.int64, copy=False)
+    table = np.full((row_total(data), columns), low, dtype=np.int64)
+    for place, row in enumerate(cells(data)):
+        for column, cell in enumerate(parts(row)[:columns]):
+            step = whole(cell)
+            table[place, column] = low if step is None else min(max(step, _LEAST), _MOST)
+    return table
+
+
 def exact_moments(centred: NDArray[np.int64], reach: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Sums and sums of products of whole numbers within ±reach: exact.
 
     A block of r rows has products and partial sums below r·reach² <= 2**53 in absolute value, so doubles hold every one of them
-    exactly, whatever the order in which a matrix product adds.
+    exactly, whatever the order in which a matrix product adds. Blocks are added as Python integers and kept within int64.
     """
     columns = centred.shape[1]
     block = max(1, _EXACT // max(reach * reach, 1))
-    products = np.zeros((columns, columns), dtype=np.int64)
+    products = np.zeros((columns, columns), dtype=object)
     for start in range(0, len(centred), min(block, 1 << 16)):
         part = centred[start : start + min(block, 1 << 16)].astype(np.float64)
         products += (part.T @ part).astype(np.int64)
-    return centred.sum(axis=0, dtype=np.int64), products
+    return centred.sum(axis=0, dtype=np.int64), within_int64(
+        products
+    )  # entries below 2**16: 2**47 rows would have to be added
 
 
 def _moments(

@@ -8,6 +8,7 @@ from deniable.core.space import Space
 from deniable.core.step import step
 from deniable.cost import Exponential
 from deniable.exact.guards import Real, positive
+from deniable.mechanisms.likelihoods import ChoiceLikelihood
 from deniable.mechanisms.scores import exponential_score_error, scores, selection
 
 
@@ -31,4 +32,5 @@ def exponential(space: Space, *, scale: Real) -> Mechanism:
         utility=Utility(
             "score below the best", lambda beta: exponential_score_error(beta, count=candidates.count, scale=width)
         ),
+        likelihood=ChoiceLikelihood(candidates, steps),
     )

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
-
 from deniable.core.mechanism import Mechanism
 from deniable.core.space import Space
 from deniable.core.step import step
-from deniable.cost import DiscreteGaussian, Gaussian
 from deniable.exact.guards import Real, positive
+from deniable.kernels import Law
 from deniable.mechanisms.additive import additive
-from deniable.mechanisms.laws import Law
-from deniable.mechanisms.norms import Norms
 
 
 @step
@@ -24,7 +20,7 @@ def gaussian(space: Space, *, scale: Real) -> Mechanism:
     Guarantee: Gaussian differential privacy with mu = L2 sensitivity / scale; (epsilon, delta) by the analytic formula.
     Edge cases: private keys, missing values and numbers off a lattice are refused when built; sums beyond 64 bits saturate.
     """
-    return additive(space, law=Law.GAUSSIAN, scale=positive(scale=scale), who="gaussian", cost=gaussian_cost)
+    return additive(space, law=Law.GAUSSIAN, scale=positive(scale=scale), who="gaussian")
 
 
 @step
@@ -39,17 +35,4 @@ def discrete_gaussian(space: Space, *, scale: Real) -> Mechanism:
         law=Law.DISCRETE_GAUSSIAN,
         scale=positive(scale=scale),
         who="discrete_gaussian",
-        cost=discrete_gaussian_cost,
-    )
-
-
-def gaussian_cost(scale: Fraction, apart: Norms) -> Gaussian:
-    """The cost of rounded Gaussian noise of `scale` steps on values that are `apart`."""
-    return Gaussian(scale=scale, squared_sensitivity=apart.l2_squared)
-
-
-def discrete_gaussian_cost(scale: Fraction, apart: Norms) -> DiscreteGaussian:
-    """The cost of discrete Gaussian noise of `scale` steps on values that are `apart`."""
-    return DiscreteGaussian(
-        scale=scale, squared_sensitivity=apart.l2_squared, coordinates=max(apart.l0, 1), largest=apart.linf
     )

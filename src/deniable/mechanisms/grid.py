@@ -10,11 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.core.domain import Lattice, missing
+from deniable.core.cells import cells, number, whole
+from deniable.core.domain import Lattice
 from deniable.errors import InvalidArgument
 from deniable.exact.guards import Real, positive, rational
 
-_MOST_POINTS = 1 << 60
+MOST_POINTS = 1 << 60
+"""Twice as many places, and differences of two of them, stay within int64."""
+_LEAST, _MOST = -(2**63), 2**63 - 1
 _NEAR = 2.0**-32
 _FLOAT_ERRORS = 2.0**-50
 
@@ -63,7 +66,7 @@ class Grid:
     def _shifted(self, values: NDArray[Any]) -> NDArray[np.int64]:
         low, high = int(self.lower), int(self.lower + (self.count - 1) * self.step)
         if values.dtype == np.uint64:
-            values = np.minimum(values, np.uint64(_MOST_POINTS))
+            values = np.minimum(values, np.uint64(MOST_POINTS))
         return np.clip(values.astype(np.int64), low, high) - low
 
     def _positions(self, values: NDArray[Any]) -> NDArray[np.float64]:
@@ -74,7 +77,7 @@ class Grid:
     @property
     def _whole(self) -> bool:
         low, high = int(self.lower), int(self.lower + (self.count - 1) * self.step)
-        return self.lower.denominator == self.step.denominator == 1 and -_MOST_POINTS < low <= high < _MOST_POINTS
+        return self.lower.denominator == self.step.denominator == 1 and -MOST_POINTS < low <= high < MOST_POINTS
 
 
 def public_grid(lower: Real, upper: Real, grid: Real) -> Grid:
@@ -83,35 +86,40 @@ def public_grid(lower: Real, upper: Real, grid: Real) -> Grid:
     if not low < high:
         raise InvalidArgument(f"lower must be below upper, got {lower!r} and {upper!r}")
     count = math.floor((high - low) / width) + 1
-    if not count <= _MOST_POINTS:
+    if not count <= MOST_POINTS:
         raise InvalidArgument(f"the grid would have {count} points, more than 2**60; use a wider grid than {grid!r}")
     return Grid(low, width, count)
 
 
 def values_of(data: Any, element: Any) -> NDArray[Any]:
-    """The numbers of some rows as people read them, missing ones left out: float64, or int64 for whole numbers."""
+    """The numbers of some rows as people read them, missing and unreadable ones left out: float64, or int64 for whole numbers."""
     if isinstance(element, Lattice):
-        steps = _without_missing(data).astype(np.int64)
+        steps = _steps(data)
         return steps if element.step == 1 else steps.astype(np.float64) * float(element.step)
-    values = np.asarray(data)
-    if values.dtype.kind not in "iuf":
-        values = np.array([_number(value) for value in data], dtype=np.float64)
-    if values.dtype.kind != "f":
-        return values
-    values = values.astype(np.float64, copy=False)
+    values = _floats(data)
     absent = np.isnan(values)
     return values[~absent] if absent.any() else values
 
 
-def _without_missing(data: Any) -> NDArray[Any]:
-    values = np.asarray(data)
-    if values.dtype == object or values.dtype.kind == "f":
-        values = np.array([value for value in values.tolist() if not missing(value)], dtype=object)
-    return values
+def _floats(data: Any) -> NDArray[np.float64]:
+    """Always doubles: how one row is read must not depend on whether another one is whole."""
+    array = _column(data)
+    if array is not None and array.dtype.kind in "iuf":
+        return array.astype(np.float64, copy=False)
+    if isinstance(data, list) and set(map(type, data)) <= {float}:
+        return np.array(data, dtype=np.float64)
+    return np.array([number(cell) for cell in cells(data)], dtype=np.float64)
 
 
-def _number(value: Any) -> float:
-    try:
-        return float(value)
-    except (TypeError, ValueError, OverflowError):
-        return math.nan
+def _column(data: Any) -> NDArray[Any] | None:
+    plain = isinstance(data, np.ndarray) and not isinstance(data, np.ma.MaskedArray) and data.ndim == 1
+    return data if plain else None
+
+
+def _steps(data: Any) -> NDArray[np.int64]:
+    """Whole numbers as int64, those beyond its range at its ends; what is no whole number is left out."""
+    array = _column(data)
+    if array is not None and array.dtype.kind == "i":
+        return array.astype(np.int64, copy=False)
+    steps = (whole(cell) for cell in cells(data))
+    return np.array([min(max(step, _LEAST), _MOST) for step in steps if step is not None], dtype=np.int64)

@@ -61,7 +61,10 @@ def exponential_interval(
     points, width = public_grid(lower, upper, grid), positive(scale=scale)
 
     def answer(data: Any, entropy: Entropy) -> int | float:
-        edges, scores = pieces(data, points)
+        try:
+            edges, scores = pieces(data, points)
+        except Exception:  # the author's function; an error would be a release
+            edges, scores = np.array([0, points.count]), np.array([0])
         return points.read(interval_choice(edges, scores, scale=width, entropy=entropy))
 
     return Mechanism(

@@ -23,10 +23,11 @@ from deniable.cost import Bounded, Cost, Exponential
 from deniable.errors import InvalidArgument
 from deniable.exact import Interval, exp
 from deniable.exact.guards import Real, positive
-from deniable.mechanisms.carried import saturated_sum, whole
-from deniable.mechanisms.laws import least
+from deniable.kernels.laws import least
+from deniable.mechanisms.carried import check_whole
 from deniable.mechanisms.scores import Scores, exponential_score_error, scores, selection
 from deniable.noise import Entropy
+from deniable.noise.scale import VECTOR_LIMIT
 
 
 class MaxNoise(Enum):
@@ -80,7 +81,8 @@ def noisy_max_with_gap(space: Space, *, scale: Real) -> Mechanism:
     def lead(values: NDArray[Any], entropy: Entropy) -> Leader:
         noisy = noisy_scores(values, steps, entropy)
         best = int(noisy.argmax())
-        second = int(np.where(np.arange(noisy.size) == best, np.iinfo(np.int64).min, noisy).argmax())
+        second = int(np.delete(noisy, best).argmax())
+        second += second >= best
         return Leader(candidates.named(best), lattice.read(spare(noisy, best, second)))
 
     return selection(
@@ -91,15 +93,26 @@ def noisy_max_with_gap(space: Space, *, scale: Real) -> Mechanism:
     )
 
 
-def spare(noisy: NDArray[np.int64], ahead: int, behind: int) -> int:
+def spare(noisy: NDArray[Any], ahead: int, behind: int) -> int:
     """By how many steps `ahead` could fall and still come before `behind`, equal scores going to the lower index."""
     return int(noisy[ahead]) - int(noisy[behind]) - int(behind < ahead)
 
 
-def noisy_scores(values: NDArray[Any], scale: Fraction, entropy: Entropy) -> NDArray[np.int64]:
-    """Each score plus its own discrete Laplace noise, in steps."""
-    steps = whole(values)
-    return saturated_sum(steps, noise.discrete_laplaces(scale, steps.size, entropy))
+def noisy_scores(values: NDArray[Any], scale: Fraction, entropy: Entropy) -> NDArray[Any]:
+    """Each score plus its own discrete Laplace noise, in steps: exact, as int64 where every one fits, else Python's integers.
+
+    No score is held at the ends of int64: which of two is larger is the answer, so limiting them would not be post-processing.
+    """
+    check_whole(values)
+    if scale > VECTOR_LIMIT:
+        return np.array([int(value) + noise.discrete_laplace(scale, entropy) for value in values], dtype=object)
+    draws = noise.discrete_laplaces(scale, values.size, entropy)
+    if values.dtype == np.int64:
+        total: NDArray[Any] = np.add(values, draws)  # wraps silently
+        if not (((values ^ total) & (draws ^ total)) < 0).any():
+            return total
+    sums: NDArray[Any] = np.add(values.astype(object), draws.astype(object))
+    return sums
 
 
 def winner(values: NDArray[Any], *, noise: MaxNoise, scale: Fraction, entropy: Entropy) -> int:

@@ -60,10 +60,11 @@ def spread(metric: Metric, d_in: Distance, *, step: Fraction) -> int:
             return math.floor(plain(d_in) / step)
         case LInfinity():
             return 2 * math.floor(plain(d_in) / step)
-        case PartitionDistance(AbsoluteDistance()):
+        case PartitionDistance(AbsoluteDistance(), monotonic):
             far = triple(d_in)
             each = math.floor(far.linf / step)
-            return min(math.floor(far.l1 / step), (2 if far.l0 >= 2 else 1) * each) if far.l0 >= 1 else 0
+            ways = 2 if far.l0 >= 2 and not monotonic else 1
+            return min(math.floor(far.l1 / step), ways * each) if far.l0 >= 1 else 0
         case _:
             raise SpaceMismatch(f"a selection needs scores compared by LInfinity, RangeDistance or L1, got {metric!r}")
 

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from fractions import Fraction
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
+from deniable.core.cells import entry, names_of
 from deniable.core.distance import Distance
 from deniable.core.domain import Keyed, Lattice
 from deniable.core.mechanism import Mechanism, Utility
@@ -19,13 +20,12 @@ from deniable.core.step import step
 from deniable.cost import FREE, Bounded, Cost, Grouped, Repeated, composed
 from deniable.errors import InvalidArgument, SpaceMismatch
 from deniable.exact.guards import Real, open_probability, positive, rational
+from deniable.kernels import Law, Noise
 from deniable.mechanisms.additive import noisy_values
-from deniable.mechanisms.carried import read_steps, whole
-from deniable.mechanisms.laws import Law, error_bound
+from deniable.mechanisms.carried import read_steps, vector, whole
 from deniable.mechanisms.norms import Norms, check_metric, norms
 from deniable.mechanisms.ordering import public_order
 from deniable.mechanisms.selection import kept, shown_by_accident
-from deniable.mechanisms.tree import noise_cost
 from deniable.noise import Entropy
 
 
@@ -56,7 +56,7 @@ def threshold_histogram(space: Space, *, scale: Real, threshold: Real, law: Law 
     def cost(d_in: Distance) -> Cost:
         apart = norms(space.metric, d_in, step=lattice.step, size=None)
         slip = shown_by_accident(cut, law=law, scale=steps, apart=apart)
-        return composed([noise_cost(law)(steps, apart), Bounded(epsilon=0, delta=slip)])
+        return composed([Noise(law, steps).cost(apart), Bounded(epsilon=0, delta=slip)])
 
     return Mechanism(
         space,
@@ -64,7 +64,8 @@ def threshold_histogram(space: Space, *, scale: Real, threshold: Real, law: Law 
         cost,
         Utility(
             "value of each entry, whether shown or not",
-            lambda beta: error_bound(law, scale=steps, beta=beta) * lattice.step,
+            lambda beta: Noise(law, steps).error(beta) * lattice.step,
+            _unknown_keys,
         ),
     )
 
@@ -107,11 +108,18 @@ def _keys_cost(each: Bounded, apart: Norms) -> Cost:
 
 def _enough(each: Bounded, beta: Fraction) -> Fraction:
     """The most units a key can have and still be left out with a probability above beta."""
-    from deniable.mechanisms.laws import least
+    from deniable.kernels.laws import least
     from deniable.mechanisms.selection import keep_probability
 
     count = least(lambda n: keep_probability(n, epsilon=each.epsilon, delta=each.delta) >= 1 - beta)
     return Fraction(max(count - 1, 0))
+
+
+def _unknown_keys(_: Fraction) -> NoReturn:
+    raise InvalidArgument(
+        "how many keys there are is private, so no error is stated for all of them at once: declare the keys, or ask for "
+        "confidence 1 - beta/n of each, n the most keys there can be"
+    )
 
 
 def _lattice(space: Space, who: str) -> Lattice:
@@ -128,7 +136,7 @@ def _lattice(space: Space, who: str) -> Lattice:
 
 def _present(data: Any) -> tuple[list[Hashable], Any]:
     """Keys and values, without the keys whose value is zero: those count as absent."""
-    values = whole(list(data.values()))
+    keys = names_of(data)
+    values = whole(vector([entry(data, key, 0) for key in keys], len(keys), None))
     places = np.flatnonzero(values)
-    keys = list(data)
     return [keys[place] for place in places.tolist()], values[places]

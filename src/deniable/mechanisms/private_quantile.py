@@ -35,6 +35,8 @@ Ints: TypeAlias = NDArray[np.int64]
 
 _CROWD = 4
 """A crowded cell counts at its lower point for the price of so many scales: see `quantile.crowded_scores`."""
+_DEAREST = 2**62
+"""The price is public; this one no score can be worth, and int64 still holds a score less it."""
 
 
 @step
@@ -167,7 +169,7 @@ def scored(
     total = int(places.size) if size is None else size
     edges, below, above, crowd = pieces(places, count)
     below, above = below + before, above + (total - before - places.size)
-    most = math.ceil(_CROWD * scale * q.denominator)
+    most = min(math.ceil(_CROWD * scale * q.denominator), _DEAREST)
     return edges, crowded_scores(below, above, crowd, total=total, q=q, most=most)
 
 

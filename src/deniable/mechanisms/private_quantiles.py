@@ -24,7 +24,7 @@ from deniable.core.step import step
 from deniable.cost import Cost, Exponential, composed
 from deniable.errors import InvalidArgument
 from deniable.exact.guards import Real, integer, positive
-from deniable.mechanisms.grid import Grid, public_grid, values_of
+from deniable.mechanisms.grid import MOST_POINTS, Grid, public_grid, values_of
 from deniable.mechanisms.noisy_max import MaxNoise
 from deniable.mechanisms.private_quantile import quantile_point
 from deniable.mechanisms.quantile import rank_spread, share
@@ -52,6 +52,10 @@ def private_quantiles(
     element, width = rows_of(space, "private_quantiles").element, positive(scale=scale)
     shares, places = _shares(qs), integer(ties=ties, least=1)
     coarse = public_grid(lower, upper, grid)
+    if not coarse.count * places <= MOST_POINTS:
+        raise InvalidArgument(
+            f"the grid would have {coarse.count} points of {places} places, more than 2**60 together; use a wider grid"
+        )
     layers = relative_shares(shares)
 
     def answer(data: Any, entropy: Entropy) -> list[int | float]:

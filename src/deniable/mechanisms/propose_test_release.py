@@ -13,6 +13,7 @@ from fractions import Fraction
 from typing import Any
 
 from deniable import noise
+from deniable.core.cells import entry, names_of, whole
 from deniable.core.distance import Distance, plain
 from deniable.core.domain import Keyed, Lattice
 from deniable.core.mechanism import Mechanism, Utility
@@ -21,7 +22,7 @@ from deniable.core.step import step
 from deniable.cost import FREE, Bounded, Cost, DiscreteLaplace, composed
 from deniable.errors import InvalidArgument, SpaceMismatch
 from deniable.exact.guards import Real, open_probability, positive
-from deniable.mechanisms.laws import Law, above_noise, least, upper_tail
+from deniable.kernels.laws import Law, above_noise, least, upper_tail
 from deniable.mechanisms.norms import check_scores, spread
 from deniable.mechanisms.ordering import public_order
 from deniable.noise import Entropy
@@ -72,7 +73,8 @@ def propose_test_release(
 
     `distance(data)` is how many units must change before the data is unstable, 0 when it is; it must not change by more than one
     per unit. On stable data `release` must cost `release_cost` between neighbours (nothing, when it is the same answer).
-    Both are the author's claim, which `claims` carries along.
+    Both are the author's claim, which `claims` carries along. Where `distance` fails the data counts as unstable, where `release`
+    fails the answer is None.
 
     Guarantee: given the claim, 1/scale for the test, `release_cost`, and `delta` for an unstable data set that passes. One unit
     at a time: a larger `d_in` is refused.
@@ -80,7 +82,7 @@ def propose_test_release(
     test = StabilityTest.made(scale=scale, delta=delta)
 
     def answer(data: Any, entropy: Entropy) -> Any:
-        return release(data, entropy) if test.passes(max(0, int(distance(data))), entropy) else None
+        return _released(release, data, entropy) if test.passes(_stable_for(distance, data), entropy) else None
 
     def cost(d_in: Distance) -> Cost:
         if not plain(d_in) <= 1:
@@ -91,6 +93,22 @@ def propose_test_release(
 
     utility = Utility("distance: data at least this far from instability is answered", test.enough)
     return Mechanism(space, answer, cost, utility, (f"{author}: {getattr(distance, '__name__', 'distance')}",))
+
+
+def _stable_for(distance: Callable[[Any], int], data: Any) -> int:
+    """The author's distance; data on which it fails is unstable."""
+    try:
+        return max(0, int(distance(data)))
+    except Exception:
+        return 0
+
+
+def _released(release: Callable[[Any, Entropy], Any], data: Any, entropy: Entropy) -> Any:
+    """The author's answer; nothing where it fails, because an error would be a release."""
+    try:
+        return release(data, entropy)
+    except Exception:
+        return None
 
 
 @step
@@ -121,7 +139,8 @@ def most_frequent(space: Space, *, scale: Real, delta: Real) -> Mechanism:
 
 def _leader(counts: Any) -> tuple[Any, int]:
     """The first key in public order with the largest count, and its lead over the next; no lead without counts."""
-    present = [(int(count), key) for key, count in counts.items() if int(count) > 0]
+    found = ((whole(entry(counts, key, 0)) or 0, key) for key in names_of(counts))
+    present = [(count, key) for count, key in found if count > 0]
     if not present:
         return None, 0
     top = max(count for count, _ in present)

@@ -14,13 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InvalidArgument
-from deniable.exact.guards import Real, positive, probability
-from deniable.noise import Entropy
-from deniable.noise.weighted_choice import weighted_choices
+from deniable.exact.guards import Real, probability
 
 Counts: TypeAlias = NDArray[np.int64]
 
 _FINEST = 10**6
+_MOST_ROWS = 2**42
 
 
 def share(q: Real) -> Fraction:
@@ -32,11 +31,16 @@ def share(q: Real) -> Fraction:
 
 
 def rank_scores(below: NDArray[Any], above: NDArray[Any], total: NDArray[Any] | int, q: Fraction) -> Counts:
-    """Minus the rank distance of each candidate, in units of 1/denominator(q)."""
+    """Minus the rank distance of each candidate, in units of 1/denominator(q).
+
+    Exact: `_MOST_ROWS` rows times the finest denominator is below 2**62; more rows are counted in Python's integers.
+    """
     top, bottom = q.numerator, q.denominator
     everything = np.asarray(total, dtype=np.int64)
-    low = np.asarray(below, dtype=np.int64) * bottom - everything * top
-    high = np.asarray(above, dtype=np.int64) * bottom - everything * (bottom - top)
+    kind = np.int64 if int(everything.max(initial=0)) <= _MOST_ROWS else object
+    everything = everything.astype(kind)
+    low = np.asarray(below, dtype=np.int64).astype(kind) * bottom - everything * top
+    high = np.asarray(above, dtype=np.int64).astype(kind) * bottom - everything * (bottom - top)
     wrong: Counts = np.maximum(np.maximum(low, high), 0)
     return -wrong
 
@@ -54,22 +58,3 @@ def crowded_scores(below: Counts, above: Counts, crowd: Counts, *, total: int, q
 def rank_spread(q: Fraction) -> Fraction:
     """How far one added or removed value can move two scores apart: 2·max(q, 1 - q)."""
     return 2 * max(q, 1 - q)
-
-
-def quantile_index(
-    cumulative: NDArray[Any], *, q: Real, scale: Real, entropy: Entropy, total: NDArray[Any] | None = None
-) -> Counts:
-    """The index of a candidate near the q-quantile, for each row of a table of cumulative counts.
-
-    `cumulative[..., j]` counts the values at most candidate j (candidates increase along the last axis; a value between two
-    candidates counts as the upper one), `total` all values (default: the last column). A single row may be given flat.
-
-    Guarantee: per row, bounded range with eta = 2·max(q, 1 - q)·(values added or removed) / scale.
-    """
-    fraction, width = share(q), positive(scale=scale)
-    at_most = np.atleast_2d(np.asarray(cumulative, dtype=np.int64))
-    everything = at_most[:, -1:] if total is None else np.asarray(total, dtype=np.int64).reshape(-1, 1)
-    below = np.concatenate([np.zeros_like(everything), at_most[:, :-1]], axis=1)
-    scores = rank_scores(below, everything - at_most, everything, fraction)
-    picked = weighted_choices(scores, scale=width * fraction.denominator, entropy=entropy)
-    return picked.reshape(np.shape(cumulative)[:-1])

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, NoReturn
+from typing import Any
 
 from deniable.core.distance import Distance, distance, plain
 from deniable.core.domain import Lattice
-from deniable.core.mechanism import Mechanism, Utility
 from deniable.core.metric import AbsoluteDistance
 from deniable.core.space import Space
-from deniable.core.step import step
+from deniable.core.step import Step, step
+from deniable.core.stream import RunMechanism
 from deniable.core.transformation import Transformation
 from deniable.cost import Bounded, Cost
 from deniable.errors import InvalidArgument, SpaceMismatch
-from deniable.exact.guards import Real, integer, positive
-from deniable.mechanisms.sparse import Sparse, SparseRun, sparse_terms
+from deniable.exact.guards import Real, positive
+from deniable.mechanisms.sparse import Sparse, SparseRun, sparse_terms, sparse_utility
 from deniable.noise import Entropy
 
 
@@ -29,8 +29,12 @@ class Terms:
     sensitivity: Fraction
     step: Fraction
 
-    def check(self, query: Transformation) -> None:
-        """Refuse a query on other data, of another kind, or too sensitive; nothing is spent by a refusal."""
+    def checked(self, query: Transformation | Step[Transformation]) -> Transformation:
+        """The query on this stream's data; refused on other data, of another kind, or too sensitive, which spends nothing."""
+        if isinstance(query, Step):
+            query = query.build(self.space)
+        if not isinstance(query, Transformation):
+            raise SpaceMismatch(f"a query is a transformation of the data to one number, got a {type(query).__name__}")
         if query.source != self.space:
             raise SpaceMismatch(f"this stream asks about {self.space!r}, the query about {query.source!r}")
         target = query.target
@@ -40,36 +44,32 @@ class Terms:
         moved = plain(query.stability_map(self.d_in))
         if not moved <= self.sensitivity:
             raise InvalidArgument(f"the query moves by up to {moved}, this stream allows {self.sensitivity}")
+        return query
 
 
-class QueryStream:
+class QueryStream(SparseRun):
     """Private data behind a sparse-vector run: ask whether a query's answer noisily reaches the threshold.
 
-    State: the noisy threshold, the hits left, and nothing else. After the last hit it raises `Retired`.
+    State: that of the run, and the data. After the last hit it raises `Retired`, which says no more than the hits did.
     """
 
-    __slots__ = ("_data", "_entropy", "_run", "terms")
+    __slots__ = ("_data", "terms")
 
-    def __init__(self, data: Any, terms: Terms, run: SparseRun, entropy: Entropy) -> None:
-        self._data, self.terms, self._run, self._entropy = data, terms, run, entropy
+    what = "this query stream"
 
-    @property
-    def hits_left(self) -> int:
-        """How many more times the answer may be True."""
-        return self._run.hits_left
+    def __init__(self, data: Any, terms: Terms, sparse: Sparse, entropy: Entropy) -> None:
+        super().__init__(sparse, entropy)
+        self._data, self.terms = data, terms
 
-    def ask(self, query: Transformation) -> bool:
+    def ask(self, query: Transformation | Step[Transformation]) -> bool:
         """Does the query's answer noisily reach the threshold?"""
         return self.gap(query) is not None
 
-    def gap(self, query: Transformation) -> int | float | None:
+    def gap(self, query: Transformation | Step[Transformation]) -> int | float | None:
         """How far the query's noisy answer lies above the noisy threshold, or None below it; the same price as `ask`."""
-        self.terms.check(query)
-        over = self._run.excess(int(query.function(self._data, self._entropy)))
+        built = self.terms.checked(query)
+        over = self.excess(int(built.function(self._data, self._entropy)))
         return None if over is None else Lattice(self.terms.step).read(over)
-
-    def __reduce_ex__(self, protocol: Any) -> NoReturn:
-        raise TypeError("a QueryStream holds private data and a noisy threshold: it cannot be copied or pickled")
 
 
 @step
@@ -84,7 +84,7 @@ def query_stream(
     d_in: Distance | Real = 1,
     grid: Real = 1,
     queries: int | None = None,
-) -> Mechanism:
+) -> RunMechanism:
     """A `QueryStream` over the data: any number of adaptively chosen queries, at most `hits` of them answered True.
 
     A query is a transformation to one number in steps of `grid` that moves by at most `sensitivity` between neighbours
@@ -97,11 +97,11 @@ def query_stream(
     sparse = sparse_terms(
         threshold=threshold, scale=scale, query_scale=query_scale, hits=hits, step=width, monotonic=False
     )
-    return Mechanism(
+    return RunMechanism(
         space,
-        lambda data, entropy: QueryStream(data, terms, sparse.start(entropy), entropy),
+        lambda data, entropy: QueryStream(data, terms, sparse, entropy),
         lambda wanted: _cost(terms, sparse, wanted),
-        None if queries is None else _utility(sparse, width, integer(queries=queries, least=1)),
+        sparse_utility(sparse, width, count=queries, of="answer", word="queries"),
     )
 
 
@@ -110,10 +110,3 @@ def _cost(terms: Terms, sparse: Sparse, wanted: Distance) -> Cost:
         raise InvalidArgument(f"this stream was made for neighbours {terms.d_in} apart, asked about {wanted}")
     most = int(terms.sensitivity / terms.step)
     return Bounded(epsilon=sparse.loss(least=-most, most=most))
-
-
-def _utility(sparse: Sparse, width: Fraction, queries: int) -> Utility:
-    return Utility(
-        f"answer: the first {queries} are right for answers at least this far from the threshold",
-        lambda beta: sparse.error(beta, queries=queries) * width,
-    )

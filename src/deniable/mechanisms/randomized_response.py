@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from deniable import noise
+from deniable.core.cells import cells, countable, whole
 from deniable.core.distance import Distance, plain
 from deniable.core.domain import Booleans, Categories, Domain, Lattice, Rows
 from deniable.core.mechanism import Mechanism, Utility
@@ -20,9 +21,10 @@ from deniable.core.metric import DiscreteDistance, Hamming
 from deniable.core.space import Space
 from deniable.core.step import step
 from deniable.cost import FREE, Cost, RandomizedResponse, Repeated
-from deniable.errors import SpaceMismatch
+from deniable.errors import InvalidArgument, SpaceMismatch
 from deniable.exact import ln, sqrt
 from deniable.exact.guards import Real
+from deniable.mechanisms.likelihoods import CoinLikelihood, ResponseLikelihood
 from deniable.noise import Entropy
 
 
@@ -40,18 +42,22 @@ def randomized_response(space: Space, *, truth: Real) -> Mechanism:
     answers = _answers(space.domain.element if isinstance(space.domain, Rows) else space.domain)
     _check_metric(space)
     price = RandomizedResponse(truth=truth, categories=len(answers))
-    places = {answer: place for place, answer in enumerate(answers)}
+    places = {countable(answer): place for place, answer in enumerate(answers)}
     respond = _responder(answers, price.truth)
 
     def one(data: Any, entropy: Entropy) -> Any:
-        return respond([places.get(data, 0)], entropy)[0]
+        return respond([places.get(countable(data), 0)], entropy)[0]
 
     def each(data: Any, entropy: Entropy) -> list[Any]:
-        return respond(
-            [places.get(answer, 0) for answer in (data.tolist() if hasattr(data, "tolist") else data)], entropy
-        )
+        return respond([places.get(countable(answer), 0) for answer in cells(data)], entropy)
 
-    return Mechanism(space, each if many else one, lambda d_in: _per_answer(price, d_in), _untruths(space, price.truth))
+    return Mechanism(
+        space,
+        each if many else one,
+        lambda d_in: _per_answer(price, d_in),
+        _untruths(space, price.truth),
+        likelihood=ResponseLikelihood(answers, price.truth, many),
+    )
 
 
 @step
@@ -86,11 +92,17 @@ def local_mean(space: Space, *, truth: Real) -> Mechanism:
     low, width = domain.lower, domain.upper - domain.lower
     price = RandomizedResponse(truth=truth, categories=2)
 
-    def report(data: Any, entropy: Entropy) -> bool:
-        share = Fraction(min(max(int(data) - low, 0), width), width)
-        return bool(noise.bernoulli(1 - price.truth + (2 * price.truth - 1) * share, entropy))
+    def chance(data: Any) -> Fraction:
+        share = Fraction(min(max((whole(data) or 0) - low, 0), width), width)
+        return 1 - price.truth + (2 * price.truth - 1) * share
 
-    return Mechanism(space, report, lambda d_in: _per_answer(price, d_in), _told(price.truth, width * domain.step))
+    return Mechanism(
+        space,
+        lambda data, entropy: bool(noise.bernoulli(chance(data), entropy)),
+        lambda d_in: _per_answer(price, d_in),
+        _told(price.truth, width * domain.step),
+        likelihood=CoinLikelihood(chance),
+    )
 
 
 def _untruths(space: Space, truth: Fraction) -> Utility:
@@ -111,11 +123,15 @@ def _whole(value: Fraction) -> Fraction:
     return Fraction(value.numerator // value.denominator)
 
 
-def _told(truth: Fraction, width: Fraction) -> Utility | None:
+def _told(truth: Fraction, width: Fraction) -> Utility:
     """One bit is worth little: what `estimate_mean` makes of it alone lies within this of the number, always."""
-    if truth == Fraction(1, 2):
-        return None
-    return Utility("value estimated from this answer alone", lambda _: width * truth / (2 * truth - 1))
+
+    def error(_: Fraction) -> Fraction:
+        if truth == Fraction(1, 2):
+            raise InvalidArgument("a coin that is heads half of the time says nothing, so no error holds: raise truth")
+        return width * truth / (2 * truth - 1)
+
+    return Utility("value estimated from this answer alone", error)
 
 
 def _answers(domain: Domain) -> tuple[Hashable, ...]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from deniable.core.distance import Distance, plain
 from deniable.core.domain import Rows
 from deniable.core.metric import ChangeOne, Hamming, InsertDelete, Metric, SymmetricDistance
@@ -38,8 +36,3 @@ def counts_apart(metric: Metric, d_in: Distance) -> Norms:
     if isinstance(metric, ChangeOne | Hamming):
         return Norms(2 * rows, 2 * rows, 2 * rows * rows, rows)
     return Norms(rows, rows, rows * rows, rows)
-
-
-def cells(data: Any) -> list[Any]:
-    """A column as a list of Python values."""
-    return list(data.tolist()) if hasattr(data, "tolist") else list(data)

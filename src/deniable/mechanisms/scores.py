@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from deniable.core.distance import Distance
+from deniable.core.likelihood import Likelihood
 from deniable.core.mechanism import Mechanism, Utility
 from deniable.core.space import Space
 from deniable.cost import Cost
 from deniable.errors import InvalidArgument, SpaceMismatch
 from deniable.exact import ln
-from deniable.mechanisms.carried import carried
+from deniable.mechanisms.carried import carried, vector
 from deniable.mechanisms.norms import check_scores, spread
 from deniable.noise import Entropy
 
@@ -32,8 +32,7 @@ class Scores:
 
     def steps(self, data: Any) -> NDArray[Any]:
         """The scores in whole steps; scores beyond int64 stay exact as Python integers."""
-        values = data if self.keys is None else [data[key] for key in self.keys]
-        return np.asarray(values)
+        return vector(data, self.count, self.keys)
 
     def named(self, index: int) -> Any:
         """The answer: the candidate's key, or its position when candidates have no names."""
@@ -61,6 +60,7 @@ def selection(
     pick: Callable[[NDArray[Any], Entropy], Any],
     cost: Callable[[Fraction], Cost],
     utility: Utility,
+    likelihood: Likelihood | None = None,
 ) -> Mechanism:
     """The mechanism that answers `pick(scores in steps, entropy)` and costs `cost(spread)`."""
     return Mechanism(
@@ -68,6 +68,7 @@ def selection(
         lambda data, entropy: pick(candidates.steps(data), entropy),
         lambda d_in: cost(candidates.spread(d_in)),
         utility,
+        likelihood=likelihood,
     )
 
 

@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InvalidArgument
-from deniable.exact import Interval, exp, expm1, ln
+from deniable.exact import exp, expm1, ln
 from deniable.exact.guards import Real, integer, nonnegative, open_probability, positive
-from deniable.mechanisms.laws import Law, least, upper_tail
+from deniable.kernels.laws import Law, least, upper_tail
 from deniable.mechanisms.norms import Norms
 from deniable.noise import Entropy
 
@@ -84,11 +84,6 @@ def threshold_for(
     apart = Norms(l0, min(l0 * linf, l0 * linf if l1 is None else l1), 0, linf)
     guess = linf + int(float(width) * math.log(l0 / float(allowed)))
     return least(lambda t: shown_by_accident(t, law=law, scale=width, apart=apart) <= allowed, near=guess)
-
-
-def shown_probability(value: int, *, threshold: int, scale: Real, law: Law = Law.LAPLACE) -> Interval:
-    """P[value + noise >= threshold], for a key whose true value is `value` steps."""
-    return upper_tail(law, scale=positive(scale=scale), at_least=integer(threshold=threshold) - integer(value=value))
 
 
 # The optimal rule ---------------------------------------------------------------------------------------------------------

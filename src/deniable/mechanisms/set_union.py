@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from deniable import noise
+from deniable.core.cells import cells, items, key
 from deniable.core.distance import Distance
 from deniable.core.mechanism import Mechanism, Utility
 from deniable.core.space import Space
@@ -23,8 +24,8 @@ from deniable.core.step import step
 from deniable.cost import FREE, Bounded, Cost, Gaussian, Grouped, composed
 from deniable.errors import InvalidArgument
 from deniable.exact.guards import Real, integer, open_probability, positive
+from deniable.kernels.laws import Law, above_noise, least
 from deniable.mechanisms.additive import noisy_values
-from deniable.mechanisms.laws import Law, above_noise, least
 from deniable.mechanisms.norms import Norms
 from deniable.mechanisms.ordering import public_order
 from deniable.mechanisms.rows import added_or_removed, rows_of
@@ -40,6 +41,7 @@ _UNIT = 1 << 20
 def set_union(space: Space, *, items: int, scale: Real, delta: Real) -> Mechanism:
     """The items enough people have, in public order, from rows that are collections of items (one row per person).
 
+    A text or a number is one item, a missing row is none, and what cannot be a key (a list, an object) is no item.
     A person with m different items gives each 1/√m; with more than `items` of them, a random choice of that many. `scale` is the
     noise on an item's weight, `delta` the chance that an item only one person has is shown.
 
@@ -97,8 +99,8 @@ def item_weight(items: int) -> int:
 
 def _weights(data: Any, most: int, entropy: Entropy) -> dict[Hashable, int]:
     weights: dict[Hashable, int] = {}
-    for row in data:
-        own = public_order(set(row))
+    for row in cells(data):
+        own = public_order({name for each in items(row) if (name := key(each)) is not None})
         if len(own) > most:
             own = [own[place] for place in noise.sample_without_replacement(len(own), most, entropy).tolist()]
         for item in own:

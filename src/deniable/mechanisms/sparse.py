@@ -7,14 +7,17 @@ direction counts; `docs/theory/sparse-vector.md` derives it (a well-known book c
 
 from __future__ import annotations
 
-import threading
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import NoReturn
 
 from deniable import noise
-from deniable.errors import InvalidArgument, Retired
+from deniable.core.guard import Run
+from deniable.core.mechanism import Utility
+from deniable.errors import InvalidArgument
+from deniable.exact.fixed import root_floor
 from deniable.exact.guards import Real, integer, positive
-from deniable.mechanisms.laws import Law, error_bound, largest_error_bound
+from deniable.kernels.laws import Law, error_bound, largest_error_bound
 from deniable.noise import Entropy
 
 
@@ -42,20 +45,21 @@ class Sparse:
             at_threshold + largest_error_bound(Law.LAPLACE, scale=self.query_scale, beta=beta / 2, count=queries)
         )
 
-    def start(self, entropy: Entropy) -> SparseRun:
-        """A run with its own noisy threshold."""
-        return SparseRun(self, entropy)
 
+class SparseRun(Run):
+    """One run: says of each score whether it (noisily) reaches the threshold, and retires with the last paid hit.
 
-class SparseRun:
-    """One run: says of each score whether it (noisily) reaches the threshold, and retires after the last paid hit."""
+    State: the noisy threshold, drawn once, and the hits left.
+    """
 
-    __slots__ = ("_entropy", "_left", "_lock", "_noisy_threshold", "_terms")
+    __slots__ = ("_entropy", "_left", "_noisy_threshold", "_terms")
+
+    what = "this sparse-vector run"
 
     def __init__(self, terms: Sparse, entropy: Entropy) -> None:
+        super().__init__()
         self._terms, self._left, self._entropy = terms, terms.hits, entropy
         self._noisy_threshold = terms.threshold + noise.discrete_laplace(terms.threshold_scale, entropy)
-        self._lock = threading.Lock()
 
     @property
     def hits_left(self) -> int:
@@ -64,14 +68,19 @@ class SparseRun:
 
     def excess(self, score: int) -> int | None:
         """How far the noisy score lies above the noisy threshold, or None for a miss: the gap of a hit is free to release."""
-        with self._lock:
-            if not self._left:
-                raise Retired(f"all {self._terms.hits} hits have been reported; start (and pay for) another run")
+        with self._turn():
             over = score + noise.discrete_laplace(self._terms.query_scale, self._entropy) - self._noisy_threshold
             if over < 0:
                 return None
             self._left -= 1
+            if not self._left:
+                self._over = f"all {self._terms.hits} hits have been reported; start (and pay for) another run"
             return over
+
+
+def _ratio(cube: int) -> Fraction:
+    """The cube root to the nearest sixteenth, in whole numbers: the same on every machine."""
+    return Fraction((root_floor((2 * 16) ** 3 * cube, 3) + 1) // 2, 16)
 
 
 def sparse_terms(
@@ -83,13 +92,32 @@ def sparse_terms(
     to the nearest sixteenth.
     """
     count, width = integer(hits=hits, least=1), positive(scale=scale)
-    if query_scale is None:
-        best = (count if monotonic else 2 * count) ** (1 / 3)
-        second = width * Fraction(round(16 * best), 16)
-    else:
-        second = positive(query_scale=query_scale)
+    best = width * _ratio(count if monotonic else 2 * count)
+    second = best if query_scale is None else positive(query_scale=query_scale)
     level = Fraction(repr(threshold)) if isinstance(threshold, float) else Fraction(threshold)
     steps = level / step
     if steps.denominator != 1:
         raise InvalidArgument(f"threshold must be a multiple of the scores' step {step}, got {threshold!r}")
     return Sparse(int(steps), width / step, second / step, count)
+
+
+def sparse_utility(terms: Sparse, step: Fraction, *, count: int | None, of: str, word: str) -> Utility:
+    """How far from the threshold an answer is right: the first `count` of them together, else each one by itself.
+
+    One answer errs only if the threshold's noise or its own is large, whatever was asked before, so its error needs no count.
+    """
+    if count is not None:
+        many = integer(**{word: count}, least=1)
+        return Utility(
+            f"{of}: the first {many} are right for {of}s at least this far from the threshold",
+            lambda beta: terms.error(beta, queries=many) * step,
+        )
+
+    def unknown(_: Fraction) -> NoReturn:
+        raise InvalidArgument(f"an error for all at once needs their number: give {word}=...")
+
+    return Utility(
+        f"{of}: each by itself is right where it is at least this far from the threshold",
+        lambda beta: terms.error(beta, queries=1) * step,
+        unknown,
+    )

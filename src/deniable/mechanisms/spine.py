@@ -23,12 +23,12 @@ from deniable.core.step import step
 from deniable.cost import Cost, composed
 from deniable.errors import InvalidArgument, SpaceMismatch
 from deniable.exact.guards import Real, positive
+from deniable.kernels import Law, Noise
+from deniable.kernels.laws import joint_error_bound
 from deniable.mechanisms.additive import noisy_values
-from deniable.mechanisms.carried import carried
+from deniable.mechanisms.carried import MOST_LEAVES, carried, exact_sums
 from deniable.mechanisms.hierarchy import Consistent, consistent, whole_counts
-from deniable.mechanisms.laws import Law, error_bound
 from deniable.mechanisms.norms import Norms, norms
-from deniable.mechanisms.tree import noise_cost
 from deniable.noise import Entropy
 
 Key = tuple[Hashable, ...]
@@ -42,7 +42,10 @@ class Spine:
     parents: tuple[NDArray[np.int64], ...]
 
     def sums(self, leaves: NDArray[np.int64]) -> list[NDArray[np.int64]]:
-        """The counts of every level, from the counts of the last."""
+        """The counts of every level, from the counts of the last: exact, those beyond int64 kept at its ends."""
+        return exact_sums(leaves, self._levels)
+
+    def _levels(self, leaves: NDArray[np.int64]) -> list[NDArray[np.int64]]:
         levels = [leaves]
         for parent, names in zip(reversed(self.parents), reversed(self.keys[:-1]), strict=True):
             level = np.zeros(len(names), dtype=np.int64)
@@ -97,6 +100,8 @@ def noisy_hierarchy(space: Space, *, scales: Sequence[Real], law: Law = Law.LAPL
         raise InvalidArgument(f"scales must be {len(spine.keys)} numbers, from the root down, got {len(widths)}")
     steps = tuple(width / values.step for width in widths)
 
+    measured = [(scale, len(names)) for scale, names in zip(steps, spine.keys, strict=True)]
+
     def release(data: Any, entropy: Entropy) -> NoisySpine:
         exact = spine.sums(values.steps(data))
         noisy = [
@@ -108,7 +113,7 @@ def noisy_hierarchy(space: Space, *, scales: Sequence[Real], law: Law = Law.LAPL
     def cost(d_in: Distance) -> Cost:
         leaf = norms(space.metric, d_in, step=values.step, size=values.size)
         level = Norms(leaf.l0, leaf.l1, leaf.l1 * leaf.l1, leaf.l1)
-        return composed([noise_cost(law)(scale, level) for scale in steps[:-1]] + [noise_cost(law)(steps[-1], leaf)])
+        return composed([Noise(law, scale).cost(level) for scale in steps[:-1]] + [Noise(law, steps[-1]).cost(leaf)])
 
     return Mechanism(
         space,
@@ -116,7 +121,8 @@ def noisy_hierarchy(space: Space, *, scales: Sequence[Real], law: Law = Law.LAPL
         cost,
         Utility(
             "value of each measured count, at the noisiest level",
-            lambda beta: error_bound(law, scale=max(steps), beta=beta) * values.step,
+            lambda beta: Noise(law, max(steps)).error(beta) * values.step,
+            lambda beta: joint_error_bound(law, measured, beta=beta) * values.step,
         ),
     )
 
@@ -126,6 +132,8 @@ def _spine(space: Space) -> Spine:
     keys = domain.keys if isinstance(domain, Keyed) else None
     if not keys or not all(isinstance(key, tuple) for key in keys) or len({len(key) for key in keys}) != 1:  # type: ignore[arg-type]
         raise SpaceMismatch(f"noisy_hierarchy needs public keys that are tuples of one length, got {domain!r}")
+    if not len(keys) <= MOST_LEAVES:
+        raise InvalidArgument(f"noisy_hierarchy needs at most {MOST_LEAVES} keys, got {len(keys)}")
     leaves: tuple[Key, ...] = keys  # type: ignore[assignment]
     levels = [tuple(dict.fromkeys(key[:depth] for key in leaves)) for depth in range(len(leaves[0]))] + [leaves]
     parents = []

@@ -1,79 +1,49 @@
-"""Data that arrives piece by piece: alerts, and a running total.
+"""Data that arrives piece by piece: what its mechanisms share, and alerts.
 
-A stream mechanism is built from a transformation of one piece to one number. Applied piece by piece, a stable transformation is
-a stable stream transformation, so its stability map says how far each score moves.
+A stream of numbers is released as a run (`core.guard.Run`) that a compositor starts after it has charged for all of it; whoever
+holds the data feeds the run piece by piece. `in_each` makes a stream of numbers from a stream of rows (docs/theory/streams.md).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from enum import Enum
-from fractions import Fraction
-from typing import Any, NoReturn, Protocol
+from typing import Any
 
-from deniable.accounting import Bracket, epsilon
-from deniable.core.distance import Distance, distance, plain
-from deniable.core.domain import Lattice
-from deniable.core.mechanism import Accuracy, Utility
-from deniable.core.metric import AbsoluteDistance
-from deniable.core.transformation import Transformation
+from deniable.core.cells import whole
+from deniable.core.distance import Distance, plain, triple
+from deniable.core.domain import Lattice, Pieces
+from deniable.core.metric import AbsoluteDistance, PartitionDistance, PerPiece
+from deniable.core.space import Space
+from deniable.core.step import step
+from deniable.core.stream import Pipe, StreamMechanism, pipe
 from deniable.cost import Bounded, Cost
-from deniable.errors import InvalidArgument, SpaceMismatch
-from deniable.exact.guards import Real, integer, open_probability, probability
-from deniable.mechanisms.sparse import SparseRun, sparse_terms
-from deniable.noise import Entropy, system_entropy
+from deniable.errors import SpaceMismatch
+from deniable.exact.guards import Real
+from deniable.mechanisms.sparse import Sparse, SparseRun, sparse_terms, sparse_utility
+from deniable.noise import Entropy
 
 
-class Stream(Protocol):
-    """Something that takes private pieces and says something public about each."""
-
-    def feed(self, piece: Any) -> Any:
-        """Take the next piece and answer."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class StreamMechanism:
-    """A mechanism for pieces of data still to come.
-
-    `privacy_map(d_in)` prices the whole run, however long; what `d_in` measures is said by its constructor.
-    """
-
-    piece: Transformation
-    begin: Callable[[Entropy], Stream]
-    privacy_map: Callable[[Distance], Cost]
-    utility: Utility | None = None
-    parameter: Any = None
-
-    def start(self, *, entropy: Entropy | None = None) -> Any:
-        """One run, unmetered: charge `cost` to a gate first when the data is real."""
-        return self.begin(entropy or system_entropy())
-
-    def cost(self, *, d_in: Distance | Real = 1) -> Cost:
-        """What one whole run costs."""
-        return self.privacy_map(distance(d_in))
-
-    def loss(self, *, d_in: Distance | Real = 1, delta: Real = 0) -> Bracket:
-        """The cost read as epsilon at `delta`."""
-        return epsilon(self.cost(d_in=d_in), delta=probability(delta=delta))
-
-    def accuracy(self, *, confidence: Real = Fraction(19, 20)) -> Accuracy:
-        """How close each answer is to the truth."""
-        if self.utility is None:
-            raise InvalidArgument("this stream states no accuracy; say for how many pieces it should hold")
-        chance = open_probability(confidence=confidence)
-        return Accuracy(self.utility.error(1 - chance), chance, self.utility.measure)
-
-
-def one_number(piece: Transformation, who: str) -> Lattice:
-    """The lattice a piece's number lies on; anything else is refused."""
-    domain = piece.target.domain
-    if not (isinstance(domain, Lattice) and not domain.missing and isinstance(piece.target.metric, AbsoluteDistance)):
+def numbers_of(space: Space, who: str) -> Lattice:
+    """The lattice that the numbers of a stream lie on; anything but a stream of numbers is refused."""
+    domain = space.domain.element if isinstance(space.domain, Pieces) else None
+    metric = space.metric.inner if isinstance(space.metric, PartitionDistance | PerPiece) else None
+    if not (isinstance(domain, Lattice) and not domain.missing and isinstance(metric, AbsoluteDistance)):
         raise SpaceMismatch(
-            f"{who} needs a transformation of one piece to one number on a lattice, got {piece.target!r}"
+            f"{who} needs a stream of numbers on a lattice, got {space!r}; "
+            "stream(rows) >> in_each(clamp(...) >> total()) is one"
         )
     return domain
+
+
+def next_number(source: Pipe, piece: Any, entropy: Entropy) -> int:
+    """What a piece becomes, as whole steps; what is no number is zero, as no piece may raise."""
+    return whole(source.through(piece, entropy)) or 0
+
+
+def largest_change(space: Space, d_in: Distance, lattice: Lattice) -> int:
+    """The most one piece's number moves, in steps."""
+    far = plain(d_in) if isinstance(space.metric, PerPiece) else triple(d_in).tightened().linf
+    return int(far / lattice.step)
 
 
 class Side(Enum):
@@ -83,29 +53,25 @@ class Side(Enum):
     BELOW = -1
 
 
-class Alerts:
+class Alerts(SparseRun):
     """Feeds pieces to a sparse-vector run: True when a piece's number noisily passes the threshold. Retires after the last."""
 
-    __slots__ = ("_entropy", "_piece", "_run", "_side")
+    __slots__ = ("_pipe", "_side")
 
-    def __init__(self, piece: Transformation, run: SparseRun, side: Side, entropy: Entropy) -> None:
-        self._piece, self._run, self._side, self._entropy = piece, run, side, entropy
+    what = "this alert"
 
-    @property
-    def hits_left(self) -> int:
-        """How many more alerts may be raised."""
-        return self._run.hits_left
+    def __init__(self, source: Pipe, terms: Sparse, side: Side, entropy: Entropy) -> None:
+        super().__init__(terms, entropy)
+        self._pipe, self._side = source, side
 
     def feed(self, piece: Any) -> bool:
         """Take the next piece; True raises an alert."""
-        return self._run.excess(self._side.value * int(self._piece.function(piece, self._entropy))) is not None
-
-    def __reduce_ex__(self, protocol: Any) -> NoReturn:
-        raise TypeError("a running alert holds a noisy threshold: it cannot be copied or pickled")
+        return self.excess(self._side.value * next_number(self._pipe, piece, self._entropy)) is not None
 
 
+@step
 def alerts(
-    piece: Transformation,
+    space: Space,
     *,
     threshold: Real,
     scale: Real,
@@ -115,16 +81,15 @@ def alerts(
     pieces: int | None = None,
     monotonic: bool = False,
 ) -> StreamMechanism:
-    """Raise an alert the first time (or the first `hits` times) a piece's number noisily passes `threshold`.
+    """On a stream of numbers, a run that raises an alert the first `hits` times a piece's number noisily passes `threshold`.
 
-    `d_in` is the most that *each* piece of two neighbouring streams may differ: someone who buys once a day differs by one row in
-    every piece. `pieces` says for how many pieces the accuracy is stated. `monotonic`: between neighbours all numbers move the
-    same way (one stream has the other's rows and more, and more rows never lower the number); it is the caller's to know.
+    `pieces` says for how many pieces the accuracy is stated. `monotonic`: between neighbours all numbers move the same way (one
+    stream has the other's rows and more, and more rows never lower a number); it is the caller's to know.
 
-    Guarantee: pure; with s = the piece's stability at d_in: s/scale + hits·2s/query_scale, or s/scale + hits·s/query_scale when
-    monotonic. However many pieces raise no alert, they cost nothing.
+    Guarantee: pure; with s the most that one piece's number moves: s/scale + hits·2s/query_scale, or s/scale + hits·s/query_scale
+    when monotonic. However many pieces raise no alert, and however many differ, they cost nothing more.
     """
-    lattice = one_number(piece, "alerts")
+    lattice = numbers_of(space, "alerts")
     terms = sparse_terms(
         threshold=side.value * threshold,
         scale=scale,
@@ -135,15 +100,12 @@ def alerts(
     )
 
     def cost(d_in: Distance) -> Cost:
-        most = int(plain(piece.stability_map(d_in)) / lattice.step)
+        most = largest_change(space, d_in, lattice)
         return Bounded(epsilon=terms.loss(least=0 if monotonic else -most, most=most))
 
-    def error(beta: Fraction) -> Fraction:
-        return terms.error(beta, queries=integer(pieces=pieces, least=1)) * lattice.step
-
     return StreamMechanism(
-        piece,
-        lambda entropy: Alerts(piece, terms.start(entropy), side, entropy),
+        space,
+        lambda data, entropy: Alerts(pipe(data), terms, side, entropy),
         cost,
-        None if pieces is None else Utility("number: alerts are right for numbers this far from the threshold", error),
+        sparse_utility(terms, lattice.step, count=pieces, of="number", word="pieces"),
     )

@@ -88,14 +88,14 @@ def peeled(values: NDArray[Any], k: int, *, noise: MaxNoise, scale: Fraction, en
     return chosen
 
 
-def largest(noisy: NDArray[np.int64], count: int) -> NDArray[np.int64]:
+def largest(noisy: NDArray[Any], count: int) -> NDArray[np.int64]:
     """The indices of the `count` largest, largest first, ties by position."""
     if count < len(noisy) // 8:
         bound = np.partition(noisy, len(noisy) - count)[len(noisy) - count]
         near = np.flatnonzero(noisy >= bound)
     else:
         near = np.arange(len(noisy))
-    return near[np.argsort(-noisy[near], kind="stable")][:count]
+    return near[np.argsort(~noisy[near], kind="stable")][:count]  # -1 - x: minus the least int64 would be itself
 
 
 def _check_count(k: int, candidates: Scores, *, spare: int) -> None:

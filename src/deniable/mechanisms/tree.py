@@ -3,30 +3,27 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
-from typing import Any, assert_never
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from deniable.core.distance import Distance
 from deniable.core.domain import Vectors
-from deniable.core.mechanism import Mechanism, Utility
+from deniable.core.mechanism import Mechanism
 from deniable.core.metric import L1
 from deniable.core.space import Space
 from deniable.core.step import step
 from deniable.cost import Cost
 from deniable.errors import InvalidArgument, SpaceMismatch
 from deniable.exact.guards import Real, integer, positive
-from deniable.mechanisms.additive import noisy_values
-from deniable.mechanisms.carried import carried
-from deniable.mechanisms.gaussian_noise import discrete_gaussian_cost, gaussian_cost
+from deniable.kernels import Law, Noise
+from deniable.mechanisms.additive import additive_utility, noisy_values
+from deniable.mechanisms.carried import MOST_LEAVES, carried, exact_sums
 from deniable.mechanisms.hierarchy import Consistent, consistent
-from deniable.mechanisms.laplace_noise import laplace_cost
-from deniable.mechanisms.laws import Law, error_bound
 from deniable.mechanisms.norms import Norms, norms
 from deniable.mechanisms.quantile import share
 from deniable.noise import Entropy
@@ -83,8 +80,8 @@ def noisy_tree(space: Space, *, scale: Real, branching: int = 16, law: Law = Law
         raise SpaceMismatch(f"noisy_tree needs a vector of counts compared by L1, got {space!r}")
     values, width, base = carried(space, "noisy_tree"), positive(scale=scale), integer(branching=branching, least=2)
     size = space.domain.length
-    if not size:
-        raise InvalidArgument("noisy_tree needs at least one bin, got none")
+    if not 1 <= size <= MOST_LEAVES:
+        raise InvalidArgument(f"noisy_tree needs between one bin and {MOST_LEAVES}, got {size}")
     steps, depth = width / values.step, tree_depth(size, base)
 
     def release(data: Any, entropy: Entropy) -> NoisyTree:
@@ -96,27 +93,14 @@ def noisy_tree(space: Space, *, scale: Real, branching: int = 16, law: Law = Law
     def cost(d_in: Distance) -> Cost:
         leaf = norms(space.metric, d_in, step=values.step, size=size)
         apart = Norms(depth * leaf.l0, depth * leaf.l1, depth * leaf.l1 * leaf.l1, leaf.l1)
-        return noise_cost(law)(steps, apart)
+        return Noise(law, steps).cost(apart)
 
     return Mechanism(
         space,
         release,
         cost,
-        Utility("value of each measured node", lambda beta: error_bound(law, scale=steps, beta=beta) * values.step),
+        additive_utility(law, scale=steps, step=values.step, size=tree_nodes(size, base), what="measured node"),
     )
-
-
-def noise_cost(law: Law) -> Callable[[Fraction, Norms], Cost]:
-    """The cost function that belongs to a law."""
-    match law:
-        case Law.LAPLACE:
-            return laplace_cost
-        case Law.GAUSSIAN:
-            return gaussian_cost
-        case Law.DISCRETE_GAUSSIAN:
-            return discrete_gaussian_cost
-        case _:
-            assert_never(law)
 
 
 def tree_depth(size: int, branching: int) -> int:
@@ -127,8 +111,24 @@ def tree_depth(size: int, branching: int) -> int:
     return depth
 
 
+def tree_nodes(size: int, branching: int) -> int:
+    """How many nodes are measured: those of `tree_sums`, the empty ones that fill up a family included."""
+    nodes, families = 1, size
+    for _ in range(tree_depth(size, branching) - 1):
+        families = math.ceil(families / branching)
+        nodes += families * branching
+    return nodes
+
+
 def tree_sums(leaves: NDArray[np.int64], branching: int) -> list[NDArray[np.int64]]:
-    """The sums of every level from the root down; levels are padded with empty nodes to whole families."""
+    """The sums of every level from the root down; levels are padded with empty nodes to whole families.
+
+    Exact; a sum beyond int64 is kept at its ends, which moves no two of them further apart.
+    """
+    return exact_sums(leaves, lambda part: _levels(part, branching))
+
+
+def _levels(leaves: NDArray[np.int64], branching: int) -> list[NDArray[np.int64]]:
     levels = [leaves]
     for _ in range(tree_depth(leaves.size, branching) - 1):
         families = math.ceil(levels[0].size / branching)

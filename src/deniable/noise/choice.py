@@ -70,7 +70,7 @@ def exponential_choice(scores: Scores, scale: int | Fraction, entropy: Entropy) 
     inner = np.floor(weights * (1 - 2 * RELATIVE_ERROR)).astype(np.int64)
     inner[lacks.floats >= LARGEST] = 0
     outer = np.ceil(weights * (1 + 2 * RELATIVE_ERROR)).astype(np.int64) + 1
-    ends = np.cumsum(outer)
+    ends = np.cumsum(outer)  # count of them, each below 2**bits + 2: less than one word
     while True:
         place = uniform_below(int(ends[-1]), entropy)
         i = int(np.searchsorted(ends, place, side="right"))

@@ -130,7 +130,8 @@ class RoundedGaussian:
         rest = _gaussian_rest(masses[-1] + loss, fine, len(masses) - 1)
         half, sums = _cell_sums(masses[:-1], cells)
         if self.radius is not None and self.radius < len(half):
-            half, rest = half[: self.radius + 1], 0
+            complete = cells == 1 or self.radius < len(half) - 1  # the last cell listed may lack some of its fine ones
+            half, rest = half[: self.radius + 1], 0 if complete else rest
         return normalised(_interleaved(half, half[1:]), loss=loss * sums, rest=rest, bits=bits)
 
 

@@ -66,7 +66,9 @@ class Race:
     __slots__ = ("_deeper", "_digit_bits", "_noise", "_scale", "_word_bits", "largest_digit", "lattice")
 
     def __init__(self, scale: Fraction, *, two_sided: bool, word_bits: int, fineness: int = _FINENESS) -> None:
-        self.lattice = max(fineness - scale.numerator.bit_length() + scale.denominator.bit_length(), 0)
+        # two lattice points to a score at least, or gaps could not be rounded; one only where tests ask for ties
+        finest = fineness - scale.numerator.bit_length() + scale.denominator.bit_length()
+        self.lattice = max(finest, min(fineness, 1))
         self._scale, self._word_bits = scale * (1 << self.lattice), word_bits
         digits, bits = layout(self._scale)
         width = 1 << (digits * bits)
@@ -144,7 +146,10 @@ class Field:
         return b.place - a.place or self.fractions(b, a)
 
     def gap(self, a: _Runner, b: _Runner) -> int:
-        """How far a leads b, to the nearest whole score: only a lead of exactly one half needs the fractions."""
+        """How far a leads b, to the nearest whole score: only a lead of exactly one half needs the fractions.
+
+        They differ by less than one lattice point, and a half is a whole number of points: the lattice is finer than scores.
+        """
         unit = 1 << self._race.lattice
         whole, part = divmod(a.place - b.place, unit)
         return whole + (2 * part > unit or (2 * part == unit and self.fractions(a, b) > 0))

@@ -13,7 +13,7 @@ from deniable.exact.guards import positive, rational, shown
 CACHED = 32
 """Tables kept per sampler, the least used go first; one scale takes from a few kilobytes up to about one megabyte."""
 VECTOR_LIMIT = 1 << 50
-"""Noise of a larger scale could leave int64."""
+"""Noise of a larger scale could leave int64; at this one the chance is below e**-8000, and sums saturate."""
 LIMIT = 1 << 1100
 """Beyond every float, 1e308 included; a table per eleven bits of scale stays affordable."""
 

@@ -3,8 +3,9 @@
 One choice among single candidates is `exponential_choice`, whose work does not depend on the scores.
 
 Floating point only proposes. Each weight gets a whole number that is certainly not smaller (in units of a power of two); an
-index is drawn in proportion to those whole numbers and kept with probability weight / whole number, decided by certified
-enclosures in the rare case that the first word leaves it open. Rejection makes the law exact: `docs/theory/choice.md`.
+index is drawn in proportion to those whole numbers and kept with probability weight / whole number. Where that whole number is
+known to be close, the first word almost always decides; certified enclosures decide everything else, and every entry too far
+from the best for floating point to follow. Rejection makes the law exact: `docs/theory/choice.md`.
 """
 
 from __future__ import annotations
@@ -29,9 +30,13 @@ DRAWN = 62
 """Whole-numbered weights of one choice add up to at least 2**(DRAWN - 2) and less than 2**DRAWN."""
 MARGIN = 2.0**-30
 """Far above what `exp_minus`, two products and the conversions can lose together (about 2**-39)."""
+_WORD = 63
+"""How many bits of the uniform number that keeps or refuses a proposal are read at first."""
 _LARGE = 2**30
 _SURE = 2**63 - 2**39
-"""A proposal of at least _LARGE units is too large by less than 2**-28 of it, so 63 bits below this accept at once."""
+"""A proposal of at least _LARGE units, of an entry nearer than LARGEST scales to the best, is too large by less than 2**-28
+of it, so a word below this keeps it at once. Further away a proposal may be too large by any factor: that one is always
+tested."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,10 +74,19 @@ def upper_weights(gaps: NDArray[Any], counts: Ints | None, unit: Ints, scale: Fr
 
 
 def _upper_floats(gaps: NDArray[Any], counts: Ints | None, scale: Fraction) -> NDArray[np.float64]:
-    rate = 1.0 / float(min(max(scale, Fraction(1, 10**300)), Fraction(10**300)))
-    floats = exp_minus(np.minimum(gaps.astype(np.float64) * rate, LARGEST))
+    floats = exp_minus(_lacks(gaps, scale))
     floats *= 1.0 + MARGIN if counts is None else counts * (1.0 + MARGIN)
     return floats
+
+
+def _lacks(gaps: NDArray[Any], scale: Fraction) -> NDArray[np.float64]:
+    """Gaps in scales, at most LARGEST; what is below LARGEST is off by less than 2**-45."""
+    if gaps.dtype == object:
+        exact = [float(min(gap / scale, Fraction(LARGEST))) for gap in gaps.ravel().tolist()]
+        return np.array(exact).reshape(gaps.shape)
+    # Words are below 2**64: a scale beyond the limits makes every lack vanish, or every lack but zero LARGEST.
+    rate = 1.0 / float(min(max(scale, Fraction(1, 10**300)), Fraction(10**300)))
+    return np.minimum(gaps.astype(np.float64) * rate, LARGEST)
 
 
 def _whole(floats: NDArray[np.float64], counts: Ints | None, unit: Ints) -> Ints:
@@ -104,7 +118,7 @@ def weighted_choices(
     offer = proposal(
         np.asarray(scores), scale=scale, counts=None if counts is None else np.asarray(counts, dtype=np.int64)
     )
-    edges = np.cumsum(offer.weights, axis=1)
+    edges = np.cumsum(offer.weights, axis=1)  # below 2**DRAWN
     best = ((offer.gaps == 0) & (offer.weights > 0)).argmax(axis=1)
     totals, everyone = edges[:, -1], np.arange(len(edges))
     start = (
@@ -139,16 +153,17 @@ def _located(edges: Ints, rows: Ints, points: Ints) -> Ints:
 
 def accepted(offer: Proposal, rows: Ints, picked: Ints, entropy: Entropy) -> NDArray[np.bool_]:
     """Keep each pick with probability true weight / proposed weight."""
-    words = uniform_bits(entropy, rows.size, 63)
-    kept = (offer.weights[rows, picked] >= _LARGE) & (words < _SURE)
+    words = uniform_bits(entropy, rows.size, _WORD)
+    close = (offer.weights[rows, picked] >= _LARGE) & (_lacks(offer.gaps[rows, picked], offer.scale) < LARGEST)
+    kept = close & (words < _SURE)
     for place in np.flatnonzero(~kept):
         kept[place] = _below(offer, int(rows[place]), int(picked[place]), int(words[place]), entropy)
     return kept
 
 
 def _below(offer: Proposal, row: int, index: int, word: int, entropy: Entropy) -> bool:
-    """Is the uniform number that starts with these 63 bits below true weight / proposed weight? More bits while it is open."""
-    factor, exponent, bits = offer.factor(row, index), int(offer.gaps[row, index]) / offer.scale, 63
+    """Is the uniform number that starts with this word below true weight / proposed weight? More bits while it is open."""
+    factor, exponent, bits = offer.factor(row, index), int(offer.gaps[row, index]) / offer.scale, _WORD
     while True:
         share = exp(-exponent, bits + 16) * factor
         drawn = Interval(Fraction(word, 1 << bits), Fraction(word + 1, 1 << bits))

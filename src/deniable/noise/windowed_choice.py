@@ -82,6 +82,7 @@ class Arrivals:
 
     def picks(self, entropy: Entropy) -> Iterator[Pick | None]:
         """For every round what it picked, None for nothing. Rounds are independent."""
+        # window and cover together stay below 2**DRAWN and a millionth of it
         edges, heaviest = np.cumsum(self.offer.weights[0]), int(self.offer.weights[0].argmax())
         inside, start = int(edges[-1]), int(edges[heaviest] - self.offer.weights[0, heaviest])
         while True:
@@ -99,7 +100,7 @@ class Arrivals:
         scores, counts = self.rest.load()
         gaps = np.where(counts > 0, self.best - scores, 0).astype(np.uint64)[None, :]
         weights = upper_weights(gaps, counts[None, :], self.offer.unit, self.offer.scale)
-        edges = np.cumsum(weights[0])
+        edges = np.cumsum(weights[0])  # at most the cover
         if not place < edges[-1]:
             return None
         far = Proposal(gaps, counts[None, :], weights, self.offer.unit, self.offer.scale)

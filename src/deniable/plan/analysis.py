@@ -15,6 +15,7 @@ from deniable.plan.analysis_numbers import (
     arithmetic,
     binned,
     clamped,
+    number,
     quotient,
     refused,
     remainder,
@@ -71,6 +72,7 @@ from deniable.plan.facts import (
     hull,
     microseconds,
 )
+from deniable.plan.rewriting import common_grid, cross_multiplied, listed
 from deniable.plan.semantics import (
     folded,
 )
@@ -92,7 +94,8 @@ def facts(expression: Expression, schema: Schema) -> Facts:
         case Modulo(value, by):
             return remainder(facts(value, schema), by)
         case Compare(comparison, left, right):
-            return _compare(comparison, left, right, schema)
+            exact = cross_multiplied(comparison, left, right)
+            return _compare(comparison, left, right, schema) if exact is None else facts(exact, schema)
         case And(parts) | Or(parts):
             return _truth([facts(part, schema) for part in parts])
         case Not(value):
@@ -101,18 +104,21 @@ def facts(expression: Expression, schema: Schema) -> Facts:
             facts(value, schema)
             return Facts(Kind.BOOLEAN, nullable=False)
         case In(value, among):
-            return _membership(facts(value, schema), among)
+            exact = listed(value, among)
+            return _membership(facts(value, schema), among) if exact is None else facts(exact, schema)
         case Like(value, pattern):
             return _like(facts(value, schema), pattern)
         case Case(branches, otherwise):
             return _case(branches, otherwise, schema)
         case Coalesce(parts):
-            known = [facts(part, schema) for part in parts]
-            return hull(known).with_null(all(part.nullable for part in known))
+            each = [facts(part, schema) for part in parts]
+            return hull(each).with_null(all(part.nullable for part in each))
         case Least(parts) | Greatest(parts):
             return _extreme([facts(part, schema) for part in parts], least=isinstance(expression, Least))
         case Clamp(value, lower, upper):
-            return clamped(facts(value, schema), lower, upper)
+            known = facts(value, schema)
+            finer = common_grid(expression, number(known, "clamp"))
+            return clamped(known, lower, upper) if finer is None else facts(finer, schema)
         case Absolute(value):
             return size(facts(value, schema))
         case Round(rounding, value, step):
@@ -160,8 +166,9 @@ def weight(expression: Expression) -> int:
             return 10 + len(edges) * (2 + weight(value))
         case In(value, among):
             return 5 + 2 * weight(value) + len(among)
-        case Compare(_, left, right):
-            return 5 + 2 * weight(left) + 2 * weight(right)
+        case Compare(comparison, left, right):
+            exact = cross_multiplied(comparison, left, right)
+            return 5 + 2 * weight(left) + 2 * weight(right) if exact is None else weight(exact)
         case _:
             return 3 + sum(weight(child) for child in children(expression))
 

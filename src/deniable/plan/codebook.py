@@ -24,13 +24,22 @@ FORMAT = 1
 """The version of the codebook format this code reads and writes."""
 
 
+SECTIONS = ("motivation", "composition", "collection", "preprocessing", "uses", "distribution", "maintenance")
+"""The seven sections of a datasheet for a data set."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sampling:
-    """How the people in the data were chosen: for the reader of a release; it never lowers a price."""
+    """How the people in the data were chosen: for the reader of a release; it never lowers a price.
+
+    `frame` is the list they were drawn from, `secrecy` what is or is not done to keep secret who was drawn.
+    """
 
     design: str
     fraction: Fraction | None = None
     population: str = ""
+    frame: str = ""
+    secrecy: str = ""
 
     def __post_init__(self) -> None:
         if self.fraction is not None:
@@ -100,13 +109,21 @@ def _schema(table: Table) -> dict[str, Facts]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Codebook:
-    """Everything public about a data set; the only source of schema and bounds."""
+    """Everything public about a data set; the only source of schema and bounds.
+
+    `earlier` lists what other releases have already made public about these people; `sections` is what a datasheet says, by
+    its seven headings (`SECTIONS`).
+    """
 
     tables: tuple[Table, ...]
     unit: Unit | None = None
     sampling: Sampling | None = None
     name: str = ""
     description: str = ""
+    earlier: tuple[str, ...] = ()
+    sections: tuple[tuple[str, str], ...] = ()
+    schemas: frozenset[str] = field(default=frozenset(), compare=False)
+    """Names that may stand before a table's in SQL, lower case; where the metadata came from, nothing that is read."""
     _paths: Mapping[str, tuple[Link, ...]] = field(init=False, repr=False, compare=False, default_factory=dict)
 
     def __post_init__(self) -> None:

@@ -16,7 +16,7 @@ import yaml
 
 from deniable.errors import InvalidArgument
 from deniable.exact.guards import rational
-from deniable.plan.codebook import FORMAT, Codebook, Link, Sampling, Table
+from deniable.plan.codebook import FORMAT, SECTIONS, Codebook, Link, Sampling, Table
 from deniable.plan.unit import Period, Unit, _length, row_unit
 from deniable.plan.variable import Drop, Impute, Missing, Outside, Type, Variable
 
@@ -37,6 +37,8 @@ _TOP = {
     "description",
     "unit",
     "sampling",
+    "earlier_releases",
+    "datasheet",
     "tables",
     "table",
     "variables",
@@ -147,9 +149,32 @@ def _codebook(record: object) -> Codebook:
         tables = [_table(str(fields.get("table", fields.get("name", "data")) or "data"), single, ())]
     unit = _unit(fields["unit"], ("unit",)) if "unit" in fields else None
     sampling = _sampling(fields["sampling"], ("sampling",)) if "sampling" in fields else None
-    words = {name: _text(fields.get(name, ""), (name,)) for name in ("name", "description")}
-    codebook: Codebook = _at((), lambda: Codebook(tables=tuple(tables), unit=unit, sampling=sampling, **words))
+    name, description = (_text(fields.get(word, ""), (word,)) for word in ("name", "description"))
+    earlier, sections = _earlier(fields.get("earlier_releases", [])), _sections(fields.get("datasheet", {}))
+    codebook: Codebook = _at(
+        (),
+        lambda: Codebook(
+            tables=tuple(tables),
+            unit=unit,
+            sampling=sampling,
+            name=name,
+            description=description,
+            earlier=earlier,
+            sections=sections,
+        ),
+    )
     return codebook
+
+
+def _earlier(record: object) -> tuple[str, ...]:
+    if not isinstance(record, list):
+        raise _Mistake(("earlier_releases",), f"expected a list of texts, got {record!r}")
+    return tuple(_text(entry, ("earlier_releases",)) for entry in record)
+
+
+def _sections(record: object) -> tuple[tuple[str, str], ...]:
+    fields = _fields(record, set(SECTIONS), ("datasheet",))
+    return tuple((name, _text(fields[name], ("datasheet", name))) for name in SECTIONS if name in fields)
 
 
 def _text(value: object, path: Path) -> str:
@@ -190,9 +215,9 @@ def _flag(value: object, path: Path) -> bool:
 
 
 def _sampling(record: object, path: Path) -> Sampling:
-    fields = _fields(record, {"design", "fraction", "population"}, path)
+    fields = _fields(record, {"design", "fraction", "population", "frame", "secrecy"}, path)
     fraction = _number(fields["fraction"], (*path, "fraction")) if "fraction" in fields else None
-    words = {name: _text(fields.get(name, ""), (*path, name)) for name in ("design", "population")}
+    words = {name: _text(fields.get(name, ""), (*path, name)) for name in ("design", "population", "frame", "secrecy")}
     sampling: Sampling = _at(path, lambda: Sampling(fraction=fraction, **words))
     return sampling
 
@@ -328,13 +353,16 @@ def to_record(codebook: Codebook) -> dict[str, Any]:
             design=sampling.design,
             fraction=None if sampling.fraction is None else _plain_number(sampling.fraction),
             population=sampling.population,
+            frame=sampling.frame,
+            secrecy=sampling.secrecy,
         )
+    record |= _said(earlier_releases=list(codebook.earlier), datasheet=dict(codebook.sections))
     record["tables"] = {table.name: _table_record(table) for table in codebook.tables}
     return record
 
 
 def _said(**fields: Any) -> dict[str, Any]:
-    return {name: value for name, value in fields.items() if value not in (None, "", False, [], ())}
+    return {name: value for name, value in fields.items() if value not in (None, "", False, [], (), {})}
 
 
 def _unit_record(unit: Unit) -> Any:

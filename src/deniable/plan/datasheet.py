@@ -2,19 +2,55 @@
 
 from __future__ import annotations
 
-from deniable.plan.codebook import Codebook, Table
+from deniable.plan.codebook import SECTIONS, Codebook, Table
 from deniable.plan.variable import Impute, Variable
 
 
 def datasheet(codebook: Codebook) -> str:
-    """The codebook as Markdown: unit, sampling, and every variable with its bounds, where they come from and what is missing."""
+    """The codebook as Markdown, in the seven sections of a datasheet; what is not stated says so.
+
+    The codebook itself fills in the unit and the variables with their bounds, how people were sampled, and earlier releases.
+    """
     lines = [f"# {_cell(codebook.name or 'Data set')}", ""]
     if codebook.description:
         lines += [_cell(codebook.description), ""]
-    lines += [f"- Protected unit: {_unit(codebook)}", f"- Sampling: {_sampling(codebook)}", ""]
+    for name in SECTIONS:
+        lines += [f"## {name.capitalize()}", "", *_section(codebook, name)]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _section(codebook: Codebook, name: str) -> list[str]:
+    """What the curator wrote, and what the codebook knows of it by itself."""
+    said = dict(codebook.sections).get(name, "")
+    known = {"composition": _composition, "collection": _collection, "uses": _uses}.get(name)
+    facts = known(codebook) if known else []
+    return [_cell(said) if said or facts else "Not stated.", "", *facts] if said or not facts else facts
+
+
+def _composition(codebook: Codebook) -> list[str]:
+    lines = [f"- Protected unit: {_unit(codebook)}", ""]
     for table in codebook.tables:
         lines += _table(table)
-    return "\n".join(lines).rstrip() + "\n"
+    return lines
+
+
+def _collection(codebook: Codebook) -> list[str]:
+    sampling = codebook.sampling
+    frame = sampling.frame if sampling and sampling.frame else "not stated"
+    secrecy = sampling.secrecy if sampling and sampling.secrecy else "not stated"
+    return [
+        f"- Sampling: {_sampling(codebook)}",
+        f"- Sample frame: {_cell(frame)}",
+        f"- Secrecy of the sample: {_cell(secrecy)}",
+        "",
+    ]
+
+
+def _uses(codebook: Codebook) -> list[str]:
+    """What is already public about these people counts together with everything released from here."""
+    if not codebook.earlier:
+        return ["- Earlier releases about these people: none stated", ""]
+    return ["- Earlier releases about these people:", *(f"  - {_cell(entry)}" for entry in codebook.earlier), ""]
 
 
 def _unit(codebook: Codebook) -> str:
@@ -39,7 +75,7 @@ def _sampling(codebook: Codebook) -> str:
 
 def _table(table: Table) -> list[str]:
     kind = "public" if table.public else "private"
-    lines = [f"## {_cell(table.name)} ({kind})", ""]
+    lines = [f"### {_cell(table.name)} ({kind})", ""]
     if table.description:
         lines += [_cell(table.description), ""]
     if table.links:

@@ -51,16 +51,21 @@ class Arithmetic:
     right: Expression
 
 
+QUOTIENT_STEP = Fraction(1, 2**20)
+"""The grid of a quotient of two expressions where nothing else is said."""
+
+
 @dataclass(frozen=True, slots=True)
 class Divide:
     """`left / right`, missing when `right` is zero.
 
-    By a constant it is exact. By an expression it is rounded to `step`, halves away from zero.
+    By a constant it is exact. By an expression it is rounded to `step`, halves away from zero; a comparison sees the exact
+    quotient unless a step was asked for (`plan/rewriting.py`).
     """
 
     left: Expression
     right: Expression
-    step: Fraction = Fraction(1, 2**20)
+    step: Fraction = QUOTIENT_STEP
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,7 +265,7 @@ class LetterCase(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """A text with its ASCII letters in one case; other letters stay, so that every engine gives the same text."""
+    """A text with its letters in one case: all of them where categories are declared, else the ASCII ones, as on every engine."""
 
     case: LetterCase
     value: Expression

@@ -77,7 +77,11 @@ class Union:
 
 
 class Summary(Enum):
-    """What a per-unit sub-query may compute of one unit's rows."""
+    """What a per-unit sub-query may compute of one unit's rows.
+
+    MEDIAN is the lower of two middle values, MODE the most frequent value and among equals the least: both are values of
+    the column, so no engine rounds.
+    """
 
     ROWS = "rows"
     COUNT = "count"
@@ -85,6 +89,8 @@ class Summary(Enum):
     SUM = "sum"
     LEAST = "least"
     GREATEST = "greatest"
+    MEDIAN = "median"
+    MODE = "mode"
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,6 +293,30 @@ class GroupAgg:
 
 
 Plan: TypeAlias = GroupAgg
+
+
+@dataclass(frozen=True, slots=True)
+class UnitRows:
+    """Rows for mechanisms that need rows: `columns` of every row of `source`, at most `rows` rows of one unit.
+
+    Which rows of a unit with more are kept is decided by the keyed order, from that unit's rows alone.
+    Guarantee: one unit more or less moves the multiset of rows by at most `rows` rows, all of that unit.
+    """
+
+    source: Relation
+    columns: tuple[tuple[str, Expression], ...]
+    rows: int
+
+    def __post_init__(self) -> None:
+        integer(least=1, rows=self.rows)
+        if not self.columns:
+            raise InvalidArgument("rows need at least one column")
+
+    @property
+    def bounded(self) -> GroupAgg:
+        """The plan that bounds the same rows: it counts each column over one group, a unit's rows kept by the keyed order."""
+        counts = tuple((f"column {index}", Rows(self.rows, of)) for index, (_, of) in enumerate(self.columns))
+        return GroupAgg(self.source, (), Bounding(groups=1, rows_per_unit=self.rows), counts)
 
 
 def scan(codebook: Codebook, table: str | None = None) -> Scan:

@@ -8,6 +8,7 @@ from typing import Any
 import sqlglot
 
 from deniable.errors import QueryRefused, Span
+from deniable.exact.guards import shown
 from deniable.plan.analysis import facts
 from deniable.plan.expression import Expression, depth
 from deniable.plan.facts import Facts
@@ -23,7 +24,7 @@ DEEPEST = 60
 def parse(text: str, *, schema: Mapping[str, Facts] | None = None, dialect: str = "duckdb") -> Expression:
     """The expression written in `text`; with a `schema`, names and types are checked too."""
     if not isinstance(text, str) or not text.strip():
-        raise QueryRefused("empty", f"expected an expression such as 'duration > 0', got {text!r}")
+        raise QueryRefused("empty", f"expected an expression such as 'duration > 0', got {shown(text)}")
     if len(text) > LONGEST_TEXT:
         raise QueryRefused("too-long", f"an expression may have {LONGEST_TEXT} characters, got {len(text)}")
     try:

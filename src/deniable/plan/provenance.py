@@ -2,14 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import pairwise
+from typing import assert_never
 
+from deniable.plan.codebook import Codebook
 from deniable.plan.expression import Column, Expression
-from deniable.plan.nodes import Filter, Join, Project, Relation, Scan, Union, UnitAgg
+from deniable.plan.facts import Facts
+from deniable.plan.nodes import Filter, GroupAgg, Join, Project, Relation, Scan, Union, UnitAgg
 from deniable.plan.relation import schema
 from deniable.plan.variable import Variable
+
+
+def codebooks(relation: Relation) -> tuple[Codebook, ...]:
+    """The codebook of every table a relation reads."""
+    match relation:
+        case Scan(codebook):
+            return (codebook,)
+        case Filter(source) | Project(source) | UnitAgg(source):
+            return codebooks(source)
+        case Join(left, right):
+            return (*codebooks(left), *codebooks(right))
+        case Union(sources):
+            return tuple(book for source in sources for book in codebooks(source))
+        case _:
+            assert_never(relation)
+
+
+def computed(relation: Relation) -> Iterator[tuple[Expression, Mapping[str, Facts]]]:
+    """Every expression a relation computes or filters by, with the columns it reads from."""
+    match relation:
+        case Scan():
+            return
+        case Filter(source, condition):
+            yield condition, schema(source)
+            yield from computed(source)
+        case Project(source, columns):
+            yield from ((of, schema(source)) for _, of in columns)
+            yield from computed(source)
+        case Join(left, right):
+            yield from computed(left)
+            yield from computed(right)
+        case Union(sources):
+            for source in sources:
+                yield from computed(source)
+        case UnitAgg(source, keys, values):
+            yield from ((of, schema(source)) for _, of in keys)
+            yield from ((value.of, schema(source)) for value in values if value.of is not None)
+            yield from computed(source)
+        case _:
+            assert_never(relation)
 
 
 def variable_of(relation: Relation, name: str) -> Variable | None:
@@ -30,6 +73,23 @@ def variable_of(relation: Relation, name: str) -> Variable | None:
         case UnitAgg(source, keys):
             key = dict(keys).get(name)
             return variable_of(source, key.name) if isinstance(key, Column) else None
+
+
+def tables_of(plan: GroupAgg) -> tuple[str, ...]:
+    """The private tables a plan reads, by name."""
+    return tuple(sorted(_tables(plan.source)))
+
+
+def _tables(relation: Relation) -> set[str]:
+    match relation:
+        case Scan(codebook, table):
+            return set() if codebook[table].public else {table}
+        case Filter(source) | Project(source) | UnitAgg(source):
+            return _tables(source)
+        case Join(left, right):
+            return _tables(left) | _tables(right)
+        case Union(sources):
+            return set().union(*map(_tables, sources))
 
 
 def declared_bins(relation: Relation, of: Expression) -> tuple[Fraction, ...] | None:

@@ -31,6 +31,9 @@ from deniable.plan.nodes import (
 from deniable.plan.unit import Unit
 from deniable.plan.variable import Variable
 
+MOST_TIMES = 3
+"""How often one private table may stand in a join, unless it has one row per unit."""
+
 OWN_UNIT = "the unit itself"
 """The anchor of a column that carries the unit."""
 
@@ -42,7 +45,8 @@ class Shape:
     `unit` is None for a public relation. `most_rows` is how many rows one unit can have here, None when any number.
     `anchors` names, for a column, whose equality makes two rows belong to one unit: the unit itself, or a key of a
     private table that a declared link leads to. `tables` are the private tables the rows come from. `identity` are the
-    facts of the hidden columns that tell units apart (none for public rows and for units of single rows).
+    facts of the hidden columns that tell units apart (none for public rows and for units of single rows). `met` names the
+    private tables of any number of rows whose rows were paired by joins, each as often as it was.
     """
 
     columns: dict[str, Facts]
@@ -51,6 +55,7 @@ class Shape:
     anchors: dict[str, str]
     tables: frozenset[str]
     identity: tuple[Facts, ...] = ()
+    met: tuple[str, ...] = ()
 
     @property
     def public(self) -> bool:
@@ -100,7 +105,13 @@ def _scan(codebook: Codebook, table: Table) -> Shape:
     single = unit.is_row or (unit.unique and unit.period is None and not path)
     anchors = {} if unit.is_row else _anchors(codebook, table)
     return Shape(
-        table.schema, unit, 1 if single else None, anchors, frozenset((table.name,)), _identity(codebook, table)
+        table.schema,
+        unit,
+        1 if single else None,
+        anchors,
+        frozenset((table.name,)),
+        _identity(codebook, table),
+        () if single else (table.name,),
     )
 
 
@@ -167,7 +178,25 @@ def _join(join: Join, left: Shape, right: Shape) -> Shape:
     owner = right if left.public else left
     most = left.most_rows if filtering else _product(left, right)
     rows = None if owner.unit is None else most
-    return Shape(columns, owner.unit, rows, anchors, left.tables | right.tables, owner.identity)
+    met = left.met if filtering else _paired(left, right)
+    return Shape(columns, owner.unit, rows, anchors, left.tables | right.tables, owner.identity, met)
+
+
+def _paired(left: Shape, right: Shape) -> tuple[str, ...]:
+    """The tables whose rows a join pairs; one that would pair a unit's rows with themselves too often is refused.
+
+    Bounding comes after the last join, so what is paired before it is work that one unit's rows decide: n rows of a unit,
+    joined with themselves k times, are n**k.
+    """
+    met = left.met + right.met
+    often = max((met.count(name) for name in met), default=0)
+    if often > MOST_TIMES:
+        raise QueryRefused(
+            "self-join",
+            f"the rows of one private table would be paired with themselves {often - 1} times, at most {MOST_TIMES - 1} are",
+            rewrite="summarise per unit first: join (SELECT unit, COUNT(*), ... GROUP BY unit)",
+        )
+    return met
 
 
 def _product(left: Shape, right: Shape) -> int | None:
@@ -235,7 +264,8 @@ def _union(shapes: list[Shape]) -> Shape:
         if all(entry.anchors.get(name) == anchor for entry in shapes)
     }
     tables: frozenset[str] = frozenset().union(*(entry.tables for entry in shapes))
-    return Shape(columns, first.unit, _union_rows(shapes), anchors, tables, first.identity)
+    met = tuple(name for name in sorted(tables) for _ in range(max(entry.met.count(name) for entry in shapes)))
+    return Shape(columns, first.unit, _union_rows(shapes), anchors, tables, first.identity, met)
 
 
 def _union_rows(shapes: list[Shape]) -> int | None:
@@ -262,7 +292,7 @@ def _unit_agg(below: Shape, keys: tuple[tuple[str, Expression], ...], values: tu
         if isinstance(expression, Column) and expression.name in below.anchors
     }
     most = 1 if all(below.anchors.get(getattr(e, "name", "")) == OWN_UNIT for _, e in keys) else below.most_rows
-    return Shape(known, below.unit, most, anchors, below.tables, below.identity)
+    return Shape(known, below.unit, most, anchors, below.tables, below.identity, () if most == 1 else below.met)
 
 
 def summary_facts(value: UnitValue, columns: dict[str, Facts]) -> Facts:
@@ -277,9 +307,12 @@ def summary_facts(value: UnitValue, columns: dict[str, Facts]) -> Facts:
             known = Facts(Kind.NUMBER, False, Fraction(1), 0, None)
         case Summary.SUM:
             known = _sum_facts(of)
-        case Summary.LEAST | Summary.GREATEST:
+        case Summary.LEAST | Summary.GREATEST | Summary.MEDIAN:
             if of is None or of.kind not in (Kind.NUMBER, Kind.DATE, Kind.TIMESTAMP):
-                raise QueryRefused("no-order", f"{value.name}: MIN and MAX need numbers or dates")
+                raise QueryRefused("no-order", f"{value.name}: MIN, MAX and MEDIAN need numbers or dates")
+            known = of
+        case Summary.MODE:
+            assert of is not None
             known = of
     return clamped_summary(value, known)
 

@@ -16,7 +16,13 @@ from deniable.plan.unit import Length
 
 
 def folded(text: str, case: LetterCase) -> str:
-    """The text with its ASCII letters in one case."""
+    """The text with every letter that has one counterpart in the other case replaced by it."""
+    change = str.lower if case is LetterCase.LOWER else str.upper
+    return "".join(other if len(other := change(letter)) == 1 else letter for letter in text)
+
+
+def folded_ascii(text: str, case: LetterCase) -> str:
+    """The text with its ASCII letters in one case: what every engine agrees on for free text."""
     upper, lower = range(ord("A"), ord("Z") + 1), range(ord("a"), ord("z") + 1)
     source, target = (upper, lower) if case is LetterCase.LOWER else (lower, upper)
     return text.translate(dict(zip(source, target, strict=True)))

@@ -9,6 +9,7 @@ always hidden and contributions always bounded.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import yaml
@@ -56,7 +57,7 @@ def from_smartnoise(text: str) -> Codebook:
         "unit": next(iter(units.values())),
         "tables": {name: {"variables": _variables(name, table)} for name, table in tables.items()},
     }
-    return Codebook.from_record(record)
+    return replace(Codebook.from_record(record), schemas=_schemas(loaded))
 
 
 def _tables(loaded: Any) -> dict[str, Mapping[str, Any]]:
@@ -67,6 +68,10 @@ def _tables(loaded: Any) -> dict[str, Mapping[str, Any]]:
                 if isinstance(table, Mapping):
                     found[str(name)] = table
     return found
+
+
+def _schemas(loaded: Any) -> frozenset[str]:
+    return frozenset(str(name).lower() for database in _members(loaded) for name in database)
 
 
 def _members(node: Any) -> list[Mapping[str, Any]]:

@@ -18,8 +18,12 @@ from deniable.plan import translate_logic as logic
 from deniable.plan import translate_times as times
 from deniable.plan import translate_values as values
 from deniable.plan.analysis import facts
-from deniable.plan.expression import Column, Compare, Comparison, DatePart, Expression, Literal, Part
+from deniable.plan.expression import Column, Compare, Comparison, DatePart, Expression, Fold, Literal, Part
 from deniable.plan.facts import Facts, Kind
+from deniable.plan.semantics import folded
+
+IGNORES_CASE = "ignores case"
+"""What a comparison is marked with, for a dialect whose default collation ignores case."""
 
 _COMPARISONS: dict[type[exp.Expression], Comparison] = {
     exp.EQ: Comparison.EQUAL,
@@ -89,6 +93,7 @@ class Translator:
             self._checked(node)
         if type(node) in _COMPARISONS:
             left, right = self.alike(node, [node.this, node.expression])
+            self.check_case(node, left, right)
             return Compare(_COMPARISONS[type(node)], left, right)
         if type(node) in values.OPERATORS:
             return values.arithmetic(self, node)
@@ -102,6 +107,29 @@ class Translator:
                 node, "unsupported", f"{name} is outside the expression language", _REWRITES.get(name, "")
             )
         return handler(self, node)
+
+    def check_case(self, node: exp.Expression, *parts: Expression) -> None:
+        """Refuse a comparison of text in a dialect that ignores case, unless case can make no difference here."""
+        dialect = node.meta.get(IGNORES_CASE)
+        if dialect is None or self.schema is None:
+            return
+        known = [facts(part, self.schema) for part in parts]
+        if any(each.kind is not Kind.STRING for each in known):
+            return
+        said = [part.value for part in parts if isinstance(part, Literal) and isinstance(part.value, str)]
+        cases = {part.case for part in parts if isinstance(part, Fold)}
+        if len(cases) == 1 and all(folded(word, case) == word for word in said for case in cases):
+            return
+        words = {word for each in known for word in each.categories or ()}
+        listed = not isinstance(node, exp.Like) and all(each.categories is not None for each in known)
+        if listed and len({word.lower() for word in words}) == len(words):
+            return
+        raise self.refusal(
+            node,
+            "dialect",
+            f"{dialect} compares text without regard to case",
+            "write LOWER(x) = 'word' or LOWER(x) LIKE 'word%'",
+        )
 
     def _checked(self, node: Any) -> None:
         """Refuse a node that says more than we read: an overlooked word would change what the text means."""

@@ -75,6 +75,7 @@ def membership(translator: Translator, node: exp.In) -> Expression:
     value, *among = translator.alike(node, [node.this, *node.expressions])
     if not all(isinstance(part, Literal) for part in among):
         raise translator.refusal(node, "bad-constant", "IN takes a list of constants")
+    translator.check_case(node, value, *among)
     return In(value, tuple(among))  # type: ignore[arg-type]
 
 
@@ -83,6 +84,7 @@ def likeness(translator: Translator, node: exp.Like) -> Expression:
     if not (isinstance(node.expression, exp.Literal) and node.expression.is_string):
         raise translator.refusal(node, "bad-constant", "LIKE takes a constant pattern")
     like = Like(translator.expression(node.this), node.expression.this)
+    translator.check_case(node, like.value, Literal(like.pattern))
     return Not(like) if node.args.get("negate") else like
 
 

@@ -15,6 +15,7 @@ from typing import TypeAlias
 from deniable.errors import InvalidArgument
 from deniable.exact.guards import Real, integer, open_probability, rational
 from deniable.plan.expression import Expression
+from deniable.plan.nodes import Summary
 
 Of: TypeAlias = str | Expression
 """A column, written as text in the expression language or already as an expression."""
@@ -108,6 +109,14 @@ Aggregate: TypeAlias = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class OfUnit:
+    """A summary of one unit's own rows, for `per_unit` alone: it is no answer about many units."""
+
+    summary: Summary
+    of: Of
+
+
 def count(of: Of | None = None, *, most: int | None = None) -> Count:
     """Rows in the group, or rows where `of` is not missing.
 
@@ -176,6 +185,30 @@ def median(of: Of) -> Quantile:
     Guarantee: the exponential mechanism over public candidates; its error is stated in ranks.
     """
     return Quantile(of, Fraction(1, 2))
+
+
+def minimum(of: Of) -> OfUnit:
+    """The least value among one unit's own rows, for `per_unit`; over many units ask for a low quantile.
+
+    Guarantee: exact and within one unit; nothing is released before an aggregate over units.
+    """
+    return OfUnit(Summary.LEAST, of)
+
+
+def maximum(of: Of) -> OfUnit:
+    """The greatest value among one unit's own rows, for `per_unit`; over many units ask for a high quantile.
+
+    Guarantee: exact and within one unit; nothing is released before an aggregate over units.
+    """
+    return OfUnit(Summary.GREATEST, of)
+
+
+def mode(of: Of) -> OfUnit:
+    """The most frequent value among one unit's own rows, for `per_unit`, and the least of several; over many units see `top_k`.
+
+    Guarantee: exact and within one unit; nothing is released before an aggregate over units.
+    """
+    return OfUnit(Summary.MODE, of)
 
 
 def histogram(of: Of, *, edges: Sequence[Real] | None = None) -> Histogram:

@@ -8,6 +8,7 @@ from fractions import Fraction
 from math import ceil, floor
 from typing import Any, assert_never
 
+from deniable.plan.provenance import bin_labels
 from deniable.query.consistent import Fitted, consistent
 from deniable.query.drawing import Drawn
 from deniable.query.lowering import Lowered
@@ -25,7 +26,8 @@ from deniable.query.outputs import (
     mean,
     moment,
 )
-from deniable.query.price import Price
+from deniable.query.price import Price, Terms
+from deniable.query.price import error as price_error
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +49,8 @@ class Answered:
     """One output column: plain values, interval ends where there are any, and its error in words.
 
     `within` is there when every interval is its value give or take the same number. `measured` holds the values before they
-    were made to add up; None when they were not.
+    were made to add up; None when they were not. A private choice has no interval of values: `off` says for each group how
+    far it may be from the best one, in `unit` (ranks or rows). `bins` are the names of a histogram's bins.
     """
 
     name: str
@@ -58,6 +61,9 @@ class Answered:
     error: str
     within: int | float | None = None
     measured: tuple[Any, ...] | None = None
+    off: tuple[float | None, ...] | None = None
+    unit: str = ""
+    bins: tuple[str, ...] | None = None
 
 
 def even(name: str, kind: str, values: Sequence[Any], within: int | float, error: str) -> Answered:
@@ -76,7 +82,7 @@ def answered(lowered: Lowered, parts: tuple[Drawn, ...], price: Price) -> tuple[
         pieces = [_piece(lowered, name, output, each, beta, error) for each in fitted]
         pairs = zip(fitted, parts, pieces, strict=True)
         raw = [piece if new is old else _piece(lowered, name, output, old, beta, error) for new, old, piece in pairs]
-        found.append(_together(pieces, raw))
+        found.append(replace(_together(pieces, raw), **_choice_error(lowered, output, parts, price)))
     return tuple(found)
 
 
@@ -85,6 +91,21 @@ def _piece(lowered: Lowered, name: str, output: Output, drawn: Drawn, beta: Frac
         return _column(name, output, drawn, beta, error)
     nothing = (None,) * len(drawn.groups)
     return Answered(name, "", nothing, nothing, nothing, error)
+
+
+def _choice_error(lowered: Lowered, output: Output, parts: Sequence[Drawn], price: Price) -> dict[str, Any]:
+    """What a private choice says in place of an interval, slice by slice; the names of a histogram's bins."""
+    if isinstance(output, HistogramOf):
+        return {"bins": bin_labels(output.edges)}
+    if not isinstance(output, QuantileOf | TopKOf):
+        return {}
+    terms = Terms(price.confidence, price.group_size)
+    errors = [
+        price_error(output, lowered, price.bill, terms, each.part).within if lowered.tells(output, each.part) else None
+        for each in parts
+    ]
+    off = tuple(error for error, each in zip(errors, parts, strict=True) for _ in each.groups)
+    return {"off": off, "unit": "ranks" if isinstance(output, QuantileOf) else "rows"}
 
 
 def _together(pieces: Sequence[Answered], raw: Sequence[Answered]) -> Answered:
@@ -131,12 +152,13 @@ def _number(value: Fraction) -> int | float:
 
 def _plain(name: str, column: Column, beta: Fraction, error: str) -> Answered:
     if isinstance(column, Noisy):
-        half = column.noise.half_width(beta)
+        half = column.noise.error(beta)
         if column.step == 1:
             return even(name, "number", column.steps.tolist(), half, error)
         return even(name, "number", column.values.tolist(), half * float(column.step), error)
     found = _banded(name, "number", column.around(beta), error)
-    whole = isinstance(column, Fitted) and column.whole and column.measured.step == 1
+    counts = isinstance(column, Fitted) and column.measured.step == 1
+    whole = counts and all(value == floor(value) for value in found.values)
     if not whole or found.lower is None or found.upper is None:
         return found
     ends = (tuple(map(floor, found.lower)), tuple(map(ceil, found.upper)))
@@ -150,7 +172,7 @@ def _banded(name: str, kind: str, band: Band, error: str) -> Answered:
 
 def _histogram(name: str, column: Column, beta: Fraction, error: str) -> Answered:
     if isinstance(column, Noisy):
-        half = column.noise.half_width(beta)
+        half = column.noise.error(beta)
         tables: tuple[Any, ...] = (column.steps, column.steps - half, column.steps + half)
     else:
         band = column.around(beta)

@@ -11,8 +11,10 @@ from fractions import Fraction
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, Protocol
 
+from deniable.core.mechanism import Mechanism
 from deniable.errors import InvalidArgument
-from deniable.exact.guards import Real, integer, positive, rational
+from deniable.exact.guards import Real, integer, positive, shown
+from deniable.kernels import Law
 from deniable.plan.expression import Bin, Column, Expression
 from deniable.plan.nodes import (
     ByHash,
@@ -24,16 +26,13 @@ from deniable.plan.nodes import (
     Level,
     Project,
     Relation,
-    Summary,
     Union,
-    UnitAgg,
-    UnitValue,
 )
 from deniable.plan.parse import parse
 from deniable.plan.provenance import bin_labels, declared_bins
 from deniable.plan.relation import derive, schema
-from deniable.query.aggregates import Aggregate, Count, CountDistinct, Of, Sum
-from deniable.query.noise import Law
+from deniable.query.aggregates import Aggregate, Of, OfUnit, Quantile, TopK
+from deniable.query.per_unit import PerUnit
 
 if TYPE_CHECKING:
     from deniable.query.choosing import ChosenBounds
@@ -64,6 +63,10 @@ class Asker(Protocol):
 
     def release_of(self, query: Query, **terms: Any) -> Any:
         """The answer to a query, charged."""
+        ...
+
+    def mechanism_of(self, query: Query, **terms: Any) -> Mechanism:
+        """The query at a price, as one mechanism on the table space."""
         ...
 
     def prepare(self, query: Query) -> None:
@@ -115,42 +118,38 @@ class Query:
         except ValueError:
             known = ", ".join(each.value for each in JoinKind)
             raise InvalidArgument(f"how must be one of {known}, got {how!r}") from None
-        return self._on(_joined(self.source, other.source, _pairs(on), kind))
+        return self._on(_joined(self.source, self._rows_of(other, "join"), _pairs(on), kind))
 
     def union(self, *others: Query) -> Query:
         """All rows of this and the others, which have the same columns."""
-        return self._on(Union((self.source, *(other.source for other in others))))
+        return self._on(Union((self.source, *(self._rows_of(other, "union") for other in others))))
+
+    def _rows_of(self, other: Query, what: str) -> Relation:
+        """The rows of a query of the same session that does not group or compute yet."""
+        if not isinstance(other, Query):
+            raise InvalidArgument(f"{what} takes a query such as session.query('towns'), got {shown(other)}")
+        if other.asker is not self.asker:
+            raise InvalidArgument(f"{what} takes a query of the same session: these two belong to different sessions")
+        if other.keys or other.aggregates:
+            raise InvalidArgument(f"{what} takes rows: leave group_by and agg of the other query for afterwards")
+        return other.source
 
     def per_unit(
-        self, *keys: str, bounds: Mapping[str, tuple[Real, Real]] | None = None, **summaries: Aggregate
+        self, *keys: str, bounds: Mapping[str, tuple[Real, Real]] | None = None, **summaries: Aggregate | OfUnit
     ) -> Query:
         """One row for each unit (and each value of `keys` it has), summing up that unit's own rows: a sub-query per person.
 
-        `summaries` are dp.count(), dp.count(x), dp.count_distinct(x) or dp.sum(x); `bounds` limits one, such as
-        `bounds={"visits": (0, 20)}`, so that it can be added up or averaged afterwards.
+        `summaries` are dp.count(), dp.count(x), dp.count_distinct(x), dp.sum(x), dp.mean(x), dp.minimum(x), dp.maximum(x),
+        dp.median(x) (the lower of two middle values) or dp.mode(x) (the least of the most frequent values); `bounds` limits
+        one, such as `bounds={"visits": (0, 20)}`, so that it can be added up or averaged afterwards. A mean is rounded to a
+        grid up to 1,024 times as fine as the column's.
         """
         limits = dict(bounds or {})
         unknown = sorted(set(limits) - set(summaries))
         if unknown:
             raise InvalidArgument(f"bounds are given for {unknown[0]!r}, which is not among {sorted(summaries)}")
-        values = tuple(self._summary(name, each, limits.get(name)) for name, each in summaries.items())
-        return self._on(UnitAgg(self.source, tuple((key, self._read(key)) for key in keys), values))
-
-    def _summary(self, name: str, aggregate: Aggregate, limits: tuple[Real, Real] | None) -> UnitValue:
-        lower, upper = (None, None) if limits is None else (rational(lower=limits[0]), rational(upper=limits[1]))
-        if (isinstance(aggregate, Count) and aggregate.most) or (isinstance(aggregate, Sum) and aggregate.clip):
-            raise InvalidArgument(f"{name}: limit a summary per unit with bounds={{{name!r}: (lower, upper)}}")
-        match aggregate:
-            case Count(None):
-                return UnitValue(name, Summary.ROWS, None, lower, upper)
-            case Count(of) if of is not None:
-                return UnitValue(name, Summary.COUNT, self._read(of), lower, upper)
-            case CountDistinct(of):
-                return UnitValue(name, Summary.DISTINCT, self._read(of), lower, upper)
-            case Sum(of):
-                return UnitValue(name, Summary.SUM, self._read(of), lower, upper)
-            case _:
-                raise InvalidArgument(f"{name}: a unit is summed up by dp.count, dp.count_distinct(x) or dp.sum(x)")
+        read = tuple((key, self._read(key)) for key in keys)
+        return self._on(PerUnit(self.source, read, self._read).relation(summaries, limits))
 
     def group_by(self, *keys: str, values: Mapping[str, Sequence[Any]] | None = None, **named: Of) -> Query:
         """Groups by columns or by named expressions, such as `month="date_trunc('month', day)"`.
@@ -164,7 +163,9 @@ class Query:
         if unknown:
             raise InvalidArgument(f"values are given for {unknown[0]!r}, which is not a key; keys are {sorted(asked)}")
         built = [self._key(name, self._read(of), _listed(declared.get(name))) for name, of in asked.items()]
-        return replace(self, keys=(*self.keys, *built))
+        grouped = replace(self, keys=(*self.keys, *built))
+        _check_names(grouped)
+        return grouped
 
     def _key(self, name: str, of: Expression, values: tuple[Any, ...] | None) -> Key:
         """A key; a number with bins in the codebook is grouped by them unless its values are listed."""
@@ -238,9 +239,12 @@ class Query:
         for name, aggregate in aggregates.items():
             if not isinstance(aggregate, Aggregate):
                 raise InvalidArgument(
-                    f"{name} must be an aggregate such as dp.count() or dp.mean('x'), got {aggregate!r}"
+                    f"{name} must be an aggregate such as dp.count() or dp.mean('x'), got {aggregate!r}; "
+                    "dp.minimum, dp.maximum and dp.mode are for per_unit"
                 )
-        return replace(self, aggregates=(*self.aggregates, *aggregates.items()))
+        asked = replace(self, aggregates=(*self.aggregates, *aggregates.items()))
+        _check_names(asked)
+        return asked
 
     def bound(self, *, groups: int | None = None, rows: int | None = None, total: int | None = None) -> Query:
         """How many groups one unit may touch, how many rows it may add to each, and how many in all, for this query only.
@@ -335,6 +339,32 @@ class Query:
             request=request,
         )
 
+    def mechanism(
+        self,
+        *,
+        epsilon: Real | None = None,
+        rho: Real | None = None,
+        accuracy: Mapping[str, Real] | None = None,
+        delta: Real | None = None,
+        law: Law | str | None = None,
+        group_size: int = 1000,
+        confidence: Real = Fraction(19, 20),
+    ) -> Mechanism:
+        """This question at a price as one mechanism on the session's table space: its cost can be read by every measure.
+
+        Guarantee: `release` runs this mechanism and no other, after its cost was charged.
+        """
+        return self.asker.mechanism_of(
+            self,
+            epsilon=epsilon,
+            rho=rho,
+            accuracy=accuracy,
+            delta=delta,
+            law=law,
+            group_size=group_size,
+            confidence=confidence,
+        )
+
     def prepare(self) -> Query:
         """Have the engine keep this question's rows, bounded, so that more questions with its filters, keys and bounds are faster.
 
@@ -350,7 +380,21 @@ class Query:
         return replace(self, source=source)
 
     def _read(self, of: Of) -> Expression:
-        return parse(of, schema=schema(self.source)) if isinstance(of, str) else of
+        if not isinstance(of, Expression):
+            return parse(of, schema=schema(self.source))
+        return of
+
+
+def _check_names(query: Query) -> None:
+    """Refuse columns of one name in the answer: keys, aggregates, and what stands beside them for their errors."""
+    taken = {key.name.lower(): "a key" for key in query.keys}
+    for name, aggregate in query.aggregates:
+        unit = {Quantile: ["ranks"], TopK: ["rows"]}.get(type(aggregate), ["low", "high"])
+        for column in (name, *(f"{name}_{end}" for end in unit)):
+            what = "an output" if column == name else f"the error of {name}"
+            if column.lower() in taken:
+                raise InvalidArgument(f"{column!r} would be {taken[column.lower()]} and {what}; choose another name")
+            taken[column.lower()] = what
 
 
 def _joined(left: Relation, right: Relation, on: tuple[tuple[str, str], ...], kind: JoinKind) -> Relation:
@@ -368,9 +412,11 @@ def _joined(left: Relation, right: Relation, on: tuple[tuple[str, str], ...], ki
 def _pairs(on: str | Sequence[str] | Mapping[str, str]) -> tuple[tuple[str, str], ...]:
     if isinstance(on, str):
         return ((on, on),)
-    if isinstance(on, Mapping):
-        return tuple(on.items())
-    return tuple((name, name) for name in on)
+    pairs = on.items() if isinstance(on, Mapping) else ((name, name) for name in on) if isinstance(on, Sequence) else ()
+    found = tuple(pairs)
+    if not (isinstance(on, Mapping | Sequence) and all(isinstance(name, str) for pair in found for name in pair)):
+        raise InvalidArgument(f"on takes column names, such as 'id' or {{'left': 'right'}}, got {shown(on)}")
+    return found
 
 
 def _listed(values: Sequence[Any] | None) -> tuple[Any, ...] | None:

@@ -10,16 +10,16 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import pairwise
+from itertools import combinations, pairwise
+from typing import Any
 
 import numpy as np
 
-from deniable.exact.quantile import normal_quantile
+from deniable.kernels.integer_noise import weighted_error
 from deniable.plan.nodes import Aggregate, Histogram, Rows, Total, Units
 from deniable.query.drawing import Drawn
 from deniable.query.fitting import Axes, Fit, Floats, fit
 from deniable.query.lowering import Lowered
-from deniable.query.noise import Law, Noise
 from deniable.query.outputs import Band, Column, Noisy
 from deniable.query.sharing import binary_places, on_grid, whole_shares
 
@@ -48,15 +48,16 @@ class Fitted:
         raw = self.measured.around(beta)
         half = self._half_width(beta)
         low, high = raw.lower, raw.upper
-        if half is not None and half < self.measured.noise.half_width(beta) * float(self.measured.step):
+        if half is not None and half < self.measured.noise.error(beta) * float(self.measured.step):
             low, high = self.estimate - half, self.estimate + half
         return Band(self.values, np.minimum(low, self.values), np.maximum(high, self.values))
 
     def _half_width(self, beta: Fraction) -> float | None:
         if self.deviation is None:
             return None
-        quantile = float(normal_quantile(1 - beta / 2, bits=40).upper)
-        return (quantile * self.deviation + self.reach / 2) * float(self.measured.step) * (1 + 1e-9)
+        deviation, reach = Fraction(self.deviation), Fraction(self.reach)
+        within = weighted_error(self.measured.noise.law, deviation=deviation, reach=reach, beta=beta)
+        return None if within is None else float(within) * float(self.measured.step) * (1 + 1e-9)
 
 
 def consistent(lowered: Lowered, parts: tuple[Drawn, ...]) -> tuple[Drawn, ...]:
@@ -80,10 +81,6 @@ def _noisy(drawn: Drawn, name: str) -> Noisy:
     return column.measured if isinstance(column, Fitted) else column  # type: ignore[return-value]
 
 
-def _variance(noise: Noise) -> float:
-    return float(noise.scale) ** 2 * (2 if noise.law is Law.LAPLACE else 1)
-
-
 def _whole(lowered: Lowered, name: str) -> bool:
     """Whether this column is made whole: wanted, and never negative."""
     aggregate: Aggregate = dict(lowered.plan.aggregates)[name]
@@ -101,42 +98,55 @@ def _levels(lowered: Lowered, name: str, parts: Sequence[Drawn]) -> list[Fitted]
     sizes = [len(key.domain or ()) for key in lowered.keys.columns if key.name in names]
     axes = [tuple(names.index(key) for key in each.part.level) for each in parts]
     noisy = [_noisy(each, name) for each in parts]
-    solved = fit(sizes, {level: _variance(column.noise) for level, column in zip(axes, noisy, strict=True)})
+    solved = fit(sizes, {level: float(column.noise.variance) for level, column in zip(axes, noisy, strict=True)})
     step = float(noisy[0].step)
     tables = {level: _shaped(column, level, sizes) for level, column in zip(axes, noisy, strict=True)}
     full = solved.applied(tables)
     whole = _whole(lowered, name)
+    if not whole and _add_up(axes, noisy, sizes):  # the best estimate of numbers that add up is these numbers
+        return [
+            _fitted(column.values, column.values, column, solved, level, whole)
+            for level, column in zip(axes, noisy, strict=True)
+        ]
     if whole:
         values = _whole_levels(full, axes, sizes, step)
     else:
         units = full * step
         even = on_grid(units, binary_places(units))
         values = {level: _summed(even, level, sizes) for level in axes}
-    gaussian = all(column.noise.law is Law.GAUSSIAN for column in noisy)
     return [
-        _fitted(values[level], _summed(full * step, level, sizes), column, solved, level, gaussian, whole)
+        _fitted(values[level], _summed(full * step, level, sizes), column, solved, level, whole)
         for level, column in zip(axes, noisy, strict=True)
     ]
 
 
-def _fitted(
-    values: Floats, estimate: Floats, column: Noisy, solved: Fit, level: Axes, gaussian: bool, whole: bool
-) -> Fitted:
+def _add_up(axes: Sequence[Axes], noisy: Sequence[Noisy], sizes: Sequence[int]) -> bool:
+    """Whether the levels agree as they were measured: on everything that two of them both tell, in whole steps."""
+    widest = max((int(np.abs(column.steps.astype(np.float64)).sum()) for column in noisy), default=0)
+    kind = np.int64 if widest < 2**61 else object  # sums of some of them fit 64 bits, or are Python's whole numbers
+    exact = {level: _shaped(column, level, sizes, kind) for level, column in zip(axes, noisy, strict=True)}
+    return all(
+        bool(np.all(_summed(exact[a], both, sizes) == _summed(exact[b], both, sizes)))
+        for a, b in combinations(axes, 2)
+        for both in [tuple(axis for axis in a if axis in b)]
+    )
+
+
+def _fitted(values: Floats, estimate: Floats, column: Noisy, solved: Fit, level: Axes, whole: bool) -> Fitted:
     shape = column.steps.shape
-    deviation = float(np.sqrt(solved.variance[level])) if gaussian else None
+    deviation = float(np.sqrt(solved.variance[level]))
     return Fitted(values.reshape(shape), estimate.reshape(shape), column, deviation, solved.reach[level], whole)
 
 
-def _shaped(column: Noisy, level: Axes, sizes: Sequence[int]) -> Floats:
+def _shaped(column: Noisy, level: Axes, sizes: Sequence[int], kind: Any = np.float64) -> Any:
     """A level's cells as a table with one axis for every key, of length one where the key is rolled up."""
     lengths = [size if axis in level else 1 for axis, size in enumerate(sizes)]
-    return column.steps.astype(np.float64).reshape((*lengths, *column.steps.shape[1:]))
+    return column.steps.astype(kind).reshape((*lengths, *column.steps.shape[1:]))
 
 
-def _summed(full: Floats, level: Axes, sizes: Sequence[int]) -> Floats:
+def _summed(full: Any, level: Axes, sizes: Sequence[int]) -> Any:
     others = tuple(axis for axis in range(len(sizes)) if axis not in level)
-    summed: Floats = full.sum(axis=others, keepdims=True)
-    return summed
+    return full.sum(axis=others, keepdims=True)
 
 
 def _whole_levels(full: Floats, axes: Sequence[Axes], sizes: Sequence[int], step: float) -> dict[Axes, Floats]:
@@ -204,7 +214,7 @@ def _beneath(lowered: Lowered, name: str, parent: Drawn, shown: Drawn, other: Dr
     for place, group in enumerate(parent.groups):
         here = members[group]
         mine = np.stack([*values[0][here], values[1][place]])
-        spread = np.array([*[_variance(children[0].noise)] * len(here), _variance(children[1].noise)])
+        spread = np.array([*[float(children[0].noise.variance)] * len(here), float(children[1].noise.variance)])
         values[0][here], values[1][place] = _to_parent(above.values[place], mine, spread, whole, step)
     first, second = (_moved(column, found, whole) for column, found in zip(children, values, strict=True))
     return _with(shown, name, first), _with(other, name, second)
@@ -224,6 +234,8 @@ def _to_parent(total: Floats, mine: Floats, spread: Floats, whole: bool, step: f
     bins = mine.reshape(len(mine), -1)
     totals = np.asarray(total, dtype=np.float64).reshape(-1)
     gap = totals - bins.sum(axis=0)
+    if not (whole or gap.any()):
+        return mine[:-1], mine[-1]
     moved = bins + np.outer(spread / spread.sum(), gap)
     if whole:
         shares = [whole_shares(round(t / step), moved[:, i] / step) for i, t in enumerate(totals)]

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.engines.engine import Result, SparseHistogram
+from deniable.mechanisms.carried import saturated_sum
 from deniable.noise import Entropy
 from deniable.noise.weighted_choice import weighted_choices
 from deniable.plan.facts import LARGEST
@@ -77,7 +78,8 @@ def _noisy(
         if entry.name == part.named(name):
             exact = layout.dense(result, name, lowered.bins.get(name))
             noise = bill.noises[entry.name]
-            noisy[name] = Noisy(exact + noise.draw(exact.size, entropy).reshape(exact.shape), entry.moved.step, noise)
+            sums = saturated_sum(exact, noise.draw(exact.size, entropy).reshape(exact.shape))
+            noisy[name] = Noisy(sums, entry.moved.step, noise)
     return noisy
 
 
@@ -107,7 +109,7 @@ class _Layout:
     def histogram(self, result: Result, sparse: SparseHistogram, groups: Integers, bins: int) -> Integers:
         """The counts of some groups, all bins."""
         rows, here = self._asked(result, sparse, groups)
-        counts = np.zeros((len(groups), bins), dtype=np.int64)
+        counts = np.zeros((len(groups), bins), dtype=np.int64)  # numbers of rows: no engine holds 2**62 of them
         np.add.at(counts, (rows, sparse.bin[here]), sparse.count[here])
         return counts
 
@@ -128,7 +130,10 @@ class _Layout:
 
 
 def _added(size: int, place: Integers, values: Integers, *, merging: bool) -> Integers:
-    """Values added up where they meet, exactly, limited to what an engine's total is limited to."""
+    """Values added up where they meet, exactly, limited to what an engine's total is limited to.
+
+    Both halves of every value are added apart: 2**31 groups of at most 2**31 each stay within int64.
+    """
     if not merging:
         column = np.zeros(size, dtype=np.int64)
         column[place] = values

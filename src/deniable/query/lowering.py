@@ -37,6 +37,7 @@ from deniable.plan.nodes import Bounding, GroupAgg
 from deniable.plan.parse import parse
 from deniable.plan.provenance import declared_bins
 from deniable.plan.relation import Shape, schema
+from deniable.plan.rewriting import clamp_step, refined
 from deniable.plan.sensitivity import Sensitivity, checked, sensitivity
 from deniable.plan.unit import Unit
 from deniable.query.aggregates import (
@@ -60,10 +61,11 @@ from deniable.query.keys import KeySet, key_set
 from deniable.query.outputs import HistogramOf, MeanOf, MomentOf, Output, Plain, QuantileOf, TopKOf
 from deniable.query.presence import present_columns, strict_columns
 from deniable.query.pricing import Additive, Needs, Selection
+from deniable.query.rounding_notes import rounding_notes
 from deniable.query.slices import Slice, adds_up, slices
 
-_CANDIDATES = 1 << 14
-"""A quantile is chosen among at most so many public values: the column's grid, or evenly spaced over its bounds."""
+_CANDIDATES = 1 << 20
+"""A quantile is chosen among at most so many public values: the column's grid, or the middles of even bins over its bounds."""
 
 _PRODUCT_LIMIT = 2**31
 """Products are rounded to a grid on which one row stays below this, so that sums over many rows stay exact."""
@@ -137,7 +139,8 @@ class _Lowering:
         below = checked(node)
         additive = frozenset(name for name, _ in aggregates if adds_up(node, below, name))
         needs = self._needs(node, below, parts, additive, units, outputs)
-        notes = (*self._notes(), *self._level_notes(node, parts, additive, outputs))
+        notes = [*self._notes(), *self._level_notes(node, parts, additive, outputs)]
+        notes += rounding_notes(node, [output for _, output in outputs])
         return Lowered(
             plan=node,
             keys=keys,
@@ -146,7 +149,7 @@ class _Lowering:
             bins=self.bins,
             choices=self.choices,
             outputs=outputs,
-            notes=notes,
+            notes=tuple(notes),
             slices=parts,
             additive=additive,
             other=self.query.other,
@@ -318,7 +321,11 @@ class _Lowering:
     def _total(self, of: Expression, clip: tuple[Fraction, Fraction] | None = None) -> str:
         known = self._bounded(of, "a sum")
         if clip is not None:
-            return self._measure(plan.Total(of, *clip), known.step)
+            wide = Facts(
+                Kind.NUMBER, step=known.step, lower=None, upper=None
+            )  # sums of rows go beyond one row's bounds
+            step = clamp_step(wide, *clip)
+            return self._measure(plan.Total(refined(of, known.step, step), *clip), step)
         low, high = known.ends
         reach = self.rows * known.step
         return self._measure(plan.Total(of, min(low, 0) * reach, max(high, 0) * reach), known.step)

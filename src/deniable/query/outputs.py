@@ -14,7 +14,7 @@ from typing import Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.query.noise import Noise
+from deniable.kernels import Noise
 
 Floats: TypeAlias = NDArray[np.float64]
 
@@ -136,7 +136,7 @@ class Noisy:
 
     def around(self, beta: Fraction) -> Band:
         """The values with the interval that fails with probability at most beta."""
-        half = self.noise.half_width(beta) * float(self.step)
+        half = self.noise.error(beta) * float(self.step)
         return Band(self.values, self.values - half, self.values + half)
 
 

@@ -7,13 +7,13 @@ one size, with sums in the middle of their bounds; errors of quantiles are in ra
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import assert_never
 
 import numpy as np
 
-from deniable.accounting import Rule, Spend
+from deniable.accounting import Approximate, Filters, Spend, Tally
 from deniable.cost import Cost
 from deniable.errors import InvalidArgument
 from deniable.exact.guards import Real, positive
@@ -59,8 +59,10 @@ class Price:
     bill: Bill
 
     def __str__(self) -> str:
-        delta = f", delta = {float(self.spend.delta):.3g}" if self.spend.delta else ""
-        lines = [f"costs {self.unit} = {float(self.spend.loss):.6g}{delta}"]
+        pair = self.pair
+        delta = f", delta = {float(pair.delta):.3g}" if pair.delta else ""
+        lines = [f"costs {pair.unit} = {float(pair.loss):.6g}{delta}"]
+        lines += [] if pair.unit == self.unit else [f"  counted as {self.spend}, which leaves most"]
         lines += [
             f"  {name}: {error} with probability {float(self.confidence):g}" for name, error in self.errors.items()
         ]
@@ -71,6 +73,13 @@ class Price:
         return "\n".join(lines)
 
     __repr__ = __str__
+
+    @property
+    def pair(self) -> Spend:
+        """The price in what was asked for: epsilon and delta, or rho where the session counts rho."""
+        if self.unit == "rho":
+            return self.spend
+        return replace(Approximate().read(self.charge), unit="epsilon")
 
     @property
     def thresholds(self) -> tuple[int, ...]:
@@ -89,18 +98,21 @@ class Terms:
 
     confidence: Fraction
     group_size: int
+    spent: Tally | None = None
+    """What the budget has spent before: of several filters the price speaks of the one that leaves most."""
 
 
-def priced(lowered: Lowered, asked: Request, rule: Rule, terms: Terms) -> Price:
+def priced(lowered: Lowered, asked: Request, filters: Filters, terms: Terms) -> Price:
     """The price of a lowered query."""
-    account = bill(lowered.needs, asked, rule)
+    account = bill(lowered.needs, asked, filters)
+    spend = filters.price(filters.read(account.charge), terms.spent or filters.nothing)
     first = lowered.slices[0]
     errors = {name: error(output, lowered, account, terms, first) for name, output in lowered.outputs}
     return Price(
         account.cost,
         account.charge,
-        rule.read(account.charge),
-        rule.unit,
+        spend,
+        spend.unit,
         errors,
         terms.confidence,
         terms.group_size,
@@ -114,7 +126,7 @@ def priced(lowered: Lowered, asked: Request, rule: Rule, terms: Terms) -> Price:
     )
 
 
-def solved(lowered: Lowered, asked: Request, rule: Rule, terms: Terms, wanted: Mapping[str, Real]) -> Price:
+def solved(lowered: Lowered, asked: Request, filters: Filters, terms: Terms, wanted: Mapping[str, Real]) -> Price:
     """The cheapest price at which every wanted error is met, to one part in a thousand."""
     known = dict(lowered.outputs)
     for name, value in wanted.items():
@@ -125,7 +137,7 @@ def solved(lowered: Lowered, asked: Request, rule: Rule, terms: Terms, wanted: M
         raise InvalidArgument("accuracy needs at least one output and its wanted error, such as {'n': 10}")
 
     def good(factor: Fraction) -> bool:
-        account = bill(lowered.needs, asked.scaled(factor), rule)
+        account = bill(lowered.needs, asked.scaled(factor), filters)
         return all(
             error(known[name], lowered, account, terms, part).within <= float(value)
             for name, value in wanted.items()
@@ -133,7 +145,7 @@ def solved(lowered: Lowered, asked: Request, rule: Rule, terms: Terms, wanted: M
             if lowered.tells(known[name], part)
         )
 
-    return priced(lowered, asked.scaled(_least_factor(good, wanted)), rule, terms)
+    return priced(lowered, asked.scaled(_least_factor(good, wanted)), filters, terms)
 
 
 def _least_factor(good: Callable[[Fraction], bool], wanted: Mapping[str, Real]) -> Fraction:
@@ -179,14 +191,15 @@ def error(output: Output, lowered: Lowered, account: Bill, terms: Terms, part: S
     beta = 1 - terms.confidence
     match output:
         case Plain(column) | HistogramOf(column):
-            half = account.noises[part.named(column)].half_width(beta) * lowered.steps[column]
+            half = account.noises[part.named(column)].error(beta) * lowered.steps[column]
             return Error(float(half), "per bin" if isinstance(output, HistogramOf) else "")
         case MeanOf():
             return _sized(mean(output, _typical(output, lowered, account, terms, part), beta), terms)
         case MomentOf():
             return _sized(moment(output, _typical(output, lowered, account, terms, part), beta), terms)
         case QuantileOf(choice):
-            return Error(_score(part.named(choice), lowered, account, beta), "ranks")
+            rounded = f", in bins of {float(output.width):,.6g}" if output.ends else ""
+            return Error(_score(part.named(choice), lowered, account, beta), f"ranks{rounded}")
         case TopKOf(choice):
             name = part.named(choice)
             selection = next(each for each in lowered.needs.selections if each.name == name)

@@ -12,20 +12,26 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from typing import Literal, TypeAlias, assert_never
 
-from deniable.accounting import Rule, epsilon
-from deniable.cost import Bounded, Cost, Exponential, composed
+from deniable.accounting import Filters, epsilon
+from deniable.accounting.conversion import rho_within
+from deniable.cost import Bounded, Calibrated, Cost, Exponential, composed
 from deniable.errors import InvalidArgument, QueryRefused
-from deniable.exact import gaussian_mu, sqrt
+from deniable.exact import gaussian_mu, sqrt, up
 from deniable.exact.guards import Real, positive, probability
+from deniable.kernels import Law, Noise
 from deniable.mechanisms.scores import exponential_score_error
 from deniable.mechanisms.selection import threshold_for
 from deniable.plan.sensitivity import Sensitivity
-from deniable.query.noise import Law, Noise
 
 _BETA = Fraction(1, 20)
+_LEAST_RHO = Fraction(1, 2**200)
+"""Less than any noise that can be drawn reads as: a price that asks for less is refused by its scale."""
 _WIDEST = Fraction(2**49)
 """Vectors of noise are drawn up to a scale of 2**50 steps; a scale is rounded up a little after this check."""
+
+GaussianLaw: TypeAlias = Literal[Law.GAUSSIAN, Law.DISCRETE_GAUSSIAN]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +65,7 @@ class Selection:
 
     def score_error(self, eta: Fraction, beta: Fraction) -> float:
         """The chosen candidate's score is this close to the best with probability 1 - beta."""
-        return float(exponential_score_error(beta, count=self.candidates, scale=self.temperature(eta)))
+        return up(exponential_score_error(beta, count=self.candidates, scale=self.temperature(eta)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,8 +152,8 @@ class Needs:
         return len({part.weight for part in self.additive} | {part.weight for part in self.selections}) <= 1
 
 
-def bill(needs: Needs, asked: Request, rule: Rule) -> Bill:
-    """The best way to answer within what was asked, priced under the session's rule.
+def bill(needs: Needs, asked: Request, filters: Filters) -> Bill:
+    """The best way to answer within what was asked, priced under the session's rules.
 
     Guarantee: `charge` covers `cost`; every reading is rounded up.
     """
@@ -160,7 +166,7 @@ def bill(needs: Needs, asked: Request, rule: Rule) -> Bill:
     candidates = [_answer(needs, asked, law) for law in _laws(needs, asked)]
     chosen = min(candidates, key=lambda option: _spread(needs, option.noises))
     reason = _reason(candidates, chosen, needs, asked)
-    charge = _charge(chosen, asked, rule)
+    charge = _charge(chosen, asked, filters)
     return Bill(chosen.noises, chosen.etas, chosen.thresholds, chosen.law, chosen.cost, charge, reason)
 
 
@@ -170,8 +176,18 @@ class _Option:
     noises: Mapping[str, Noise]
     etas: Mapping[str, Fraction]
     thresholds: tuple[Threshold, ...]
-    cost: Cost
+    noise: Cost
     noise_delta: Fraction
+
+    @property
+    def leaks(self) -> list[Cost]:
+        """What each threshold may leak."""
+        return [Bounded(epsilon=0, delta=threshold.delta) for threshold in self.thresholds]
+
+    @property
+    def cost(self) -> Cost:
+        """All that happens."""
+        return composed([self.noise, *self.leaks])
 
     @property
     def key_delta(self) -> Fraction:
@@ -181,7 +197,7 @@ class _Option:
 
 def _laws(needs: Needs, asked: Request) -> Sequence[Law]:
     if asked.law is not None:
-        if asked.law is Law.GAUSSIAN and asked.rho is None and not asked.delta > 0:
+        if not asked.law.pure and asked.rho is None and not asked.delta > 0:
             raise InvalidArgument("Gaussian noise at a given epsilon needs a delta; open the session with one")
         return (asked.law,)
     if asked.rho is not None:
@@ -190,36 +206,57 @@ def _laws(needs: Needs, asked: Request) -> Sequence[Law]:
 
 
 def _answer(needs: Needs, asked: Request, law: Law) -> _Option:
-    spends_delta = law is Law.GAUSSIAN and asked.epsilon is not None
+    spends_delta = not law.pure and asked.epsilon is not None
     shares = 2 if spends_delta and needs.units else 1
     noise_delta = asked.delta / shares if spends_delta else Fraction(0)
     noises = _noises(needs, asked, law, noise_delta)
     etas = {part.name: _eta(part, asked, needs.weight) for part in needs.selections}
     each_delta = asked.delta / shares / max(1, len(needs.units))
     thresholds = tuple(_threshold(needs, units, noises[units], each_delta) for units in needs.units)
-    costs = [noises[part.name].cost(part.moved) for part in needs.additive]
+    costs = [noises[part.name].cost(part.moved) for part in needs.additive if part.moved.l1]
     costs += [Exponential(eta=etas[part.name]).repeated(part.groups * part.times) for part in needs.selections]
-    costs += [Bounded(epsilon=0, delta=threshold.delta) for threshold in thresholds]
     return _Option(law, noises, etas, thresholds, composed(costs), noise_delta)
 
 
 def _noises(needs: Needs, asked: Request, law: Law, noise_delta: Fraction) -> dict[str, Noise]:
-    if law is Law.LAPLACE:
-        if asked.rho is not None:
-            return _laplace_for_rho(needs, asked.rho)
-        assert asked.epsilon is not None
-        share = asked.epsilon / needs.weight
-        return {part.name: _laplace(part, share * part.weight) for part in needs.additive}
-    if asked.rho is not None:
-        unit_square = needs.weight / (2 * asked.rho)  # sigma² for a part of weight and sensitivity one
-    else:
-        assert asked.epsilon is not None
-        measured = needs.measured / needs.weight if needs.additive else Fraction(1)
-        unit_square = unit_scale(asked.epsilon * measured, noise_delta) ** 2 * needs.measured
+    match law:
+        case Law.LAPLACE:
+            return _laplaces(needs, asked)
+        case Law.GAUSSIAN | Law.DISCRETE_GAUSSIAN:
+            square = _unit_square(needs, asked, law, noise_delta)
+        case _:
+            assert_never(law)
     return {
-        part.name: Noise(law, _positive_scale(_root(part.moved.l2_squared * unit_square / part.weight)))
+        part.name: Noise(law, _positive_scale(_root(part.moved.l2_squared * square / part.weight)))
         for part in needs.additive
     }
+
+
+def _unit_square(needs: Needs, asked: Request, law: GaussianLaw, delta: Fraction) -> Fraction:
+    """The squared scale, rounded up, for a column of weight and sensitivity one.
+
+    Columns of discrete Gaussian noise are no Gaussian mechanism together; what is proved for them is their zCDP reading.
+    """
+    if asked.rho is not None:
+        return needs.weight / (2 * asked.rho)
+    assert asked.epsilon is not None
+    epsilon = asked.epsilon * (needs.measured / needs.weight if needs.additive else 1)
+    match law:
+        case Law.GAUSSIAN:
+            return unit_scale(epsilon, delta) ** 2 * needs.measured
+        case Law.DISCRETE_GAUSSIAN:
+            rho = max(rho_within(epsilon=epsilon, delta=delta), _LEAST_RHO)
+            return needs.measured / (2 * rho)
+        case _:
+            assert_never(law)
+
+
+def _laplaces(needs: Needs, asked: Request) -> dict[str, Noise]:
+    if asked.rho is not None:
+        return _laplace_for_rho(needs, asked.rho)
+    assert asked.epsilon is not None
+    share = asked.epsilon / needs.weight
+    return {part.name: _laplace(part, share * part.weight) for part in needs.additive}
 
 
 def _laplace(part: Additive, epsilon: Fraction) -> Noise:
@@ -235,9 +272,13 @@ def _positive_scale(scale: Fraction) -> Fraction:
     """A column that no unit can move needs no noise; the smallest scale stands for that. What no sampler draws is refused now."""
     if scale > _WIDEST:
         raise InvalidArgument(
-            f"this price needs noise of {float(scale):.3g} grid steps, more than can be drawn; pay more, or declare tighter bounds"
+            f"this price needs noise of {_digits(scale)} grid steps, more than can be drawn; pay more, or declare tighter bounds"
         )
     return coarse(scale) if scale > 0 else Fraction(1, 1000)
+
+
+def _digits(scale: Fraction) -> str:
+    return f"{float(scale):.3g}" if scale < 10**300 else "more than 1e+300"
 
 
 def _root(square: Fraction) -> Fraction:
@@ -277,7 +318,7 @@ def _threshold(needs: Needs, name: str, noise: Noise, delta: Fraction) -> Thresh
 
 
 def _spread(needs: Needs, noises: Mapping[str, Noise]) -> float:
-    return math.fsum(math.log(1 + noises[part.name].half_width(_BETA)) for part in needs.additive)
+    return math.fsum(math.log(1 + noises[part.name].error(_BETA)) for part in needs.additive)
 
 
 def _reason(options: Sequence[_Option], chosen: _Option, needs: Needs, asked: Request) -> str:
@@ -290,14 +331,22 @@ def _reason(options: Sequence[_Option], chosen: _Option, needs: Needs, asked: Re
     return f"{chosen.law.value} noise: {other.law.value} noise would be {ratio:.2g} times as wide"
 
 
-def _charge(option: _Option, asked: Request, rule: Rule) -> Cost:
-    if rule.unit == "rho":
+def _charge(option: _Option, asked: Request, filters: Filters) -> Cost:
+    """What happens, in the records that the rules can read: adding up needs the pair that the noise was calibrated to."""
+    if filters.unit == "rho":
         return option.cost
     keys = option.key_delta
     if asked.epsilon is not None:
+        if filters.only is None:
+            noise = Calibrated(option.noise, epsilon=asked.epsilon, delta=option.noise_delta)
+            return composed([noise, *option.leaks])
         return Bounded(epsilon=asked.epsilon, delta=option.noise_delta + keys)
     if not asked.delta > keys:
         raise InvalidArgument(
             "paying in rho from an epsilon budget needs a delta; pay in epsilon, or open the session in rho"
         )
+    if filters.only is None:
+        rest = asked.delta - keys
+        pair = Fraction(epsilon(option.noise, delta=rest).upper)
+        return composed([Calibrated(option.noise, epsilon=pair, delta=rest), *option.leaks])
     return Bounded(epsilon=Fraction(epsilon(option.cost, delta=asked.delta).upper), delta=asked.delta)

@@ -89,6 +89,6 @@ def _pieces(occupied: Occupied, groups: Integers, choice: Ranked) -> tuple[Integ
     edges[:, 1:-1:2], edges[:, 2:-1:2] = bins, np.minimum(bins + 1, choice.bins)
     held = np.zeros((len(groups), 2 * place.size + 1), dtype=np.int64)
     held[:, 1::2] = at
-    up_to = np.cumsum(held, axis=1)
+    up_to = np.cumsum(held, axis=1)  # numbers of rows: no engine holds 2**62 of them
     total = up_to[:, -1:]
     return edges, rank_scores(up_to - held, total - up_to, total, choice.q)

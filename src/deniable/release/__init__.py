@@ -1,1 +1,1 @@
-"""Filled by its layer; see ARCHITECTURE.md."""
+"""Data sets and sessions, what they release, and what is said about each release."""

@@ -16,13 +16,13 @@ from math import isfinite
 from typing import Any
 
 from deniable.errors import InvalidArgument
+from deniable.ledger.receipt import Receipt
+from deniable.ledger.store import Packed, unpacked
 from deniable.query import Answered, Drawn, Lowered
 from deniable.query.answering import even
 from deniable.query.keys import KeySet
 from deniable.release.facts import ReleaseFacts
-from deniable.release.receipt import Receipt
 from deniable.release.release_table import ReleaseTable, extended_release_table, release_table
-from deniable.release.store import Packed, unpacked
 from deniable.svg import Figure
 
 
@@ -31,6 +31,10 @@ def column_record(column: Answered) -> dict[str, Any]:
     told = {"name": column.name, "kind": column.kind, "values": written_cells(column.values), "error": column.error}
     if column.measured is not None:
         told |= {"measured": written_cells(column.measured)}
+    if column.off is not None:
+        told |= {"off": written_cells(column.off), "unit": column.unit}
+    if column.bins is not None:
+        told |= {"bins": list(column.bins)}
     if column.within is not None and isfinite(column.within):
         return told | {"within": column.within}
     return told | {
@@ -46,7 +50,18 @@ def column_from_record(record: Mapping[str, Any]) -> Answered:
     ends = [None if record[end] is None else read_cells(record[end]) for end in ("lower", "upper")]
     measured = read_cells(record["measured"]) if "measured" in record else None
     values = read_cells(record["values"])
-    return Answered(record["name"], record["kind"], values, ends[0], ends[1], record["error"], measured=measured)
+    return Answered(
+        record["name"],
+        record["kind"],
+        values,
+        ends[0],
+        ends[1],
+        record["error"],
+        measured=measured,
+        off=read_cells(record["off"]) if "off" in record else None,
+        unit=record.get("unit", ""),
+        bins=tuple(record["bins"]) if "bins" in record else None,
+    )
 
 
 _PLAIN = frozenset((int, str, bool, type(None)))
@@ -165,7 +180,10 @@ class Release:
 
     @property
     def table(self) -> list[dict[str, Any]]:
-        """One dictionary per group: keys, values, and `<name>_low` / `<name>_high` where there is an interval."""
+        """One dictionary per group: keys, values, and `<name>_low` / `<name>_high` where there is an interval.
+
+        A private choice has `<name>_ranks` (a quantile) or `<name>_rows` (top values): how far it may be from the best one.
+        """
         return [self._row(index) for index in range(len(self.groups))]
 
     def _row(self, index: int) -> dict[str, Any]:
@@ -174,6 +192,8 @@ class Release:
             row[name] = column.values[index]
             if column.lower is not None and column.upper is not None:
                 row[f"{name}_low"], row[f"{name}_high"] = column.lower[index], column.upper[index]
+            if column.off is not None:
+                row[f"{name}_{column.unit}"] = column.off[index]
         return row
 
     def at(self, *keys: str) -> list[dict[str, Any]]:
@@ -218,6 +238,7 @@ class Release:
         names = list(self.keys)
         for name, column in self.columns.items():
             names += [name] if column.lower is None else [name, f"{name}_low", f"{name}_high"]
+            names += [] if column.off is None else [f"{name}_{column.unit}"]
         return names
 
     def to_pandas(self) -> Any:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import exp, pi, sqrt
-from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.mechanisms.laws import Law
+from deniable.kernels import Noise
 from deniable.release.text import number
 from deniable.svg import Figure, Line, plot
 
@@ -30,27 +28,18 @@ class Bounded:
     relative: float
 
     @classmethod
-    def of(cls, bound: int, true: NDArray[np.float64], bias: NDArray[np.float64], law: Law, scale: float) -> Bounded:
-        """From exact answers, exact biases and the noise's scale."""
-        errors = np.array([_mean_size(float(shift), law, scale) for shift in bias])
+    def of(cls, bound: int, true: NDArray[np.float64], bias: NDArray[np.float64], noise: Noise, step: float) -> Bounded:
+        """From exact answers, exact biases and the noise, in steps of `step`."""
+        errors = np.array([noise.mean_size(float(shift) / step) * step for shift in bias])
         total, full = float(true.sum()), true != 0
         return cls(
             bound,
             kept=float((true + bias).sum()) / total if total else 1.0,
             bias=float(np.abs(bias).mean()) if len(bias) else 0.0,
-            noise=_mean_size(0.0, law, scale),
+            noise=noise.mean_size(0.0) * step,
             error=float(errors.mean()) if len(errors) else 0.0,
             relative=float((errors[full] / np.abs(true[full])).mean()) if full.any() else 0.0,
         )
-
-
-def _mean_size(shift: float, law: Law, scale: float) -> float:
-    """The mean of |shift + noise|."""
-    size = abs(shift)
-    if law is Law.LAPLACE:
-        return size + scale * exp(-size / scale)
-    normal = NormalDist()
-    return scale * sqrt(2 / pi) * exp(-((size / scale) ** 2) / 2) + size * (1 - 2 * normal.cdf(-size / scale))
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,21 +9,23 @@ import os
 import shutil
 import tempfile
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from deniable.accounting import BasicRule, Budget, Rule, Spend
-from deniable.engines.engine import Engine
+from deniable.accounting import Budget
+from deniable.cost import Cost
+from deniable.engines.engine import Engine, Filed
 from deniable.engines.places import is_postgres
+from deniable.engines.text.file import TextFile
 from deniable.errors import InvalidArgument
 from deniable.exact.guards import Real
+from deniable.ledger import Cap, Ledger, Period, Terms, fingerprint
+from deniable.ledger.anchor import Anchor, FolderAnchor
 from deniable.noise import Entropy, system_entropy
 from deniable.plan.codebook import Codebook
 from deniable.plan.unit import Unit
-from deniable.release.anchor import Anchor, FolderAnchor
-from deniable.release.ledger import Cap, Ledger, Period, Terms, fingerprint
-from deniable.release.registry import Registry, files_of
+from deniable.release.registry import Registry
 from deniable.release.session import Session
 
 if TYPE_CHECKING:
@@ -33,12 +35,13 @@ if TYPE_CHECKING:
 class Dataset:
     """Private tables behind a codebook.
 
-    `source` is a Parquet or CSV file, a pandas, Polars or Arrow table, a mapping of columns, a mapping of several tables by
-    name, the `postgresql://` URL of a database, a Spark session or Spark DataFrames, or an engine that is connected already.
-    `tables` says where a database or a Spark session keeps them, if not under the codebook's names. `codebook` is a YAML
-    file, a mapping, or a `Codebook`; `unit` may be given here if the codebook has none. `time_limit` is how many seconds a
-    statement may take on PostgreSQL, an hour if not given. It is public, and a stop for accidents: what reaches it stays
-    charged and closes the session, and that it did may tell about the data, so choose it far above what queries take.
+    `source` is a Parquet file, a text file (CSV and its kin, see `TextFile`), a pandas, Polars or Arrow table, a mapping of
+    columns, a mapping of several tables by name, the `postgresql://` URL of a database, a Spark session or Spark DataFrames,
+    or an engine that is connected already. `tables` says where a database or a Spark session keeps them, if not under the
+    codebook's names. `codebook` is a YAML file, a mapping, or a `Codebook`; `unit` may be given here if the codebook has none.
+    `time_limit` is how many seconds a statement may take, an hour if not given. It is public, and a stop for accidents:
+    what reaches it stays charged and closes the session, and that it did may tell about the data, so choose it far
+    above what queries take.
 
     Guarantee: no cell, key, count, type or size of the data is ever shown by this object.
     """
@@ -56,7 +59,7 @@ class Dataset:
         self.codebook = _codebook(codebook, unit)
         self.name = name or self.codebook.name or _named(source, self.codebook)
         self._engine = _engine(source, self.codebook, tables, time_limit)
-        self._files = tuple(files_of(source))
+        self._files = self._engine.files if isinstance(self._engine, Filed) else ()
 
     @property
     def unit(self) -> Unit:
@@ -72,20 +75,26 @@ class Dataset:
         account: str = "analyst",
         period: Period | None = None,
         caps: tuple[Cap, ...] = (),
+        workload: Iterable[Cost] | None = None,
         anchor: Anchor | None = None,
         entropy: Entropy | None = None,
     ) -> Session:
         """Ask under `budget`, kept in the file or PostgreSQL URL `ledger`; without one it lives only as long as this process.
 
+        A budget of epsilon and delta is kept by several filters side by side; with a `workload`, costs such as those of
+        `query.price(...)`, most of delta goes to the filter under which they fit most often. A ledger that exists keeps its own.
+
         Guarantee: opening an existing ledger with another budget, unit or codebook is refused.
         """
         if ledger is not None and entropy is not None and entropy.is_testing:
             raise InvalidArgument("a durable ledger refuses testing entropy: its answers would carry no guarantee")
+        if not isinstance(budget, Budget):
+            raise InvalidArgument(f"a session needs a budget such as dp.budget(epsilon=1, delta=1e-7), got {budget!r}")
         terms = Terms(
             dataset=self.name,
             unit=unit_text(self.unit),
             budget=budget,
-            rule=session_rule(budget),
+            rule=None if workload is None else budget.filters(workload),
             codebook=fingerprint(self.codebook.identity()),
             period=period,
             caps=caps,
@@ -144,18 +153,6 @@ class Dataset:
         raise TypeError("a Dataset holds private data: it cannot be copied or pickled")
 
 
-def session_rule(budget: Budget) -> Rule:
-    """The rule a session of queries keeps: epsilons (and deltas) add up for an epsilon budget, rhos for a rho budget.
-
-    Within one query the cost is still read by the tightest theorem.
-    """
-    if not isinstance(budget, Budget):
-        raise InvalidArgument(f"a session needs a budget such as dp.budget(epsilon=1, delta=1e-7), got {budget!r}")
-    if budget.epsilon is not None and budget.delta > 0:
-        return BasicRule(Spend(budget.epsilon, budget.delta), reason="queries are priced one by one in epsilon")
-    return budget.rule()
-
-
 def unit_text(unit: Unit) -> str:
     """The unit and its bounds, for a ledger's terms."""
     return f"{unit}, groups: {unit.groups}, rows: {unit.rows}" + (", trusted unique" if unit.unique else "")
@@ -196,8 +193,9 @@ def _engine(
 
 def _named(source: Any, codebook: Codebook) -> str:
     """A file's name; a URL has none that could be shown, for it may hold a password."""
+    source = source.path if isinstance(source, TextFile) else source
     is_file = isinstance(source, os.PathLike) or (isinstance(source, str) and not is_postgres(source))
-    return Path(source).stem if is_file else codebook.tables[0].name
+    return Path(source).name.partition(".")[0] if is_file else codebook.tables[0].name
 
 
 def _remove(folder: Path, process: int) -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import csv
 import os
 from pathlib import Path
 
+from deniable.engines.text.file import TextFile, header, is_text
 from deniable.errors import InvalidArgument
 
 _HEAD = """\
@@ -27,7 +27,7 @@ tables:
 def drafted(path: str | os.PathLike[str]) -> str:
     """The text of a draft codebook for a Parquet or CSV file."""
     names = column_names(Path(path))
-    head = _HEAD.format(name=_quoted(Path(path).stem), first=_quoted(names[0]))
+    head = _HEAD.format(name=_quoted(Path(path).name.partition(".")[0]), first=_quoted(names[0]))
     return head + "".join(f"      {_quoted(name)}: {{type: string}}\n" for name in names)
 
 
@@ -35,11 +35,7 @@ def column_names(path: Path) -> list[str]:
     """The names of a file's columns: a CSV's first line, a Parquet file's schema."""
     if not path.is_file():
         raise InvalidArgument(f"there is no file {str(path)!r}; give a Parquet or CSV file")
-    if path.suffix.lower() in (".csv", ".tsv", ".txt"):
-        with path.open(encoding="utf-8", newline="") as file:
-            names = next(csv.reader(file, delimiter="\t" if path.suffix.lower() == ".tsv" else ","), [])
-    else:
-        names = _parquet_names(path)
+    names = list(header(TextFile(path)).names) if is_text(path) else _parquet_names(path)
     if not names:
         raise InvalidArgument(f"{str(path)!r} has no columns")
     return names

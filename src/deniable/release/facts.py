@@ -9,8 +9,8 @@ from typing import Any
 
 from deniable.errors import InvalidArgument
 from deniable.exact.guards import nonnegative, probability
-from deniable.release.numbers import number_from_text, number_text, short
-from deniable.release.receipt import Receipt
+from deniable.ledger.numbers import number_from_text, number_text, short
+from deniable.ledger.receipt import Receipt
 from deniable.version import __version__
 
 _EXACT = frozenset({"epsilon", "delta"})
@@ -49,6 +49,7 @@ class ReleaseFacts:
     left: str = ""
     accuracy: tuple[str, ...] = ()
     suppression: str = ""
+    failure: str = ""
     postprocessing: tuple[str, ...] = ()
     not_included: tuple[str, ...] = ()
     receipt: str = ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from deniable.errors import InvalidArgument
@@ -16,19 +17,35 @@ _MOST = 40
 
 
 def plotted(release: Release, column: Answered) -> Figure:
-    """One column of a release with its intervals; of a release with totals, the groups of its first level."""
-    if column.values and isinstance(column.values[0], list | str):
+    """One column of a release with its errors; of a release with totals, the groups of its first level."""
+    if (column.values and isinstance(column.values[0], str)) or (column.bins is None and _lists(column)):
         raise InvalidArgument(f"{column.name} has no single number per group to draw; plot another column")
-    first = [i for i, level in enumerate(release.level) if level == 0 and column.values[i] is not None]
-    shown = first[:_MOST]
-    labels = [" · ".join(str(part) for part in release.groups[i]) or column.name for i in shown]
-    more = "" if len(first) <= _MOST else f" (first {_MOST} of {len(first)} groups)"
-    series = Series(
-        labels,
-        [float(column.values[i]) for i in shown],
-        None if column.lower is None else [float(column.lower[i]) for i in shown],
-        None if column.upper is None else [float(column.upper[i]) for i in shown],
-    )
+    bars = list(_bars(release, column))
+    shown = bars[:_MOST]
+    more = "" if len(bars) <= _MOST else f" (first {_MOST} of {len(bars)} {'bars' if column.bins else 'groups'})"
+    sure = column.lower is not None
+    labels, values, lower, upper = zip(*shown, strict=True) if shown else ((), (), (), ())
+    series = Series(list(labels), list(values), list(lower) if sure else None, list(upper) if sure else None)
     by = f" by {', '.join(release.keys)}" if release.keys else ""
-    note = f"error bars: noise, {release.confidence:.0%}" if column.lower is not None else column.error
+    note = f"error bars: noise, {release.confidence:.0%}" if sure else f"{column.error}, {release.confidence:.0%}"
     return horizontal_bars(series, title=f"{column.name}{by}{more}", note=note)
+
+
+def _lists(column: Answered) -> bool:
+    return bool(column.values) and isinstance(column.values[0], list)
+
+
+def _bars(release: Release, column: Answered) -> Iterator[tuple[str, float, float, float]]:
+    """A label, a value and the interval's ends, for every group or every bin of every group."""
+    for i, level in enumerate(release.level):
+        if level or column.values[i] is None:
+            continue
+        group = " · ".join(str(part) for part in release.groups[i])
+        bare = column.lower is None or column.upper is None
+        parts = [column.values[i]] * 3 if bare else [each[i] for each in (column.values, column.lower, column.upper)]  # type: ignore[index]
+        if column.bins is None:
+            value, low, high = map(float, parts)
+            yield group or column.name, value, low, high
+            continue
+        for name, value, low, high in zip(column.bins, *parts, strict=True):
+            yield " · ".join(part for part in (group, name) if part), float(value), float(low), float(high)

@@ -13,14 +13,13 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from deniable.ledger.anchor import state_folder
 from deniable.noise.entropy import system_entropy
-from deniable.release.anchor import state_folder
 
 _CHUNK = 1 << 20
 
@@ -88,25 +87,6 @@ class Registry:
                 os.link(fresh, path)  # whoever is first wins, and all read the same key
             fresh.unlink()
         return path.read_bytes()
-
-
-def files_of(source: Any) -> Iterator[Path]:
-    """The files a data set is made of; frames, databases and engines have none."""
-    if isinstance(source, str | os.PathLike):
-        path = Path(source)
-        if path.is_file():
-            yield path
-    elif isinstance(source, Mapping):
-        for part in source.values():
-            if isinstance(part, str | os.PathLike) or (isinstance(part, list | tuple) and _paths(part)):
-                yield from files_of(part)
-    elif isinstance(source, list | tuple) and _paths(source):
-        for part in source:
-            yield from files_of(part)
-
-
-def _paths(parts: list[Any] | tuple[Any, ...]) -> bool:
-    return bool(parts) and all(isinstance(part, str | os.PathLike) for part in parts)
 
 
 def _replaced(path: Path, text: str) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 
 from deniable.accounting import budget
 from deniable.errors import InvalidArgument
-from deniable.exact.guards import Real
+from deniable.exact.guards import Real, shown
 from deniable.query import Lowered, Price, Query, lowered
 from deniable.query.outputs import Plain
 from deniable.release.bounds_view import Bounded, BoundsView
@@ -52,7 +52,7 @@ class Rehearsal(Dataset):
             raise InvalidArgument("give the candidates of one bound: groups=, rows= or total=")
         name, candidates = chosen[0]
         session = self.session(budget(epsilon=10**6, delta=delta) if rho is None else budget(rho=10**6, delta=delta))
-        question = ask(session)
+        question = _question(ask, session)
         base = {} if name == "total" else {"groups": question.groups, "rows": question.rows}
         truth = self._exact(question.bound(groups=_UNBOUNDED, rows=_UNBOUNDED))
         found = []
@@ -72,6 +72,15 @@ class Rehearsal(Dataset):
         groups = zip(*(result.keys[name] for name in ready.keys.names), strict=True) if ready.keys.names else [()]
         values = [int(count) * ready.steps[column] for count in result.columns[column]]
         return dict(zip(groups, values, strict=True))
+
+
+def _question(ask: Callable[[Session], Query], session: Session) -> Query:
+    question = ask(session) if callable(ask) else None
+    if not (isinstance(question, Query) and question.asker is session):
+        raise InvalidArgument(
+            f"ask must make a query of the session it is given, such as lambda s: s.query(), got {shown(ask)}"
+        )
+    return question
 
 
 def _only(bounds: Mapping[str, int | None]) -> dict[str, int]:
@@ -96,4 +105,4 @@ def _compared(
     true = np.array([float(truth[group]) for group in groups])
     bias = np.array([float(kept.get(group, 0)) for group in groups]) - true
     noise = price.bill.noises[_column(ready)]
-    return Bounded.of(bound, true, bias, noise.law, float(noise.scale * ready.steps[_column(ready)]))
+    return Bounded.of(bound, true, bias, noise, float(ready.steps[_column(ready)]))

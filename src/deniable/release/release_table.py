@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
+from deniable.ledger.numbers import digits
 from deniable.release.facts import ReleaseFacts
-from deniable.release.numbers import digits
 
 FORMAT = "deniable release table 1"
 MISSING = "not stated"
@@ -33,6 +33,7 @@ _EXTENDED = {
     "left": "Left",
     "accuracy": "Accuracy",
     "suppression": "Suppressed groups",
+    "failure": "What delta covers",
     "postprocessing": "Post-processing",
     "not_included": "Not included in the error",
     "receipt": "Receipt",

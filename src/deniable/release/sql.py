@@ -61,7 +61,7 @@ def asked(
 
 def _explanation(session: Session, private: Private, terms: dict[str, Any]) -> Explanation:
     if all(terms[name] is None for name in ("epsilon", "rho", "accuracy")):
-        terms[session.rule.unit] = 1
+        terms[session.filters.unit] = 1
     ready = lowered(private.query, session.unit)
     price = session.price_of(private.query, **terms)
     return explained(private, ready, price, unit=str(session.unit), bounds=contribution(ready))

@@ -6,23 +6,30 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from deniable.accounting import epsilon as read_epsilon
-from deniable.cost import Neighbours
+from deniable.accounting.explain import leaked
+from deniable.cost import Cost, Neighbours
+from deniable.ledger.numbers import digits
 from deniable.plan.codebook import Codebook
 from deniable.plan.expression import columns
 from deniable.plan.provenance import variable_of
 from deniable.plan.unit import Unit
 from deniable.query import Lowered, Price
 from deniable.release.facts import ReleaseFacts
-from deniable.release.numbers import digits
+from deniable.release.payment import Purchase
 
 if TYPE_CHECKING:
     from deniable.release.session import Session
+    from deniable.release.value import Stated
 
 
 def loss(price: Price) -> str:
     """The price's loss in one phrase, rounded up."""
-    delta = f", delta = {digits(price.spend.delta)}" if price.spend.delta else ""
-    return f"{price.unit} = {digits(price.spend.loss)}{delta}"
+    spend = price.pair
+    delta = f", delta = {digits(spend.delta)}" if spend.delta else ""
+    return f"{spend.unit} = {digits(spend.loss)}{delta}"
+
+
+_SELECTION = "Errors hold before it is known which groups are shown; small groups that are shown come out too large."
 
 
 def contribution(ready: Lowered) -> str:
@@ -53,7 +60,7 @@ def notes(price: Price, codebook: Codebook, ready: Lowered) -> list[str]:
     said = [f"Errors are for noise alone, with probability {float(price.confidence):g}; {_not_included(codebook)}."]
     if price.threshold is not None:
         least = " or ".join(map(str, price.thresholds))
-        said.append(f"Groups with fewer than {least} noisy units are not shown; errors are conditional on being shown.")
+        said.append(f"Groups with fewer than {least} noisy units are not shown. {_SELECTION}")
     return said + [f"{note[0].upper()}{note[1:]}." for note in ready.notes[1:]]
 
 
@@ -64,9 +71,8 @@ def _not_included(codebook: Codebook) -> str:
 
 def facts(session: Session, ready: Lowered, price: Price) -> ReleaseFacts:
     """The facts of a release for its release table."""
-    rule = session.rule
-    spend = price.spend
-    epsilon, delta = (spend.loss, spend.delta) if rule.unit == "epsilon" else _as_epsilon(price, session)
+    spend = price.pair
+    epsilon, delta = (spend.loss, spend.delta) if spend.unit == "epsilon" else _as_epsilon(price, session)
     computed = ", ".join(name for name, _ in ready.outputs)
     by = f" by {', '.join(ready.keys.names)}" if ready.keys.names else ""
     sampling = session.codebook.sampling
@@ -83,13 +89,63 @@ def facts(session: Session, ready: Lowered, price: Price) -> ReleaseFacts:
         contribution=contribution(ready),
         sampling=sampling.design if sampling else "",
         keys=ready.keys.sentence(),
-        composition=rule.theorem,
-        adaptivity=rule.adaptivity.value,
+        composition=session.filters.theorem,
+        adaptivity=session.filters.adaptivity.value,
         accuracy=tuple(f"{name}: {error}" for name, error in price.errors.items()),
         bounds=bounds(ready),
         suppression=f"fewer than {price.threshold} noisy units" if price.threshold is not None else "none",
+        failure=failure(price.cost, delta),
         postprocessing=postprocessing(ready),
         not_included=(_not_included(session.codebook),),
+    )
+
+
+def value_statement(session: Session, bought: Purchase, accuracy: Stated) -> tuple[str, ReleaseFacts]:
+    """The promise of a mechanism's release in one sentence, and the facts for its release table."""
+    if bought.epsilon is not None:
+        loss, read_delta = bought.epsilon, bought.delta
+        stated = f"epsilon = {digits(loss)}" + (f", delta = {digits(read_delta)}" if read_delta else "")
+    else:
+        rho = session.filters.read(bought.charge).parts[0]
+        read_delta = session.rule.limit.delta or Fraction(1, 10**6)
+        loss = Fraction(read_epsilon(bought.cost, delta=read_delta).upper)
+        stated = str(rho)
+    if session.rehearsal:
+        promise = "NO GUARANTEE: drawn with testing entropy, not with secret noise."
+    else:
+        trusted = "".join(f" It trusts {claim}." for claim in bought.mechanism.claims)
+        promise = f"Guarantee: {stated} for {neighbours(session.unit)}.{trusted}"
+    recipe = bought.mechanism.recipe
+    facts = ReleaseFacts(
+        scope=f"one answer of a mechanism from {session.name}",
+        epsilon=loss,
+        delta=read_delta,
+        unit=str(session.unit),
+        mechanisms=(
+            "a mechanism with a function of its author's own" if recipe is None else recipe.split(" >> ", 1)[-1],
+        ),
+        dataset=session.name,
+        measure=f"({stated}), read from the cost record",
+        neighbours=neighbours(session.unit),
+        composition=session.filters.theorem,
+        adaptivity=session.filters.adaptivity.value,
+        failure=failure(bought.cost, read_delta),
+        accuracy=tuple(str(each) for each in (accuracy if isinstance(accuracy, tuple) else (accuracy,)) if each),
+        not_included=(_not_included(session.codebook),),
+    )
+    return promise, facts
+
+
+def failure(cost: Cost, delta: Fraction) -> str:
+    """Whether a delta is a leak, the chance that something shows as it is, or the tail of a loss that is rarely large."""
+    if not delta:
+        return "nothing: there is no delta"
+    lost = leaked(cost)
+    if not lost:
+        return "a tail: the loss is rarely above epsilon, and then little above it"
+    share = "all of it" if lost >= delta else digits(lost)
+    return f"a leak, {share}: the chance that something rare shows as it is" + (
+        "" if lost >= delta else "; the rest is a tail, a loss that is rarely above epsilon"
     )
 
 

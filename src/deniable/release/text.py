@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -43,15 +44,35 @@ def _aligned(text: str, width: int, left: bool) -> str:
 def cell(column: Answered, index: int) -> str:
     """One value with its error: `123 ± 4`, or the two ends when they do not lie evenly around it."""
     value = column.values[index]
+    if value is not None and column.off is not None:
+        return f"{number(value)} (± {number(column.off[index])} {column.unit})"
     if value is None or column.lower is None or column.upper is None:
         return number(value)
-    if isinstance(value, list):
-        return number(value)
     low, high = column.lower[index], column.upper[index]
-    left, right = value - low, high - value
-    if abs(left - right) <= 1e-6 * max(abs(left), abs(right), 1e-12):
-        return f"{number(value)} ± {number(right)}"
+    if isinstance(value, list):
+        return _several(value, low, high)
+    return _one(value, low, high)
+
+
+def _several(values: Sequence[Any], lows: Sequence[Any], highs: Sequence[Any]) -> str:
+    """The bins of a histogram, with one error for all where it is the same."""
+    half = {
+        number(high - value) for value, low, high in zip(values, lows, highs, strict=True) if _even(value, low, high)
+    }
+    if len(half) == 1 and all(map(_even, values, lows, highs)):
+        return f"{number(values)} each ± {half.pop()}"
+    return "[" + ", ".join(map(_one, values, lows, highs)) + "]"
+
+
+def _one(value: Any, low: Any, high: Any) -> str:
+    if _even(value, low, high):
+        return f"{number(value)} ± {number(high - value)}"
     return f"{number(value)} [{number(low)}, {number(high)}]"
+
+
+def _even(value: Any, low: Any, high: Any) -> bool:
+    left, right = value - low, high - value
+    return bool(abs(left - right) <= 1e-6 * max(abs(left), abs(right), 1e-12))
 
 
 def number(value: Any) -> str:

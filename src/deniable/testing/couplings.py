@@ -13,7 +13,7 @@ from math import lcm
 from typing import Any, TypeAlias
 
 from deniable.core import Distance, Transformation
-from deniable.core.metric import countable
+from deniable.core.cells import countable
 from deniable.noise import Entropy
 from deniable.testing.neighbours import within
 from deniable.testing.output_law import output_law

@@ -50,7 +50,7 @@ class Verdict:
 def try_stability(transformation: Transformation, data: Sequence[Any], d_in: Distance) -> Verdict:
     """Run a deterministic transformation on all neighbours and compare with its map."""
     limit = transformation.stability_map(d_in)
-    outputs = [transformation(rows) for rows in data]
+    outputs = [transformation.steps(rows) for rows in data]
     source, target = transformation.source, transformation.target
     furthest: dict[Distance, None] = {}
     for i, left in enumerate(data):

@@ -20,8 +20,8 @@ import numpy as np
 
 from deniable import noise
 from deniable.exact import Interval, exp
+from deniable.kernels.laws import Law, least, mass, upper_tail
 from deniable.mechanisms import constant_time, selection
-from deniable.mechanisms.laws import Law, least, mass, upper_tail
 from deniable.noise import Entropy, flip_choice, uniform, weighted_choice
 from deniable.noise.counts import NegativeBinomial, Poisson
 
@@ -182,6 +182,14 @@ def _count_branches(law: NegativeBinomial | Poisson, first: int, tail: Fraction)
     return [(first + i, share) for i, share in enumerate(shares)], chance(rest / listed)[1]
 
 
+@lru_cache(maxsize=64)
+def _geometric_branches(scale: Fraction, tail: Fraction) -> tuple[Branches, int]:
+    q = exp(-1 / scale, 200)
+    reach = least(lambda t: exp(-Fraction(t + 1) / scale).upper <= tail)
+    sides = [(at, chance((1 - q) * exp(-Fraction(at) / scale, 200))) for at in range(reach + 1)]
+    return sides, chance(exp(-Fraction(reach + 1) / scale, 200))[1]
+
+
 def _coin(p: Fraction) -> Branches:
     return [(answer, chance(share)) for answer, share in ((True, p), (False, 1 - p)) if share]
 
@@ -270,6 +278,7 @@ def _replacements(tail: Fraction) -> dict[Callable[..., Any], Callable[..., Any]
         noise.rounded_gaussians: many(Law.GAUSSIAN),
         noise.discrete_gaussian: one(Law.DISCRETE_GAUSSIAN),
         noise.discrete_gaussians: many(Law.DISCRETE_GAUSSIAN),
+        noise.geometric: lambda scale, entropy: entropy.take(*_geometric_branches(Fraction(scale), tail)),
         noise.truncated_laplace: truncated,
         noise.truncated_laplaces: lambda scale, radius, count, entropy: np.array(
             [truncated(scale, radius, entropy) for _ in range(count)], dtype=np.int64

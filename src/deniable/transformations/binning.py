@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from deniable.core import Categories, Lattice, Numbers, Space, Transformation, Vectors, step
+from deniable.core import Booleans, Categories, Lattice, Numbers, Space, Transformation, Vectors, step
+from deniable.core.cells import cells
 from deniable.errors import InvalidArgument, SpaceMismatch
 from deniable.exact.guards import Real, integer, rational
-from deniable.transformations.reading import Steps, cells, floats, steps
+from deniable.transformations.reading import Steps, floats, steps
 from deniable.transformations.rows import rows_of, rowwise
 
 _MOST_KEYS = 2**24
@@ -24,6 +25,8 @@ def categories_of(space: Space, who: str) -> tuple[Hashable, ...]:
     element = rows_of(space, who).element
     if isinstance(element, Categories):
         return element.values
+    if isinstance(element, Booleans) and not element.missing:
+        return (True, False)
     if isinstance(element, Lattice) and element.lower is not None and element.upper is not None and not element.missing:
         if not element.upper - element.lower < _MOST_KEYS:
             raise SpaceMismatch(f"{who} would have more than 2**24 keys, got {element!r}; bin first")
@@ -40,8 +43,7 @@ def places(data: Any, space: Space) -> Steps:
     if isinstance(element, Lattice):
         assert element.lower is not None
         return steps(data, element) - element.lower
-    assert isinstance(element, Categories)
-    place = {key: index for index, key in enumerate(element.values)}
+    place = {key: index for index, key in enumerate(categories_of(space, "counting"))}
     if isinstance(data, np.ndarray) and data.ndim == 1 and data.dtype.kind in "iufbU":
         distinct, inverse = np.unique(data, return_inverse=True)
         return np.array([place.get(key, -1) for key in distinct.tolist()], dtype=np.int64)[inverse]
@@ -51,7 +53,7 @@ def places(data: Any, space: Space) -> Steps:
 def _place(place: dict[Hashable, int], cell: Any) -> int:
     try:
         return place.get(cell, -1)
-    except TypeError:  # not hashable, so no category
+    except Exception:  # not hashable, so no category
         return -1
 
 

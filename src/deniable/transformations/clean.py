@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from numbers import Number
@@ -16,6 +16,7 @@ from deniable.core import (
     Categories,
     ChangeOne,
     Domain,
+    Frame,
     Hamming,
     InsertDelete,
     Lattice,
@@ -28,9 +29,11 @@ from deniable.core import (
     missing,
     step,
 )
+from deniable.core.cells import cells, number
 from deniable.errors import InvalidArgument, SpaceMismatch
 from deniable.exact.guards import Real, rational
-from deniable.transformations.reading import canonical, cells, floats, number
+from deniable.transformations.frame_rows import kept, mapped
+from deniable.transformations.reading import canonical, floats
 from deniable.transformations.rows import deterministic, rows_of, rowwise, same, times, unsized
 
 
@@ -39,13 +42,23 @@ def _element(space: Space, who: str) -> Domain:
 
 
 @step
-def map_rows(space: Space, function: Callable[[Any], Any], *, to: Domain, default: Any, author: str) -> Transformation:
+def map_rows(
+    space: Space, function: Callable[[Any], Any], *, to: Domain | Mapping[str, Domain], default: Any, author: str
+) -> Transformation:
     """Your own function of one row at a time. Where it raises, or leaves the domain `to`, the row becomes `default`.
+
+    A row of a frame is a dictionary; `to` is then a domain, for rows, or a mapping of columns, for a frame. Where the frame names
+    people the result is a frame, and whose row it is stays as it was.
 
     Guarantee: distances do not grow, because each output row depends on its own input row alone; `author` vouches that
     `function` keeps no state and looks at nothing else.
     """
+    claims = (f"{author}: {getattr(function, '__name__', 'function')}",)
+    if isinstance(space.domain, Frame):
+        return replace(mapped(space, space.domain, function, to, default), claims=claims)
     element = _element(space, "map_rows")
+    if isinstance(to, Mapping):
+        raise InvalidArgument("rows are mapped to a domain; a mapping of columns is for frames")
     if default not in to:  # public, so it may raise
         raise InvalidArgument(f"default must be a member of {to!r}, got {default!r}")
 
@@ -57,18 +70,16 @@ def map_rows(space: Space, function: Callable[[Any], Any], *, to: Domain, defaul
         return value if value in to else default
 
     built = rowwise(space, to, lambda data: [one(row) for row in canonical(data, element)])
-    return replace(built, claims=(f"{author}: {getattr(function, '__name__', 'function')}",))
+    return replace(built, claims=claims)
 
 
 @step
 def filter_rows(space: Space, predicate: Callable[[Any], bool], *, author: str) -> Transformation:
-    """The rows on which your own `predicate` is true; a row on which it raises is left out.
+    """The rows on which your own `predicate` is true; a row on which it raises is left out. A row of a frame is a dictionary.
 
     Guarantee: distances do not grow under add/remove; with a public size, which is lost, each replaced row counts twice.
     `author` vouches that `predicate` keeps no state.
     """
-    domain = rows_of(space, "filter_rows")
-    target, stability = unsized(space, domain.element)
 
     def holds(row: Any) -> bool:
         try:
@@ -76,9 +87,13 @@ def filter_rows(space: Space, predicate: Callable[[Any], bool], *, author: str) 
         except Exception:
             return False
 
-    kept = deterministic(lambda data: [row for row in canonical(data, domain.element) if holds(row)])
     name = f"{author}: {getattr(predicate, '__name__', 'predicate')}"
-    return Transformation(space, target, kept, stability, (name,))
+    if isinstance(space.domain, Frame):
+        return replace(kept(space, space.domain, holds), claims=(name,))
+    domain = rows_of(space, "filter_rows")
+    target, stability = unsized(space, domain.element)
+    chosen = deterministic(lambda data: [row for row in canonical(data, domain.element) if holds(row)])
+    return Transformation(space, target, chosen, stability, (name,))
 
 
 @step
@@ -221,7 +236,7 @@ def categorize(space: Space, *, values: tuple[Hashable, ...] | list[Hashable], o
     def one(cell: Any) -> Hashable:
         try:
             return cell if cell in known else other
-        except TypeError:
+        except Exception:
             return other
 
     return rowwise(space, Categories(listed), lambda data: [one(cell) for cell in cells(data)])

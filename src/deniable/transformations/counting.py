@@ -11,6 +11,8 @@ import numpy as np
 from deniable.core import (
     AbsoluteDistance,
     Distance,
+    Frame,
+    IdentifierDistance,
     Keyed,
     Lattice,
     LInfinity,
@@ -22,7 +24,8 @@ from deniable.core import (
     plain,
     step,
 )
-from deniable.core.metric import countable
+from deniable.core.cells import cells, countable, row_total, table
+from deniable.errors import SpaceMismatch
 from deniable.exact.guards import Real, integer
 from deniable.transformations.binning import (
     bin_numbers,
@@ -35,23 +38,35 @@ from deniable.transformations.binning import (
     values_of,
 )
 from deniable.transformations.reading import Steps
-from deniable.transformations.rows import SIZED, deterministic, rows_of, times
+from deniable.transformations.rows import SIZED, by_replacement, deterministic, rows_of, times
 
 _COUNT = Lattice(Fraction(1), 0)
 
 
 @step
+@by_replacement
 def count(space: Space) -> Transformation:
-    """The number of rows.
+    """The number of rows, of rows or of a frame.
 
     Guarantee: one added or removed row moves it by one; with a public size it does not move at all.
     """
-    rows_of(space, "count")
+    domain = space.domain
+    if isinstance(domain, Frame):
+        if isinstance(space.metric, IdentifierDistance):
+            raise SpaceMismatch(
+                "a person may have any number of rows here; bound them first with truncate_rows(rows=...)"
+            )
+        names = domain.columns
+        number = deterministic(lambda data: row_total(next(iter(table(data, names).values()), ())))
+    else:
+        rows_of(space, "count")
+        number = deterministic(row_total)
     stability = times(0 if isinstance(space.metric, SIZED) else 1)
-    return Transformation(space, Space(_COUNT, AbsoluteDistance()), deterministic(len), stability)
+    return Transformation(space, Space(_COUNT, AbsoluteDistance()), number, stability)
 
 
 @step
+@by_replacement
 def count_distinct(space: Space) -> Transformation:
     """The number of distinct values; all missing cells together are one value.
 
@@ -64,7 +79,7 @@ def count_distinct(space: Space) -> Transformation:
 def _distinct(data: Any) -> int:
     if isinstance(data, np.ndarray) and data.ndim == 1 and data.dtype.kind in "iufbU":
         return len(np.unique(data))  # all NaN together are one
-    return len({countable(cell) for cell in data})
+    return len({countable(cell) for cell in cells(data)})
 
 
 def _moved(space: Space, *, levels: int = 1, replaced: int | None = None) -> Any:
@@ -90,6 +105,7 @@ def _tally(data: Any, space: Space, length: int) -> Steps:
 
 
 @step
+@by_replacement
 def histogram(space: Space) -> Transformation:
     """Rows in each public category (or each value of a bounded number on a grid), by key; every category is present, empty or not.
 
@@ -106,6 +122,7 @@ def histogram(space: Space) -> Transformation:
 
 
 @step
+@by_replacement
 def category_counts(space: Space) -> Transformation:
     """Rows in each public category as a vector in their public order: `histogram` for very many categories.
 
@@ -117,6 +134,7 @@ def category_counts(space: Space) -> Transformation:
 
 
 @step
+@by_replacement
 def bin_counts(space: Space, *, edges: Sequence[Real]) -> Transformation:
     """Rows in each bin between public `edges`, as a vector; the first and last bin also take what lies beyond them.
 
@@ -134,6 +152,7 @@ def bin_counts(space: Space, *, edges: Sequence[Real]) -> Transformation:
 
 
 @step
+@by_replacement
 def cumulative_counts(space: Space, *, edges: Sequence[Real]) -> Transformation:
     """For every edge, the number of rows at or below it: the counts behind an empirical distribution function. A missing
     value lies below all.
@@ -153,6 +172,7 @@ def cumulative_counts(space: Space, *, edges: Sequence[Real]) -> Transformation:
 
 
 @step
+@by_replacement
 def tree_counts(space: Space, *, branching: int = 2) -> Transformation:
     """The counts of public categories, summed up a tree: level by level from the root, `branching` children to a node.
 
@@ -167,8 +187,8 @@ def tree_counts(space: Space, *, branching: int = 2) -> Transformation:
     def counted(data: Any) -> Any:
         levels = [_tally(data, space, fan ** (depth - 1))]
         while len(levels[0]) > 1:
-            levels.insert(0, levels[0].reshape(-1, fan).sum(axis=1))
-        levels[0][0] = len(data)  # the public size, whatever the rows hold
+            levels.insert(0, levels[0].reshape(-1, fan).sum(axis=1))  # no sum exceeds the number of rows
+        levels[0][0] = row_total(data)  # the public size, whatever the rows hold
         return np.concatenate(levels)
 
     return Transformation(

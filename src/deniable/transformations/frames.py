@@ -1,4 +1,4 @@
-"""Frames: bound what one person adds, join public facts, take one column, group by one."""
+"""Frames: take one column, group by one, join public facts."""
 
 from __future__ import annotations
 
@@ -6,22 +6,28 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 from deniable.core import (
+    Distance,
     Domain,
     Frame,
     IdentifierDistance,
+    Keyed,
+    PartitionDistance,
     Rows,
     Space,
     SymmetricDistance,
     Transformation,
+    Triple,
+    plain,
     step,
 )
-from deniable.core.metric import countable
+from deniable.core.cells import countable, table
 from deniable.errors import InvalidArgument, SpaceMismatch
 from deniable.exact.guards import integer
-from deniable.noise import Entropy, sample_without_replacement
+from deniable.noise import Entropy
 from deniable.transformations.partition import frame_columns, grouped, public_keys
-from deniable.transformations.reading import cells
-from deniable.transformations.rows import SIZED, deterministic, same, times
+from deniable.transformations.reading import lists
+from deniable.transformations.rows import SIZED, deterministic, same
+from deniable.transformations.truncation import identifier, within_limits
 
 
 def _column(frame: Frame, name: str) -> Domain:
@@ -41,34 +47,73 @@ def column(space: Space, name: str) -> Transformation:
     if isinstance(space.metric, IdentifierDistance):
         raise SpaceMismatch("a person may have any number of rows here; bound them first with truncate_rows(rows=...)")
     target = Space(Rows(element, frame.size), space.metric)
-    return Transformation(space, target, deterministic(lambda data: data[name]), same)
+    return Transformation(space, target, deterministic(lambda data: table(data, frame.columns)[name]), same)
 
 
 @step
-def group_by(space: Space, name: str, *, keys: Sequence[Hashable]) -> Transformation:
+def group_by(
+    space: Space, name: str, *, keys: Sequence[Hashable], groups: int | None = None, rows: int | None = None
+) -> Transformation:
     """A frame split by the value of one column; rows with another value than the public `keys` are left out.
 
-    Guarantee: (d, d, d) for d rows added or removed, (2d, 2d, 2d) for d rows replaced.
+    Where the frame names people, say in how many `groups` a person may be and with how many `rows` in each; of those with more a
+    random choice is kept. Where it is known that nobody has more, nothing is lost, and what follows moves the less for it.
+
+    Guarantee: (d, d, d) for d rows added or removed, (2d, 2d, 2d) for d rows replaced, (groups·d, groups·rows·d, rows·d) for d
+    people.
     """
     frame = frame_columns(space, "group_by")
     _column(frame, name)
     listed = public_keys(keys)
+    places = {countable(each): place for place, each in enumerate(listed)}
+    if isinstance(space.metric, IdentifierDistance):
+        return _limited_groups(space, frame, name, listed, groups, rows)
+    if groups is not None or rows is not None:
+        raise InvalidArgument("groups and rows limit what a person adds; this space names no people")
     target, stability = grouped(space, Frame(frame.columns), listed)
-    places = {countable(key): key for key in listed}
 
-    def split(data: Mapping[str, Any]) -> dict[Hashable, dict[str, list[Any]]]:
-        columns = {each: cells(data[each]) for each in frame.columns}
-        rows: dict[Hashable, list[int]] = {key: [] for key in listed}
-        for index, cell in enumerate(columns[name]):
-            key = countable(cell)
-            if key in places:
-                rows[places[key]].append(index)
-        return {
-            key: {each: [values[index] for index in kept] for each, values in columns.items()}
-            for key, kept in rows.items()
-        }
+    def split(data: Any) -> dict[Hashable, dict[str, list[Any]]]:
+        columns = lists(data, frame)
+        return _split(columns, [places.get(countable(cell)) for cell in columns[name]], listed)
 
     return Transformation(space, target, deterministic(split), stability)
+
+
+def _limited_groups(
+    space: Space, frame: Frame, name: str, listed: tuple[Hashable, ...], groups: int | None, rows: int | None
+) -> Transformation:
+    if groups is None or rows is None:
+        raise InvalidArgument("a person may have any number of rows here: say groups= and rows= per person")
+    places = {countable(each): place for place, each in enumerate(listed)}
+    most, many = min(integer(groups=groups, least=1), len(listed)), integer(rows=rows, least=1)
+    who = identifier(space, "group_by")
+    target = Space(Keyed(Frame(frame.columns), listed), PartitionDistance(SymmetricDistance()))
+
+    def split(data: Any, entropy: Entropy) -> dict[Hashable, dict[str, list[Any]]]:
+        columns = lists(data, frame)
+        keys = [places.get(countable(cell)) for cell in columns[name]]
+        kept = within_limits(columns[who], keys, groups=most, rows=many, entropy=entropy)
+        chosen = {each: [values[place] for place in kept] for each, values in columns.items()}
+        return _split(chosen, [keys[place] for place in kept], listed)
+
+    def stability(d_in: Distance) -> Distance:
+        d = plain(d_in)
+        return Triple(most * d, most * many * d, many * d)
+
+    return Transformation(space, target, split, stability)
+
+
+def _split(
+    columns: Mapping[str, list[Any]], groups: Sequence[int | None], listed: tuple[Hashable, ...]
+) -> dict[Hashable, dict[str, list[Any]]]:
+    rows: list[list[int]] = [[] for _ in listed]
+    for index, group in enumerate(groups):
+        if group is not None:
+            rows[group].append(index)
+    return {
+        key: {each: [values[index] for index in kept] for each, values in columns.items()}
+        for key, kept in zip(listed, rows, strict=True)
+    }
 
 
 @step
@@ -91,7 +136,7 @@ def join_public(
     target = Space(Frame({**frame.columns, **columns}), space.metric)
 
     def joined(data: Mapping[str, Any]) -> dict[str, list[Any]]:
-        private = {name: cells(data[name]) for name in frame.columns}
+        private = lists(data, frame)
         met = [(index, partners.get(countable(cell))) for index, cell in enumerate(private[on])]
         kept = [(index, partner) for index, partner in met if partner is not None]
         old = {name: [values[index] for index, _ in kept] for name, values in private.items()}
@@ -108,35 +153,3 @@ def _check_public(table: Mapping[Hashable, Mapping[str, Any]], columns: Mapping[
         for name, domain in columns.items():
             if name not in row or row[name] not in domain:
                 raise InvalidArgument(f"the public row {key!r} has no {name!r} in {domain!r}")
-
-
-@step
-def truncate_rows(space: Space, *, rows: int) -> Transformation:
-    """At most `rows` rows of each identifier, a uniformly random subset without replacement; identifiers with fewer keep all.
-    Rows without an identifier are all one person's.
-
-    Guarantee: from identifier distance d to symmetric distance rows·d: a person added or removed brings at most so many rows,
-    and one whose rows changed (distance 2) was removed and added. The subset of one identifier depends on its own rows alone.
-    """
-    most = integer(rows=rows, least=1)
-    frame = frame_columns(space, "truncate_rows")
-    if not isinstance(space.metric, IdentifierDistance):
-        raise SpaceMismatch(f"truncate_rows works under identifier distance, got {space.metric!r}")
-    who = space.metric.identifier
-    target = Space(Frame(frame.columns), SymmetricDistance())
-
-    def limited(data: Mapping[str, Any], entropy: Entropy) -> dict[str, list[Any]]:
-        places: dict[Any, list[int]] = {}
-        for index, person in enumerate(cells(data[who])):
-            places.setdefault(countable(person), []).append(index)
-        kept = sorted(place for own in places.values() for place in _subset(own, most, entropy))
-        columns = ((name, cells(data[name])) for name in frame.columns)
-        return {name: [values[index] for index in kept] for name, values in columns}
-
-    return Transformation(space, target, limited, times(most))
-
-
-def _subset(places: list[int], most: int, entropy: Entropy) -> list[int]:
-    if len(places) <= most:
-        return places
-    return [places[int(at)] for at in sample_without_replacement(len(places), most, entropy)]

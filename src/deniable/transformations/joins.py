@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from deniable.core import Frame, Frames, IdentifierDistance, Space, Transformation, missing, step
-from deniable.core.metric import countable
+from deniable.core.cells import countable, entry
 from deniable.errors import InvalidArgument, SpaceMismatch
-from deniable.transformations.reading import cells
+from deniable.transformations.reading import lists
 from deniable.transformations.rows import deterministic, same
 
 
@@ -23,7 +23,7 @@ def take_frame(space: Space, name: str) -> Transformation:
     Guarantee: distances do not grow: whoever differs in one frame differs in all of them together.
     """
     table = _table(_frames(space, "take_frame"), name)
-    return Transformation(space, Space(table, space.metric), deterministic(lambda data: data[name]), same)
+    return Transformation(space, Space(table, space.metric), deterministic(lambda data: entry(data, name, {})), same)
 
 
 @step
@@ -43,8 +43,7 @@ def join_frames(space: Space, left: str, right: str, *, on: Sequence[str] = ()) 
     target = Space(Frame({**first.columns, **{name: second.columns[name] for name in added}}), space.metric)
 
     def joined(data: Mapping[str, Mapping[str, Any]]) -> dict[str, list[Any]]:
-        old = {name: cells(data[left][name]) for name in first.columns}
-        new = {name: cells(data[right][name]) for name in second.columns}
+        old, new = lists(entry(data, left, {}), first), lists(entry(data, right, {}), second)
         partners: dict[Any, list[int]] = {}
         for place, key in enumerate(_keys(new, shared)):
             if key is not None:

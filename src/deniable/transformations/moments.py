@@ -22,13 +22,14 @@ from deniable.core import (
 from deniable.errors import InvalidArgument
 from deniable.exact.guards import Real, rational
 from deniable.transformations.reading import exact_sum, steps, whole_numbers
-from deniable.transformations.rows import SIZED, deterministic
+from deniable.transformations.rows import SIZED, by_replacement, deterministic
 from deniable.transformations.sums import bounded
 
 _WIDEST = 2**30
 
 
 @step
+@by_replacement
 def moments(space: Space) -> Transformation:
     """The number of rows, the sum of z and the sum of z², where z is each bounded value carried to [-1, 1]: lower bound -1,
     upper bound 1. All three then move alike, so one noise scale serves all; `moments_of` reads mean and variance off an answer.
@@ -43,7 +44,7 @@ def moments(space: Space) -> Transformation:
     target = Space(Vectors(Lattice(Fraction(1, span)), 3), PartitionDistance(AbsoluteDistance()))
 
     def summed(data: Any) -> Any:
-        centred = 2 * steps(data, element) - (low + high)
+        centred = 2 * steps(data, element) - (low + high)  # within span, at most 2**30, so squares stay below 2**61
         squares = (centred * centred + span // 2) // span
         sums = [len(centred) * span, exact_sum(centred, span), exact_sum(squares, span)]
         return whole_numbers(sums)

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from deniable.core import ChangeOne, Rows, Space, SymmetricDistance, Transformation, Vectors, step
+from deniable.core.cells import cells
 from deniable.errors import SpaceMismatch
 from deniable.exact.guards import integer
 from deniable.noise import Entropy, permutation
-from deniable.transformations.reading import cells
 from deniable.transformations.rows import rows_of, times
 
 

@@ -1,4 +1,4 @@
-"""Splitting rows into groups by public keys, working in each group, and putting groups together again.
+"""Splitting rows into groups by public keys, and putting groups together again.
 
 Distances of a partition are triples (groups that differ, sum of their distances, largest), so that what follows can use
 whichever bound serves it best.
@@ -7,8 +7,7 @@ whichever bound serves it best.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from fractions import Fraction
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 
@@ -20,11 +19,9 @@ from deniable.core import (
     Domain,
     Frame,
     Keyed,
-    Linear,
     PartitionDistance,
     Rows,
     Space,
-    Step,
     SymmetricDistance,
     Transformation,
     Triple,
@@ -32,11 +29,11 @@ from deniable.core import (
     step,
     triple,
 )
-from deniable.core.metric import GroupMetric
+from deniable.core.cells import cells, entry, names_of, row_total
 from deniable.errors import InvalidArgument, SpaceMismatch
 from deniable.exact.guards import integer
 from deniable.noise import Entropy, uniforms_below
-from deniable.transformations.reading import canonical, cells
+from deniable.transformations.reading import canonical, lists
 from deniable.transformations.rows import deterministic, rows_of
 
 
@@ -110,7 +107,7 @@ def partition_randomly(space: Space, *, parts: int) -> Transformation:
     target, stability = grouped(space, Rows(rows_of(space, "partition_randomly").element), tuple(range(count)))
 
     def split(data: Any, entropy: Entropy) -> dict[Hashable, Any]:
-        part = uniforms_below(count, len(data), entropy)
+        part = uniforms_below(count, row_total(data), entropy)
         if isinstance(data, np.ndarray):
             return {index: data[part == index] for index in range(count)}
         groups: dict[Hashable, list[Any]] = {index: [] for index in range(count)}
@@ -122,60 +119,33 @@ def partition_randomly(space: Space, *, parts: int) -> Transformation:
 
 
 @step
-def in_each(space: Space, inner: Step[Transformation]) -> Transformation:
-    """The same transformation in every group of a partition: `in_each(clamp(lower=0, upper=1) >> total())`.
-
-    Guarantee: the groups that differ stay the same, and each moves by at most the inner map of the largest distance. The sum of
-    the distances grows by c where the inner map is known to be d -> c·d (`Linear`); else it is at most groups times largest.
-    """
-    if not isinstance(space.domain, Keyed) or not isinstance(space.metric, PartitionDistance):
-        raise SpaceMismatch(f"in_each works on a partition, got {space!r}")
-    built = inner.build(Space(space.domain.element, space.metric.inner))
-    metric = built.target.metric
-    if not isinstance(metric, get_args(GroupMetric)):
-        raise SpaceMismatch(
-            f"each group's result must be a number or rows, compared by a plain distance, got {metric!r}"
-        )
-    if plain(built.stability_map(Fraction(0))):
-        raise SpaceMismatch("in_each needs a map that is zero at zero: groups that did not change must not move")
-    target = Space(Keyed(built.target.domain, space.domain.keys), PartitionDistance(metric))
-
-    def each(data: Mapping[Hashable, Any], entropy: Entropy) -> dict[Hashable, Any]:
-        return {key: built.function(rows, entropy) for key, rows in data.items()}
-
-    return Transformation(space, target, each, _each_map(built), built.claims)
-
-
-def _each_map(built: Transformation) -> Callable[[Distance], Distance]:
-    inner = built.stability_map
-
-    def stability(d_in: Distance) -> Distance:
-        apart = triple(d_in)
-        largest = plain(inner(apart.linf))
-        total = plain(inner(apart.l1)) if isinstance(inner, Linear) else apart.l0 * largest
-        return Triple(apart.l0, min(total, apart.l0 * largest), largest)
-
-    return stability
-
-
-@step
 def union(space: Space) -> Transformation:
     """All rows of all groups of a partition, or of several data sets under public names, in one data set.
 
     Guarantee: the distance of the whole is at most the sum of the groups' distances, l1.
     """
     domain = space.domain
-    if (
-        not isinstance(domain, Keyed)
-        or not isinstance(domain.element, Rows)
-        or space.metric != PartitionDistance(SymmetricDistance())
-    ):
-        raise SpaceMismatch(f"union works on a partition of rows, got {space!r}")
-    target = Space(Rows(domain.element.element), SymmetricDistance())
+    if not isinstance(domain, Keyed) or space.metric != PartitionDistance(SymmetricDistance()):
+        raise SpaceMismatch(f"union works on a partition of rows or frames, got {space!r}")
+    whole = domain.element
+    if isinstance(whole, Frame):
+        return _frames_together(space, whole)
+    if not isinstance(whole, Rows):
+        raise SpaceMismatch(f"union works on a partition of rows or frames, got {space!r}")
+    target = Space(Rows(whole.element), SymmetricDistance())
 
     def together(data: Mapping[Hashable, Any]) -> list[Any]:
-        return [row for key in data for row in cells(data[key])]
+        return [row for key in names_of(data) for row in cells(entry(data, key, ()))]
 
+    return Transformation(space, target, deterministic(together), lambda d_in: triple(d_in).total)
+
+
+def _frames_together(space: Space, frame: Frame) -> Transformation:
+    def together(data: Mapping[Hashable, Any]) -> dict[str, list[Any]]:
+        parts = [lists(entry(data, key, {}), frame) for key in names_of(data)]
+        return {name: [cell for part in parts for cell in part[name]] for name in frame.columns}
+
+    target = Space(Frame(frame.columns), SymmetricDistance())
     return Transformation(space, target, deterministic(together), lambda d_in: triple(d_in).total)
 
 
@@ -185,7 +155,7 @@ def in_total(space: Space) -> Transformation:
 
     Guarantee: the L1 distance is at most the triple's total, min(l1, l0·linf).
     """
-    if space.metric != PartitionDistance(AbsoluteDistance()):
+    if not (isinstance(space.metric, PartitionDistance) and isinstance(space.metric.inner, AbsoluteDistance)):
         raise SpaceMismatch(f"in_total works on numbers compared by a partition distance, got {space!r}")
     target = Space(space.domain, L1())
     return Transformation(space, target, deterministic(lambda data: data), lambda d_in: triple(d_in).total)

@@ -14,13 +14,14 @@ from deniable.errors import InvalidArgument, SpaceMismatch
 from deniable.exact.guards import Real, rational
 from deniable.transformations.binning import from_edges, up_to_edges
 from deniable.transformations.reading import steps
-from deniable.transformations.rows import SIZED, deterministic, rows_of, times
+from deniable.transformations.rows import SIZED, by_replacement, deterministic, rows_of, times
 
 _FINEST_SHARE = 10**6
 """Scores are counted in shares of a row; with at most this many to a row 9·10**12 rows fit 64 bits."""
 
 
 @step
+@by_replacement
 def quantile_scores(space: Space, *, q: Real, candidates: Sequence[Real]) -> Transformation:
     """For every public candidate, how well it splits the rows: minus its rank's distance from the quantile, as whole numbers.
 
@@ -47,6 +48,7 @@ def quantile_scores(space: Space, *, q: Real, candidates: Sequence[Real]) -> Tra
         rows = len(values)
         below = np.searchsorted(values, low, side="left").astype(np.int64)
         above = rows - np.searchsorted(values, high, side="right").astype(np.int64)
+        # rows in memory, fewer than 2**42, times a denominator up to 10**6
         wrong = np.maximum(below * bottom - top * rows, above * bottom - (bottom - top) * rows)
         return -np.maximum(wrong, 0)
 

@@ -12,7 +12,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.core import Domain, Lattice, Numbers, missing
+from deniable.core import Domain, Frame, Lattice, Numbers, missing
+from deniable.core.cells import cells, number, table, whole
 
 Floats: TypeAlias = NDArray[np.float64]
 Steps: TypeAlias = NDArray[np.int64]
@@ -30,7 +31,10 @@ def _array(data: Any) -> NDArray[Any] | None:
         return np.asarray(np.ma.filled(data.astype(object), None))
     if isinstance(data, np.ndarray):
         return data
-    return np.asarray(data.to_numpy()) if hasattr(data, "to_numpy") else None
+    try:
+        return np.asarray(data.to_numpy()) if hasattr(data, "to_numpy") else None
+    except Exception:
+        return None
 
 
 def floats(data: Any) -> Floats:
@@ -40,12 +44,12 @@ def floats(data: Any) -> Floats:
         array = _plain(data)
     if array is not None and array.dtype.kind in "fiub" and array.ndim == 1:
         return array.astype(np.float64, copy=False)
-    return np.array([number(cell) for cell in (data if array is None else array)], dtype=np.float64)
+    return np.array([number(cell) for cell in cells(data if array is None else array)], dtype=np.float64)
 
 
 def _plain(data: list[Any] | tuple[Any, ...]) -> NDArray[Any] | None:
     """A list of ordinary numbers as an array, or None when a cell is something else."""
-    if all(type(cell) in (float, int) for cell in data):
+    if set(map(type, data)) <= {float, int}:
         try:
             return np.array(data, dtype=np.float64)
         except OverflowError:
@@ -53,21 +57,9 @@ def _plain(data: list[Any] | tuple[Any, ...]) -> NDArray[Any] | None:
     return None
 
 
-def number(cell: Any) -> float:
-    """One cell as a double; NaN when it is none. Whole numbers too large for a double become infinite."""
-    if isinstance(cell, str | bytes) or missing(cell):
-        return float("nan")
-    try:
-        return float(cell)
-    except OverflowError:
-        return float("inf") if cell > 0 else float("-inf")
-    except (TypeError, ValueError):
-        return float("nan")
-
-
-def cells(data: Any) -> list[Any]:
-    """A column as a list of Python values."""
-    return list(data.tolist()) if hasattr(data, "tolist") else list(data)
+def lists(data: Any, frame: Frame) -> dict[str, list[Any]]:
+    """The columns of a frame as lists of one length."""
+    return {name: cells(column) for name, column in table(data, frame.columns).items()}
 
 
 def canonical(data: Any, element: Domain) -> list[Any]:
@@ -89,22 +81,14 @@ def steps(data: Any, element: Lattice) -> Steps:
     high = _MOST if element.upper is None else min(element.upper, _MOST)
     array = _array(data)
     if array is not None and array.ndim == 1 and array.dtype.kind in "iub" and array.dtype != np.uint64:
-        whole = array.astype(np.int64, copy=False)
-        if len(whole) and (int(whole.min()) < low or int(whole.max()) > high):
-            return np.clip(whole, low, high)
-        return whole
-    column = data if array is None else array
-    return np.array([min(max(_step(cell, default), low), high) for cell in column], dtype=np.int64)
-
-
-def _step(cell: Any, default: int) -> int:
-    if isinstance(cell, str | bytes) or missing(cell):
-        return default
-    try:
-        whole = int(cell)
-        return whole if whole == cell else default
-    except (TypeError, ValueError, OverflowError):
-        return default
+        exact = array.astype(np.int64, copy=False)
+        if len(exact) and (int(exact.min()) < low or int(exact.max()) > high):
+            return np.clip(exact, low, high)
+        return exact
+    if array is None and isinstance(data, list | tuple) and set(map(type, data)) <= {int}:
+        return np.array([min(max(cell, low), high) for cell in data], dtype=np.int64)
+    found = ((default if (step := whole(cell)) is None else step) for cell in cells(data if array is None else array))
+    return np.array([min(max(step, low), high) for step in found], dtype=np.int64)
 
 
 def whole_numbers(values: Iterable[int]) -> NDArray[Any]:

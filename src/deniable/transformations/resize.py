@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 from deniable.core import ChangeOne, Hamming, InsertDelete, Numbers, Rows, Space, Transformation, step
+from deniable.core.cells import cells
 from deniable.errors import InvalidArgument, SpaceMismatch
 from deniable.exact.guards import integer
 from deniable.noise import Entropy, sample_without_replacement
-from deniable.transformations.reading import cells, floats
+from deniable.transformations.reading import floats
 from deniable.transformations.rows import rows_of, same
 
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, Concatenate, ParamSpec
 
 from deniable.core import (
     ChangeOne,
     Distance,
     Domain,
+    Frame,
     Hamming,
     InsertDelete,
     Linear,
@@ -18,8 +21,12 @@ from deniable.core import (
     Space,
     SymmetricDistance,
     Transformation,
+    plain,
 )
+from deniable.core.distance import then
 from deniable.errors import SpaceMismatch
+
+P = ParamSpec("P")
 
 UNSIZED = (SymmetricDistance, InsertDelete)
 SIZED = (ChangeOne, Hamming)
@@ -44,6 +51,24 @@ def times(factor: Fraction | int) -> Linear:
 def deterministic(function: Callable[[Any], Any]) -> Callable[[Any, Any], Any]:
     """A function of the data alone, as a transformation's function."""
     return lambda data, _: function(data)
+
+
+def by_replacement(
+    constructor: Callable[Concatenate[Space, P], Transformation],
+) -> Callable[Concatenate[Space, P], Transformation]:
+    """Where the size is public and rows are still counted as added and removed, both sides have as many rows: d of them are at most
+    d // 2 replaced ones. For what ignores the order of rows."""
+
+    @functools.wraps(constructor)
+    def built(space: Space, /, *args: P.args, **kwargs: P.kwargs) -> Transformation:
+        domain = space.domain
+        if not isinstance(domain, Rows | Frame) or domain.size is None or not isinstance(space.metric, UNSIZED):
+            return constructor(space, *args, **kwargs)
+        inner = constructor(Space(domain, ChangeOne()), *args, **kwargs)
+        halved = then(lambda d_in: Fraction(plain(d_in) // 2), inner.stability_map)
+        return replace(inner, source=space, stability_map=halved)
+
+    return built
 
 
 def rowwise(space: Space, element: Domain, function: Callable[[Any], Any]) -> Transformation:

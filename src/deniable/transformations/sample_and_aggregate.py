@@ -22,6 +22,7 @@ from deniable.core import (
     Transformation,
     step,
 )
+from deniable.core.cells import table
 from deniable.core.sampler import row_count, units
 from deniable.errors import InvalidArgument, SpaceMismatch
 from deniable.exact.guards import integer
@@ -81,7 +82,8 @@ def _cells(data: Any, space: Space) -> Any:
     """The cells as a user's function may see them, so that equal ones look alike."""
     domain = space.domain
     if isinstance(domain, Frame):
-        return {name: canonical(data[name], element) for name, element in domain.columns.items()}
+        columns = table(data, domain.columns)
+        return {name: canonical(columns[name], element) for name, element in domain.columns.items()}
     return canonical(data, domain.element)  # type: ignore[union-attr]
 
 

@@ -17,7 +17,7 @@ from deniable.errors import InvalidArgument, SpaceMismatch
 from deniable.exact import sqrt
 from deniable.exact.guards import Real, integer, positive
 from deniable.transformations.reading import BLOCK, Steps, exact_sum, steps
-from deniable.transformations.rows import SIZED, deterministic, row_change, rows_of, times
+from deniable.transformations.rows import SIZED, by_replacement, deterministic, row_change, rows_of, times
 
 _WIDEST = 2**52
 
@@ -32,7 +32,8 @@ def bounded(space: Space, who: str) -> tuple[Lattice, int, int]:
     return element, element.lower, element.upper
 
 
-def _size(space: Space, who: str, *, least: int = 1) -> int:
+def public_size(space: Space, who: str, *, least: int = 1) -> int:
+    """The public number of rows; without one, or with too few, refused."""
     domain = rows_of(space, who)
     if domain.size is None or not isinstance(space.metric, SIZED):
         raise SpaceMismatch(
@@ -56,6 +57,7 @@ def _sum(data: Any, element: Lattice, largest: int) -> int:
 
 
 @step
+@by_replacement
 def total(space: Space) -> Transformation:
     """The sum of bounded numbers on a grid.
 
@@ -73,12 +75,13 @@ def total(space: Space) -> Transformation:
 
 
 @step
+@by_replacement
 def mean(space: Space) -> Transformation:
     """The mean of bounded numbers over a public number of rows.
 
     Guarantee: one replaced row moves it by at most (upper - lower) / size.
     """
-    size = _size(space, "mean")
+    size = public_size(space, "mean")
     element, low, high = bounded(space, "mean")
     target = _number(element.step / size, low * size, high * size)
     stability = times((high - low) * element.step / size)
@@ -120,6 +123,7 @@ def _rounded_up(reach: Fraction, unit: Fraction, widest: Fraction) -> Any:
 
 
 @step
+@by_replacement
 def sum_of_squares(space: Space) -> Transformation:
     """The sum of the squares of bounded numbers.
 
@@ -144,21 +148,22 @@ def _squares(values: Steps, largest_square: int) -> int:
     return squares + products + exact_sum(b * b, 2**54)
 
 
-def _spread(data: Any, element: Lattice, low: int, high: int) -> int:
+def spread(values: Steps, low: int, high: int) -> int:
     """n·Σx² - (Σx)², which is n times the sum of squared deviations: an exact integer."""
-    moved = steps(data, element) - low  # variances do not move with the data; smaller numbers square into 64 bits
+    moved = values - low  # variances do not move with the data; smaller numbers square into 64 bits
     return len(moved) * _squares(moved, (high - low) ** 2) - exact_sum(moved, high - low) ** 2
 
 
 @step
+@by_replacement
 def variance(space: Space, *, ddof: int = 1) -> Transformation:
     """The variance of bounded numbers over a public number of rows: the sample variance, or the population's with ddof=0.
 
     Guarantee: one replaced row moves the sample variance by at most (upper - lower)²/n and the population variance by
     (upper - lower)²·(n - 1)/n²; both are attained.
     """
-    size = _size(space, "variance", least=2)
-    divisor = size - _ddof(ddof)
+    size = public_size(space, "variance", least=2)
+    divisor = size - degrees(ddof)
     element, low, high = bounded(space, "variance")
     unit = element.step**2 / (size * divisor)
     reach = Fraction((high - low) ** 2 * (size - 1), size * divisor) * element.step**2
@@ -168,32 +173,34 @@ def variance(space: Space, *, ddof: int = 1) -> Transformation:
         return min(plain(d_in) * reach, widest)
 
     target = _number(unit, 0)
-    return Transformation(space, target, deterministic(lambda data: _spread(data, element, low, high)), stability)
+    return Transformation(space, target, deterministic(lambda data: spread(steps(data, element), low, high)), stability)
 
 
-def _ddof(ddof: int) -> int:
+def degrees(ddof: int) -> int:
+    """What is taken off the number of rows: 0 or 1."""
     if ddof not in (0, 1) or isinstance(ddof, bool):
         raise InvalidArgument(f"ddof must be 0 (population) or 1 (sample), got {ddof!r}")
     return ddof
 
 
 @step
+@by_replacement
 def std(space: Space, *, ddof: int = 1, grid: Real | None = None) -> Transformation:
     """The standard deviation of bounded numbers over a public number of rows, rounded down to `grid`.
 
     Guarantee: one replaced row moves the sample standard deviation by at most (upper - lower)/√n (the population's by
     (upper - lower)·√(n-1)/n), rounded up to the grid.
     """
-    size = _size(space, "std", least=2)
-    divisor = size - _ddof(ddof)
+    size = public_size(space, "std", least=2)
+    divisor = size - degrees(ddof)
     element, low, high = bounded(space, "std")
     unit = element.step if grid is None else positive(grid=grid)
     square = Fraction((high - low) ** 2 * (size - 1), size * divisor) * element.step**2
     reach = sqrt(square, bits=64).upper
 
     def rooted(data: Any) -> int:
-        spread = _spread(data, element, low, high)
-        inside = Fraction(spread, size * divisor) * element.step**2 / unit**2
+        apart = spread(steps(data, element), low, high)
+        inside = Fraction(apart, size * divisor) * element.step**2 / unit**2
         return isqrt(inside.numerator // inside.denominator)
 
     return Transformation(

@@ -142,3 +142,8 @@ WITH t AS (SELECT specialty, urgent, GROUPING(urgent) AS whole, COUNT(*) AS n, A
 SELECT COALESCE(specialty, 'all') AS label, people FROM (SELECT specialty, COUNT(DISTINCT patient_id) AS people FROM visits WHERE specialty IS NOT NULL AND urgent IS NOT NULL GROUP BY GROUPING SETS ((specialty), ())) AS t ORDER BY label
 WITH a AS (SELECT specialty, urgent, COUNT(*) AS n, SUM(duration) AS s FROM visits WHERE specialty IS NOT NULL AND urgent IS NOT NULL GROUP BY CUBE (specialty, urgent)), b AS (SELECT specialty, urgent, s / n AS m, n FROM a WHERE n > 20) SELECT specialty, urgent, m FROM b WHERE specialty IS NULL
 SELECT city, SUM(n) AS n FROM (SELECT patient_id, city, LEAST(COUNT(*), 99) AS n FROM visits WHERE city IS NOT NULL GROUP BY patient_id, city) AS t GROUP BY ROLLUP (city)
+SELECT COUNT(*) AS n FROM visits WHERE cost / duration <= 0.1
+SELECT COUNT(*) AS n FROM visits WHERE duration / cost = 0.2
+SELECT COUNT(*) AS n FROM visits WHERE duration / cost > 0.3 AND duration / cost < cost / 3
+SELECT COUNT(*) AS n FROM visits WHERE duration / cost BETWEEN 0.05 AND 0.2 OR cost / duration IN (0.5, 4)
+SELECT COUNT(*) AS n FROM visits WHERE LOWER(city) = 'oslo' AND UPPER(specialty) <> 'EYES'

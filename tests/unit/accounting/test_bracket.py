@@ -50,12 +50,6 @@ def test_comparisons_are_certain():
     assert 2.5 not in bracket
 
 
-def test_two_brackets_of_one_number_narrow_each_other():
-    assert Bracket(1, 3).narrowed(Bracket(2, 4)) == Bracket(2, 3)
-    with pytest.raises(InvalidArgument, match="do not meet"):
-        Bracket(1, 2).narrowed(Bracket(3, 4))
-
-
 def test_the_gap_is_relative():
     assert Bracket(0.5, 1).gap == 0.5
     assert Bracket(1, 1).gap == 0

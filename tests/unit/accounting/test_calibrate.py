@@ -120,3 +120,11 @@ def test_what_cannot_be_reached_is_said():
         calibrate(lambda _: Laplace(scale=1), epsilon=0.5)
     with pytest.raises(InvalidArgument, match="no number brings"):
         calibrate(lambda s: gaussian(s) + Bounded(epsilon=0, delta=1e-3), epsilon=1, delta=1e-6)
+
+
+@pytest.mark.parametrize("chance", [0.5, 0.3, 0.19, 0.1, 0.01, 1e-3, 1e-6])
+@pytest.mark.parametrize("kind", [gaussian, lambda s: Laplace(scale=s)], ids=["Gaussian", "Laplace"])
+def test_an_epsilon_of_zero_is_met_as_closely_as_any_other(kind, chance):
+    found = calibrate(kind, epsilon=0, delta=chance)
+    assert delta(found, epsilon=0) <= Fraction(str(chance))
+    assert delta(kind(found.parameter * (1 - 2e-5)), epsilon=0) > Fraction(str(chance))

@@ -2,16 +2,23 @@
 
 import math
 from fractions import Fraction
+from itertools import combinations
 
 import pytest
 
 from deniable.accounting import delta, epsilon
-from deniable.accounting.classic import classic_gaussian_scale, noted_gaussian_scale
+from deniable.accounting.classic import classic_gaussian_scale, noted_gaussian_scale, shuffled_epsilon
 from deniable.accounting.closed.binomial import upper_tail
-from deniable.accounting.designs import Design, by_sampling, gaussian_sparse_vector, tree_cost, truncated_batches
+from deniable.accounting.designs import (
+    Design,
+    by_sampling,
+    gaussian_sparse_vector,
+    tree_cost,
+    truncated_batches,
+    truncated_laplace_cost,
+)
 from deniable.accounting.measures.renyi import RenyiPrivacy
-from deniable.accounting.shuffling import shuffled_epsilon
-from deniable.cost import Gaussian, Laplace, Neighbours, Sampled, Sampling, Shuffled
+from deniable.cost import Gaussian, Laplace, Neighbours, Sampled, Sampling, Shuffled, TruncatedLaplace
 from deniable.errors import InvalidArgument
 
 
@@ -121,3 +128,44 @@ def test_classic_scales_are_sound_where_proved_and_refused_elsewhere():
         assert noted_gaussian_scale(epsilon=e, delta=1e-5) > classic
     with pytest.raises(InvalidArgument, match="up to 1"):
         classic_gaussian_scale(epsilon=1.01, delta=1e-5)
+
+
+@pytest.mark.parametrize("leaves", [1, 2, 3, 4, 5, 7, 8])
+def test_trees_in_which_a_unit_takes_part_several_times(leaves):
+    """Every set of leaves of small trees: the squared norm of what one unit adds to the nodes, and where it is reached."""
+    nodes = [
+        range(start, start + 2**level)
+        for level in range(leaves.bit_length())
+        for start in range(0, leaves - 2**level + 1, 2**level)
+    ]
+    for times in range(1, leaves + 1):
+        truth = max(
+            sum(len(set(node) & set(chosen)) ** 2 for node in nodes) for chosen in combinations(range(leaves), times)
+        )
+        found = tree_cost(scale=1, leaves=leaves, participations=times).squared_sensitivity
+        assert found >= truth
+        if leaves in (1, 2, 4, 8):
+            assert found == truth
+
+
+@pytest.mark.parametrize(("scale", "radius", "moved"), [(1, 4, 1), (2, 3, 2), (1, 2, 2), (1, 2, 3), (5, 1, 1)])
+def test_continuous_truncated_laplace_noise(scale, radius, moved):
+    """Delta is the integral of the density over what the neighbour cannot answer; inside the ratio is at most e^loss."""
+    cost = truncated_laplace_cost(scale=scale, radius=radius, sensitivity=moved)
+    whole = 2 * scale * -math.expm1(-radius / scale)
+    cells = 20_000
+    width = moved / cells
+    alone = math.fsum(math.exp(-abs(-radius + width * (k + 0.5)) / scale) * width for k in range(cells)) / whole
+    assert alone * (1 - 1e-7) <= float(cost.delta) <= alone * (1 + 1e-7)
+    assert cost.epsilon == Fraction(moved, scale)
+    assert delta(cost, epsilon=cost.epsilon).upper == pytest.approx(float(cost.delta))
+    steps = 200  # the same on a fine grid: the discrete record converges to it
+    fine = TruncatedLaplace(scale=scale * steps, radius=radius * steps, sensitivity=moved * steps)
+    assert delta(fine, epsilon=cost.epsilon).upper == pytest.approx(float(cost.delta), rel=2e-2)
+
+
+def test_truncated_noise_at_its_ends():
+    assert truncated_laplace_cost(scale=1, radius=1, sensitivity=0).delta == 0
+    assert truncated_laplace_cost(scale=1, radius=1, sensitivity=2).delta == 1
+    with pytest.raises(InvalidArgument):
+        truncated_laplace_cost(scale=1, radius=0)

@@ -12,11 +12,11 @@ from deniable.accounting.classic import classic_gaussian_scale, classic_renyi_ep
 from deniable.accounting.conversion import epsilon_within
 from deniable.accounting.curves.sampled_gaussian import SampledGaussianCurve
 from deniable.accounting.curves.selected import expected_tries
-from deniable.accounting.finite import hockey_stick, max_divergence, renyi_divergence, smoothed_divergence
 from deniable.accounting.measures.approximate import Approximate
 from deniable.accounting.measures.pure import Pure
 from deniable.accounting.measures.renyi import RenyiPrivacy
 from deniable.cost import Bounded, Gaussian, Laplace, RandomizedResponse, Selected, Stopping, composed
+from tests.finite import hockey_stick, max_divergence, renyi_divergence, smoothed_divergence
 
 SMALL = Fraction(1, 10**6)
 ONE = {"yes": Fraction(3, 4), "no": Fraction(1, 4)}

@@ -100,7 +100,7 @@ def test_every_arrow_converts_what_it_says():
     for arrow in dp.strength.IMPLICATIONS:
         source, target = measures[arrow.strong], measures[arrow.weak]
         cost = release.get(source.name, dp.costs.Gaussian(scale=4, sensitivity=1))
-        if source.name == "(epsilon, delta)":
+        if source.name in ("(epsilon, delta)", "probabilistic differential privacy"):
             cost = dp.costs.Bounded(epsilon=Fraction(1, 2), delta=Fraction(1, 10**6))
         loss = source.read(cost)
         point = {"delta": Fraction(1, 10**5)} if target.name == "(epsilon, delta)" else {}
@@ -118,3 +118,10 @@ def test_only_a_pair_takes_a_delta():
         dp.strength.convert(
             Fraction(1), source=dp.accounting.Pure(), target=dp.accounting.ZeroConcentrated(), delta=0.1
         )
+
+
+def test_a_loss_of_the_wrong_kind_is_refused_in_one_line():
+    with pytest.raises(InvalidArgument, match="a loss under zero-concentrated privacy is a Spend"):
+        dp.strength.convert(Fraction(1, 8), source=dp.accounting.ZeroConcentrated(), target=dp.accounting.Approximate())
+    with pytest.raises(InvalidArgument, match="is a Fraction"):
+        dp.strength.convert("1", source=dp.accounting.Pure(), target=dp.accounting.Approximate())

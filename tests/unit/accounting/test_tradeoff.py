@@ -1,5 +1,6 @@
 """Trade-off curves and profiles: the Gaussian's known curve, symmetry, attack rates."""
 
+import math
 from fractions import Fraction
 from statistics import NormalDist
 
@@ -8,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deniable.accounting import profile, tradeoff
-from deniable.cost import Bounded, Gaussian, Laplace, RandomizedResponse
+from deniable.cost import Bounded, Gaussian, Laplace, RandomizedResponse, TruncatedLaplace
 
 NORMAL = NormalDist()
 
@@ -51,3 +52,27 @@ def test_the_curve_never_falls_below_what_a_pure_loss_allows():
     curve = tradeoff(Laplace(scale=2))
     for alpha in (0.01, 0.1, 0.3):
         assert curve(alpha) >= 1 - 1.6487213 * alpha - 1e-6
+
+
+@pytest.mark.parametrize("chance", [Fraction(0), Fraction(1, 10**6), Fraction(1, 100), Fraction(1, 3)])
+@pytest.mark.parametrize("loss", [0.1, 1.0, 5.0])
+def test_a_promise_with_a_leak_is_two_lines_too(loss, chance):
+    curve = tradeoff(Bounded(epsilon=loss, delta=chance))
+    for alpha in (0.0, 1e-6, 0.01, 0.1, 0.5, 0.6, 0.9, 0.99):
+        rest = 1 - float(chance)
+        right = max(0.0, rest - math.exp(loss) * alpha, math.exp(-loss) * (rest - alpha))
+        assert right * (1 - 1e-9) - 1e-15 <= curve(alpha) <= right * (1 + 1e-12) + 1e-15
+
+
+def test_truncated_noise_has_a_curve_and_not_only_a_leak():
+    """Ten digits of the exact curve: the likelihood-ratio tests of two shifted laws, found outcome by outcome."""
+    scale, radius = 2, 4
+    weights = {x: math.exp(-abs(x) / scale) for x in range(-radius, radius + 1)}
+    whole = math.fsum(weights.values())
+    curve = tradeoff(TruncatedLaplace(scale=scale, radius=radius))
+    alarms, misses = 0.0, 1.0
+    for x in range(-radius, radius + 2):  # the largest ratios P/Q lie on the left; each threshold is a corner
+        misses -= weights.get(x, 0.0) / whole
+        alarms += weights.get(x - 1, 0.0) / whole
+        if 0 < alarms < 1:
+            assert misses - 2e-4 <= curve(alarms) <= misses + 1e-12

@@ -1,6 +1,7 @@
 """The shell's way to the main job: codebook, price, query, budget; JSON everywhere, exit codes that mean something."""
 
 import json
+from fractions import Fraction
 
 import pytest
 
@@ -164,3 +165,29 @@ def test_smartnoise_metadata_is_imported(capsys, place):
     _, err, code = run(capsys, "codebook", "import", "visits.yaml")
     assert code == 1
     assert err.count("\n") == 1
+
+
+def test_every_word_of_payment_reaches_the_ledger(capsys, place):
+    """`--rho` is charged as rho, `--budget-delta` and `--budget-rho` are the budget that the ledger keeps."""
+    where = ["visits.parquet", "--codebook", "visits.yaml"]
+    budget = ["--ledger", "rho.ledger", "--budget-rho", "0.5", "--budget-delta", "1e-6"]
+    _, _, code = run(capsys, "query", *where, *budget, "--agg", "n=count()", "--rho", "0.01")
+    assert code == 0
+    out, _, _ = run(capsys, "budget", "rho.ledger", "--json")
+    (cap,) = json.loads(out)
+    assert (cap["limit"]["loss"], cap["limit"]["delta"]) == ("1/2", "1/1000000")
+    assert Fraction(99, 10**4) < Fraction(cap["spent"]["loss"]) <= Fraction(1, 100), "a scale is rounded up a little"
+    budget = ["--ledger", "epsilon.ledger", "--budget-epsilon", "2", "--budget-delta", "1e-5"]
+    for words in (["query", *where], ["price", *where]):
+        _, _, code = run(capsys, *words, *budget, "--agg", "n=count()", "--epsilon", "0.25")
+        assert code == 0
+    out, _, _ = run(capsys, "budget", "epsilon.ledger", "--json")
+    (cap,) = json.loads(out)
+    assert (cap["unit"], cap["spent"]["loss"], cap["limit"]["loss"]) == ("epsilon", "1/4", "2")
+    assert 0 < Fraction(cap["left"]["delta"]) < Fraction(1, 10**5), "what is kept for thresholds"
+    _, _, code = run(
+        capsys, "sql", where[0], "SELECT COUNT(*) AS n FROM visits", *where[1:], *budget, "--epsilon", "0.5"
+    )
+    assert code == 0
+    out, _, _ = run(capsys, "budget", "epsilon.ledger", "--json")
+    assert json.loads(out)[0]["spent"]["loss"] == "3/4"

@@ -1,17 +1,21 @@
 """Charge, then run; never refund. Gates are exact under threads, refuse after a fork, and cannot be copied."""
 
+import contextlib
 import copy
 import os
 import pickle
 import threading
+from dataclasses import dataclass
 from fractions import Fraction
 
 import pytest
 
 from deniable import cost as costs
-from deniable.accounting import budget
+from deniable.accounting import Kind, Rule, Spend, budget
 from deniable.core import (
     AbsoluteDistance,
+    Compositor,
+    Filter,
     Lattice,
     Space,
     compositor,
@@ -22,6 +26,7 @@ from deniable.core import (
     rows,
 )
 from deniable.errors import BudgetExceeded, InvalidArgument, Retired, SpaceMismatch
+from tests.interleaving import Meeting
 
 SPACE = Space(Lattice(), AbsoluteDistance())
 
@@ -76,24 +81,55 @@ def test_the_declared_distance_sets_the_price():
     assert session.remaining.loss == 0
 
 
-def test_sixteen_threads_cannot_overspend():
-    session = compositor(7, SPACE, budget=budget(epsilon=1))
-    granted = []
+def _asked_by_sixteen(gate):
+    """How often sixteen threads, each asking for the whole budget, are granted it."""
+    session, granted = Compositor(7, SPACE, gate, Fraction(1)), []
 
     def spend():
-        for _ in range(5):
-            try:
-                session.release(fixed(Fraction(1, 10)))
-                granted.append(1)
-            except BudgetExceeded:
-                pass
+        with contextlib.suppress(BudgetExceeded):
+            session.release(fixed(1))
+            granted.append(1)
 
     threads = [threading.Thread(target=spend) for _ in range(16)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(granted) == 10
+    return len(granted)
+
+
+@dataclass(frozen=True)
+class Slow:
+    """A rule that, in the middle of its decision, waits for a second thread to come in."""
+
+    inner: Rule
+    meeting: Meeting
+
+    def __getattr__(self, name):
+        return getattr(self.inner, name)
+
+    def fits(self, spend):
+        decided = self.inner.fits(spend)
+        self.meeting.wait()
+        return decided
+
+
+def test_sixteen_threads_cannot_overspend():
+    rule = Slow(budget(epsilon=1).rule(), Meeting())
+    assert _asked_by_sixteen(Filter(rule)) == 1
+    assert not rule.meeting.met
+
+
+def test_without_its_lock_a_filter_is_seen_to_overspend():
+    """The test above can fail."""
+
+    class Open(Filter):
+        def _turn(self):
+            return contextlib.nullcontext()
+
+    rule = Slow(budget(epsilon=1).rule(), Meeting())
+    assert _asked_by_sixteen(Open(rule)) > 1
+    assert rule.meeting.met
 
 
 def test_a_forked_budget_retires(monkeypatch):
@@ -126,6 +162,50 @@ def test_a_child_filter_is_paid_in_full_when_opened():
         child.release(fixed(Fraction(1, 10)))
     with pytest.raises(BudgetExceeded):
         parent.filter(budget(epsilon=Fraction(1, 10)))
+
+
+def leaking(delta, epsilon=0):
+    return own_mechanism(
+        SPACE,
+        function=lambda data, entropy: "answer",
+        privacy_map=lambda d: costs.Bounded(epsilon=epsilon, delta=delta),
+        author="test",
+    )
+
+
+LEAK = Fraction(1, 10**6)
+
+
+def basic():
+    """Data behind a filter that adds epsilons up to 1 and deltas up to `LEAK`."""
+    return Compositor(7, SPACE, Filter(Rule(Kind.BASIC, Spend(Fraction(1), LEAK))), Fraction(1))
+
+
+def test_a_filter_counts_delta_beside_epsilon():
+    session = basic()
+    for left in (2, 1, 0):
+        session.release(leaking(LEAK / 3))
+        assert session.remaining == Spend(Fraction(1), LEAK * left / 3)
+    with pytest.raises(BudgetExceeded):
+        session.release(leaking(Fraction(1, 10**9)))
+    session.release(fixed(1))
+
+
+def test_children_together_leak_no_more_than_their_parent():
+    """Each child can be made to leak all its delta; so its parent has paid for that, and a sixth one does not fit."""
+    parent, leaked = basic(), Fraction(0)
+    for _ in range(100):
+        try:
+            child = parent.filter(budget(epsilon=Fraction(1, 1000), delta=LEAK / 5))
+        except BudgetExceeded:
+            break
+        own = child.gate.filters.pool  # what it keeps for leaks
+        child.release(leaking(own))
+        with pytest.raises(BudgetExceeded):
+            child.release(leaking(own / 10))
+        leaked += own
+        assert parent.spent.delta >= leaked > 0
+    assert 0 < leaked <= LEAK
 
 
 def test_a_child_odometer_counts_and_charges_its_parent():
@@ -175,8 +255,19 @@ def test_a_plan_takes_its_costs_in_order_and_nothing_else():
 def test_e05_a_compositor_costs_the_sum_for_any_smaller_distance():
     """Errata E5: the map is sum(d_mids) for every input distance up to d_in, not d_in times that."""
     session = compositor(7, SPACE, budget=budget(epsilon=3), d_in=2)
-    session.release(fixed(Fraction(1, 2)))
-    assert session.spent.loss == 1  # privacy_map(2), once, not 2 * privacy_map(2)
+    asked = [fixed(Fraction(1, 2)), fixed(Fraction(1, 4))]
+    for mechanism in asked:
+        session.release(mechanism)
+    d_mids = [mechanism.loss(d_in=2).upper for mechanism in asked]
+    assert session.spent.loss == sum(d_mids) == Fraction(3, 2)
+
+    def printed(d_in):
+        return d_in * sum(
+            d_mids
+        )  # for data sets at distance 2 it asks for twice what was lost, at distance 1/2 for half
+
+    assert printed(2) == 2 * session.spent.loss
+    assert printed(Fraction(1, 2)) < session.spent.loss  # and understates what neighbours up to d_in may lose
     with pytest.raises(InvalidArgument):
         compositor(7, SPACE, budget=budget(epsilon=3), d_in=-1)
 

@@ -11,11 +11,11 @@ from deniable.core.domain import Keyed, Lattice, Numbers, Rows, Vectors
 from deniable.core.metric import L1, L2, AbsoluteDistance, LInfinity, Lp, PartitionDistance, SymmetricDistance
 from deniable.core.space import Space
 from deniable.errors import InvalidArgument, SpaceMismatch
+from deniable.kernels.laws import Law
 from deniable.mechanisms.additive import noisy_values
 from deniable.mechanisms.carried import read_steps, saturated_sum, whole
 from deniable.mechanisms.gaussian_noise import discrete_gaussian, gaussian
 from deniable.mechanisms.laplace_noise import laplace
-from deniable.mechanisms.laws import Law
 from deniable.mechanisms.norms import Norms, norms, spread
 from deniable.testing.entropy import Seeded, Silent
 

@@ -9,11 +9,10 @@ from deniable.accounting.classic import classic_gaussian_scale
 from deniable.core.domain import Lattice, Vectors
 from deniable.core.metric import AbsoluteDistance, LInfinity
 from deniable.core.space import Space
-from deniable.core.transformation import Transformation
 
 NUMBER = Space(Lattice(), AbsoluteDistance())
 SCORES = Space(Vectors(Lattice(), 20), LInfinity())
-SAME = Transformation(NUMBER, NUMBER, lambda data, _: data, lambda d_in: d_in)
+STREAM = dp.stream(NUMBER)
 
 
 @pytest.mark.parametrize("step", [dp.gaussian, dp.discrete_gaussian])
@@ -45,7 +44,7 @@ def test_the_readme_calibration():
         lambda s: SCORES >> dp.above_threshold(threshold=9, scale=s),
         lambda s: dp.rows(dp.numbers()) >> dp.private_median(lower=0, upper=100, grid=1, scale=s),
         lambda s: dp.rows(dp.numbers()) >> dp.private_quantiles(qs=[0.25, 0.75], lower=0, upper=100, grid=1, scale=s),
-        lambda s: dp.running_total(SAME, horizon=100, scale=s),
+        lambda s: STREAM >> dp.running_total(horizon=100, scale=s),
     ],
 )
 def test_every_mechanism_is_calibrated_from_a_wanted_error(build):
@@ -58,7 +57,9 @@ def test_selections_and_streams_are_calibrated_to_a_loss():
     best = dp.calibrate(lambda s: SCORES >> dp.exponential(scale=s), d_in=1, epsilon=1)
     assert best.parameter == 2
     alert = dp.calibrate(
-        lambda s: dp.alerts(SAME, threshold=100, scale=s, query_scale=2 * s, monotonic=True), d_in=1, epsilon=1
+        lambda s: STREAM >> dp.alerts(threshold=100, scale=s, query_scale=2 * s, monotonic=True),
+        d_in=(1, 1, 1),
+        epsilon=1,
     )
     assert alert.parameter == pytest.approx(1.5)
     coin = dp.calibrate(lambda t: dp.costs.RandomizedResponse(truth=t), epsilon=1)

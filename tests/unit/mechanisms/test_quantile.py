@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from deniable.errors import InvalidArgument
-from deniable.mechanisms.quantile import crowded_scores, quantile_index, rank_scores, rank_spread, share
-from deniable.testing.entropy import Seeded, Silent
+from deniable.mechanisms.quantile import crowded_scores, rank_scores, rank_spread, share
 
 
 def _scores(values, grid, q):
@@ -61,28 +60,6 @@ def test_one_value_moves_crowded_scores_no_further(q, most):
             for added in (0, 0.5, 1, 1.5, 2):
                 change = scores((*values, added)) - before
                 assert change.max() - change.min() <= rank_spread(q) * q.denominator
-
-
-def test_silence_finds_the_exact_quantile():
-    values = np.array([3, 3, 3, 7, 8, 9, 9, 9, 9, 10])
-    cumulative = np.array([(values <= c).sum() for c in range(12)])
-    assert quantile_index(cumulative, q=0.5, scale=2, entropy=Silent()) == 8
-    assert quantile_index(cumulative, q=0.1, scale=2, entropy=Silent()) == 3
-    rows = np.stack([cumulative, np.full(12, 4)])
-    assert quantile_index(rows, q=0.5, scale=2, entropy=Silent()).tolist() == [8, 0]
-
-
-def test_values_above_every_candidate_count_through_the_total():
-    cumulative = np.array([[1, 2, 3]])
-    assert quantile_index(cumulative, q=0.5, scale=1, entropy=Silent(), total=np.array([100])).tolist() == [2]
-
-
-def test_groups_are_drawn_one_by_one():
-    cumulative = np.tile(np.arange(1, 101), (5000, 1))
-    drawn = quantile_index(cumulative, q=Fraction(1, 2), scale=5, entropy=Seeded(2))
-    assert drawn.shape == (5000,)
-    assert abs(drawn.mean() - 49.5) < 1.0  # exp(-|rank - 50|/5): standard deviation 7 over 5000 draws, ten of them
-    assert drawn.std() > 3
 
 
 @pytest.mark.parametrize("q", [-0.1, 1.1, float("nan"), 0.1234567])

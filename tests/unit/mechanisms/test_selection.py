@@ -8,17 +8,18 @@ import pytest
 
 from deniable.errors import InvalidArgument
 from deniable.exact import exp
-from deniable.mechanisms.laws import Law, upper_tail
+from deniable.kernels.laws import Law, upper_tail
 from deniable.mechanisms.norms import Norms
+from deniable.mechanisms.propose_test_release import StabilityTest
 from deniable.mechanisms.selection import (
     keep_probability,
     kept,
     new_key_delta,
     shown_by_accident,
-    shown_probability,
     threshold_for,
 )
-from deniable.testing.entropy import Scripted, Seeded
+from deniable.mechanisms.sparse import _ratio, sparse_terms
+from deniable.testing.entropy import Scripted, Seeded, Silent
 
 
 @pytest.mark.parametrize("law", list(Law))
@@ -71,10 +72,6 @@ def test_every_split_of_a_change_is_covered(law, threshold):
                 hidden *= 1 - float(upper_tail(law, scale=scale, at_least=threshold - change).upper)
             worst = max(worst, 1 - hidden)
         assert worst <= float(bound) * (1 + 1e-12)
-
-
-def test_shown_probability_is_a_tail():
-    assert float(shown_probability(5, threshold=5, scale=1).upper) == pytest.approx(1 / (1 + math.exp(-1)))
 
 
 # The optimal rule ---------------------------------------------------------------------------------------------------------
@@ -136,3 +133,26 @@ def test_shapes_and_negative_counts():
 def test_an_endless_table_is_refused():
     with pytest.raises(InvalidArgument, match="optimal rule"):
         keep_probability(3, epsilon=Fraction(1, 10**9), delta=Fraction(1, 10**12))
+
+
+def test_the_default_query_scale_is_the_cube_root_to_the_nearest_sixteenth():
+    """Exactly: k sixteenths lie nearest to the root when (2k - 1)³ <= 32³·hits < (2k + 1)³."""
+    for cube in [*range(1, 3000), 10**30, 10**400]:
+        sixteenths = _ratio(cube) * 16
+        assert sixteenths.denominator == 1
+        assert (2 * sixteenths - 1) ** 3 <= 32**3 * cube < (2 * sixteenths + 1) ** 3
+        for hits, monotonic in ((cube, True), (cube // 2, False)) if cube % 2 == 0 else ((cube, True),):
+            terms = sparse_terms(
+                threshold=0, scale=3, query_scale=None, hits=hits, step=Fraction(1), monotonic=monotonic
+            )
+            assert terms.query_scale == 3 * _ratio(cube)
+
+
+@pytest.mark.parametrize("scale", [Fraction(1, 3), Fraction(1), Fraction(5, 2), Fraction(20)])
+@pytest.mark.parametrize("delta", [Fraction(1, 10**9), Fraction(1, 1000), Fraction(1, 3)])
+def test_an_unstable_data_set_passes_with_at_most_delta_and_one_step_less_would_exceed_it(scale, delta):
+    test = StabilityTest.made(scale=scale, delta=delta)
+    chances = [upper_tail(Law.LAPLACE, scale=scale, at_least=test.threshold - less) for less in (0, 1)]
+    assert chances[0].upper <= delta < chances[1].lower
+    for distance in (0, 1):  # silence draws zero: exactly the threshold passes, one less does not
+        assert test.passes(test.threshold - distance, Silent()) == (distance == 0)

@@ -1,17 +1,19 @@
 """Interactive mechanisms: what they answer, when they retire, what they refuse, and that refusals cost nothing."""
 
-import copy
-import pickle
 from fractions import Fraction
 
 import pytest
 
-from deniable.core.domain import Lattice, Vectors
-from deniable.core.metric import AbsoluteDistance, LInfinity, RangeDistance
-from deniable.core.space import Space
+import deniable as dp
+from deniable.core.distance import Triple, plain
+from deniable.core.domain import Lattice, Vectors, integers
+from deniable.core.metric import AbsoluteDistance, LInfinity, PerPiece, RangeDistance, SymmetricDistance
+from deniable.core.space import Space, rows
+from deniable.core.stream import stream
 from deniable.core.transformation import Transformation
 from deniable.cost import Bounded, DiscreteLaplace, Gaussian
-from deniable.errors import InvalidArgument, Retired, SpaceMismatch
+from deniable.errors import BudgetExceeded, InvalidArgument, Retired, SpaceMismatch
+from deniable.kernels import Noise
 from deniable.mechanisms import (
     Law,
     Side,
@@ -23,7 +25,6 @@ from deniable.mechanisms import (
     query_stream,
     running_total,
 )
-from deniable.mechanisms.additive import draws
 from deniable.mechanisms.continual import sum_error
 from deniable.mechanisms.sparse import Sparse
 from deniable.testing.entropy import Seeded, Silent
@@ -105,69 +106,149 @@ def test_a_stream_made_for_near_neighbours_is_not_priced_for_far_ones():
         mechanism.cost(d_in=2)
 
 
-def test_accuracy_needs_a_number_of_queries():
-    with pytest.raises(InvalidArgument, match="accuracy"):
-        (NUMBER >> query_stream(threshold=1, scale=2, sensitivity=1)).accuracy()
-    assert (NUMBER >> query_stream(threshold=1, scale=2, sensitivity=1, queries=50)).accuracy().error > 0
+def test_the_accuracy_of_many_queries_at_once_needs_their_number():
+    endless = NUMBER >> query_stream(threshold=1, scale=2, sensitivity=1)
+    many = NUMBER >> query_stream(threshold=1, scale=2, sensitivity=1, queries=50)
+    assert 0 < endless.accuracy().error < many.accuracy().error == many.accuracy(simultaneous=True).error
+    with pytest.raises(InvalidArgument, match="queries="):
+        endless.accuracy(simultaneous=True)
 
 
-def test_interactive_objects_cannot_be_copied():
-    stream = (NUMBER >> query_stream(threshold=10, scale=1, sensitivity=1))(7, entropy=Silent())
-    run = alerts(scaled(1), threshold=1, scale=1).start(entropy=Silent())
-    total = running_total(scaled(1), horizon=2, scale=1).start(entropy=Silent())
-    for live in (stream, run, total):
-        with pytest.raises(TypeError, match="copied"):
-            copy.copy(live)
-        with pytest.raises(TypeError, match="copied"):
-            pickle.dumps(live)
+def test_a_query_may_be_a_step_and_nothing_else_is_asked():
+    space = rows(integers(lower=0, upper=9))
+    asked = (space >> query_stream(threshold=2, scale=1, sensitivity=1))([1, 2, 3], entropy=Silent())
+    with pytest.raises(SpaceMismatch, match="got a Mechanism"):
+        asked.ask(dp.calculus.count() >> laplace(scale=1))
+    with pytest.raises(SpaceMismatch, match="got a builtin"):
+        asked.ask(len)
+    assert asked.hits_left == 1
+    assert asked.ask(dp.calculus.count())
+
+
+STREAM = stream(NUMBER)
+DAILY = stream(NUMBER, metric=PerPiece(AbsoluteDistance()))
 
 
 def test_alerts_on_both_sides():
-    high = alerts(scaled(1), threshold=100, scale=5, pieces=3)
-    run = high.start(entropy=Silent())
+    high = STREAM >> alerts(threshold=100, scale=5, pieces=3)
+    run = high([], entropy=Silent())
     assert [run.feed(20), run.feed(99), run.feed(100)] == [False, False, True]
     with pytest.raises(Retired):
         run.feed(1)
-    low = alerts(scaled(1), threshold=10, scale=5, side=Side.BELOW).start(entropy=Silent())
+    low = (STREAM >> alerts(threshold=10, scale=5, side=Side.BELOW))([], entropy=Silent())
     assert [low.feed(20), low.feed(11), low.feed(10)] == [False, False, True]
     assert high.accuracy(confidence=0.9).error > 0
-    with pytest.raises(InvalidArgument, match="how many"):
-        alerts(scaled(1), threshold=1, scale=1).accuracy()
+    endless = STREAM >> alerts(threshold=1, scale=5)
+    assert endless.accuracy(confidence=0.9).error < high.accuracy(confidence=0.9).error
+    with pytest.raises(InvalidArgument, match="pieces="):
+        endless.accuracy(simultaneous=True)
 
 
 def test_the_sales_alert_costs_one_and_a_half_times_what_a_book_claims():
     """A sale is at most 10, a customer buys once a day: threshold noise 10·s, query noise 20·s, all sums move one way."""
-    sales = scaled(10)  # one more row moves the day's total by at most ten
-    stream = alerts(sales, threshold=100, scale=10, query_scale=20, monotonic=True)
-    assert stream.cost(d_in=1) == Bounded(epsilon=Fraction(3, 2))
-    assert alerts(sales, threshold=100, scale=15, query_scale=30, monotonic=True).loss(d_in=1).upper == 1.0
+    day = rows(integers(lower=0, upper=10))
+    sales = stream(day, metric=PerPiece(day.metric)) >> dp.in_each(dp.total())
+    watched = sales >> alerts(threshold=100, scale=10, query_scale=20, monotonic=True)
+    assert watched.cost(d_in=1) == Bounded(epsilon=Fraction(3, 2))
+    assert (sales >> alerts(threshold=100, scale=15, query_scale=30, monotonic=True)).loss(d_in=1).upper == 1.0
+
+
+def test_streams_are_charged_and_started_by_a_compositor():
+    day = rows(integers(lower=0, upper=10))
+    held = dp.compositor([], stream(day), budget=dp.budget(epsilon=5), entropy=Silent())
+    sums = dp.in_each(dp.total())
+    alert = held.release(sums >> alerts(threshold=12, scale=20, query_scale=20))
+    assert held.spent.loss == Fraction(3, 2)
+    total = held.release(stream(day) >> sums >> running_total(horizon=3, scale=10))
+    assert held.spent.loss == Fraction(3, 2) + 2
+    best = held.release(sums >> dp.stream_maximum(scale=20))
+    with pytest.raises(BudgetExceeded):
+        held.release(sums >> alerts(threshold=12, scale=10))
+    assert [alert.feed([5]), alert.feed([9, 9])] == [False, True]
+    assert [total.feed([5]), total.feed([9, 9]), total.feed([])] == [5, 23, 23]
+    assert ([best.feed([5]), best.feed([9, 9]), best.feed([])], best.finish()) == ([0, 1, 2], 1)
+    assert held.remaining.loss == Fraction(1, 2)
+    noisy = dp.compositor([], stream(day), budget=dp.budget(epsilon=5), entropy=Silent()).release(
+        dp.in_each(dp.total() >> laplace(scale=2))
+    )
+    assert noisy.feed([1, 2, 3]) == 6
+
+
+def test_a_query_stream_is_charged_by_a_compositor():
+    held = dp.compositor(7, NUMBER, budget=dp.budget(epsilon=3), entropy=Silent())
+    asked = held.release(query_stream(threshold=5, scale=1, query_scale=1, sensitivity=1))
+    assert held.remaining.loss == 0
+    assert asked.ask(scaled(1))
+
+
+@pytest.mark.parametrize(
+    ("thing", "named"), [(len, "builtin"), (scaled(1), "Transformation"), (dp.costs.FREE, "Composed")]
+)
+def test_only_mechanisms_are_released(thing, named):
+    held = dp.compositor(7, NUMBER, budget=dp.budget(epsilon=3))
+    with pytest.raises(InvalidArgument, match=f"got a {named}"):
+        held.release(thing)
+    assert held.spent.loss == 0
+
+
+def test_a_stream_begins_empty():
+    for opened in (
+        lambda: dp.compositor([1, 2], STREAM, budget=dp.budget(epsilon=1)),
+        lambda: (STREAM >> alerts(threshold=1, scale=1))([1, 2]),
+    ):
+        with pytest.raises(InvalidArgument, match="2 are there"):
+            opened()
+
+
+def test_streams_that_do_not_fit():
+    letters = Space(Vectors(Lattice(), 2), RangeDistance())
+    for build in (
+        lambda: stream(letters),
+        lambda: stream(integers()),
+        lambda: stream(NUMBER, metric=RangeDistance()),
+        lambda: stream(NUMBER, metric=PerPiece(SymmetricDistance())),
+        lambda: stream(rows(integers())) >> alerts(threshold=1, scale=1),
+        lambda: NUMBER >> running_total(horizon=2, scale=1),
+        lambda: DAILY >> running_total(horizon=2, scale=1),
+        lambda: DAILY >> dp.in_each(laplace(scale=1)),
+    ):
+        with pytest.raises(SpaceMismatch):
+            build()
 
 
 @pytest.mark.parametrize("horizon", [1, 2, 3, 7, 8, 13])
 def test_running_totals_are_exact_without_noise(horizon):
-    run = running_total(scaled(1), horizon=horizon, scale=1).start(entropy=Silent())
+    run = (STREAM >> running_total(horizon=horizon, scale=1))([], entropy=Silent())
     assert [run.feed(k) for k in range(1, horizon + 1)] == [k * (k + 1) // 2 for k in range(1, horizon + 1)]
     with pytest.raises(Retired, match=str(horizon)):
         run.feed(1)
 
 
 def test_running_totals_cost_one_release_per_level():
-    assert running_total(scaled(1), horizon=8, scale=2).cost() == DiscreteLaplace(scale=2, sensitivity=4, coordinates=4)
-    normal = running_total(scaled(3), horizon=7, scale=2, law=Law.GAUSSIAN)
-    assert normal.cost() == Gaussian(scale=2, squared_sensitivity=27)
-    with pytest.raises(InvalidArgument, match="whole"):
-        normal.cost(d_in=Fraction(1, 2))
+    one = (STREAM >> running_total(horizon=8, scale=2)).cost(d_in=(1, 1, 1))
+    assert one == DiscreteLaplace(scale=2, sensitivity=4, coordinates=4)
+    normal = STREAM >> running_total(horizon=7, scale=2, law=Law.GAUSSIAN)
+    assert normal.cost(d_in=(1, 3, 3)) == Gaussian(scale=2, squared_sensitivity=27)
+    assert normal.cost(d_in=(3, 3, 1)) == Gaussian(scale=2, squared_sensitivity=3 + 6 + 9)  # three pieces, three blocks
+    with pytest.raises(InvalidArgument, match="triple"):
+        normal.cost(d_in=1)
 
 
 def test_changes_spread_over_pieces_are_priced_by_the_worst_spread():
     """A capped number moves by at most one whatever happens to a piece: two changes do most in two pieces."""
-    capped = Transformation(NUMBER, NUMBER, lambda data, _: min(data, 1), lambda d_in: min(d_in, Fraction(1)))
-    assert running_total(capped, horizon=1, scale=1).cost(d_in=2).sensitivity == 2
+    space = rows(integers())
+    capped = Transformation(
+        space, NUMBER, lambda data, _: min(len(data), 1), lambda d_in: min(plain(d_in), Fraction(1))
+    )
+    occupied = stream(space) >> dp.in_each(capped)
+    assert occupied.map(d_in=2) == Triple(Fraction(2), Fraction(2), Fraction(1))
+    assert (occupied >> running_total(horizon=2, scale=1)).cost(d_in=2).sensitivity == 2 * 2  # two pieces, two levels
+    assert (occupied >> running_total(horizon=1, scale=1)).cost(d_in=2).sensitivity == 1
 
 
 @pytest.mark.parametrize("law", list(Law))
 def test_the_error_of_a_sum_holds(law):
     bound = sum_error(law, scale=Fraction(3), count=6, beta=Fraction(1, 20))
-    sums = abs(draws(law, Fraction(3), 6 * 4000, Seeded(1)).reshape(4000, 6).sum(axis=1))
+    sums = abs(Noise(law, Fraction(3)).draw(6 * 4000, Seeded(1)).reshape(4000, 6).sum(axis=1))
     assert (sums > bound).mean() < 0.05  # the bound is Chernoff's: the true share is far below, so this cannot flicker
     assert bound < 6 * 3 * 5

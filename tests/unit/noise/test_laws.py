@@ -78,6 +78,18 @@ def test_truncated_gaussian(scale: Fraction, radius: int) -> None:
     assert_bounds(RoundedGaussian(scale, radius), lambda i: cell(signed(i), s) / inside, 64)
 
 
+@pytest.mark.parametrize("bits", [8, 12, 64])
+def test_a_gaussian_cut_at_its_last_listed_cell(bits: int) -> None:
+    """That cell is made of fine cells, and the last of these are left to the rest."""
+    for scale in (Fraction(k, 37) for k in range(1, 112, 1 if bits < 64 else 2)):
+        radius = (len(RoundedGaussian(scale).bounds(bits)) - 1) // 2
+        for reach in {radius, max(radius - 1, 0)}:
+            s, bounds = real(scale), RoundedGaussian(scale, reach).bounds(bits)
+            inside = mp.ncdf((reach + mp.mpf(1) / 2) / s) - mp.ncdf(-(reach + mp.mpf(1) / 2) / s)
+            for outcome, bound in enumerate(bounds):
+                assert bound <= cell(signed(outcome), s) / inside * mp.mpf(2) ** bits + SLACK
+
+
 @pytest.mark.parametrize("radius", [None, 50, 51, 10**6])
 @pytest.mark.parametrize("inset", [Fraction(0), Fraction(1, 2)], ids=["points", "cells"])
 def test_steps(inset: Fraction, radius: int | None) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from fractions import Fraction
+from functools import cmp_to_key
 
 import mpmath as mp
 import numpy as np
@@ -13,7 +15,7 @@ from hypothesis import strategies as st
 
 from deniable import noise
 from deniable.errors import InvalidArgument
-from deniable.noise.race import Field, Race
+from deniable.noise.race import Field, Race, _race
 from deniable.noise.series import LARGEST, RELATIVE_ERROR, exp_minus, exp_series, horner
 from deniable.noise.uniform import uniforms_within
 from deniable.testing import Scripted, Seeded, Silent
@@ -142,6 +144,24 @@ def test_a_gap_of_half_a_score_is_settled_by_the_fractions() -> None:
         found.add(field.gap(ahead, behind))
         assert field.gap(ahead, behind) == (2 if field.fractions(ahead, behind) > 0 else 1)
     assert found == {1, 2}
+
+
+@pytest.mark.parametrize("scale", [Fraction(7, 2), Fraction(1000), Fraction(2**40), Fraction(2**41), Fraction(10**30)])
+@pytest.mark.parametrize("two_sided", [True, False])
+def test_gaps_are_rounded_to_the_nearest_at_every_scale(scale: Fraction, two_sided: bool) -> None:
+    race, halves = _race(scale, two_sided, 64), 0
+    for seed in range(40):
+        entropy = Seeded(seed)
+        field = Field([0, 0], race, entropy)
+        ahead, behind = sorted(field.runners, key=cmp_to_key(field.behind))
+        exact = [
+            runner.place + sum(Fraction(runner.digit(i, race, entropy), 256 ** (i + 1)) for i in range(6))
+            for runner in (ahead, behind)
+        ]
+        lead = (exact[0] - exact[1]) / 2**race.lattice
+        halves += abs(lead % 1 - Fraction(1, 2)) < Fraction(1, 2**race.lattice)
+        assert field.gap(ahead, behind) == math.floor(lead + Fraction(1, 2))
+    assert halves or scale < 2**40  # there the fractions decide often
 
 
 def test_rankings_of_many_and_of_huge_scales() -> None:

@@ -6,7 +6,18 @@ import numpy as np
 import pytest
 
 from deniable.exact import exp
-from deniable.noise.weighted_choice import DRAWN, _below, proposal, weighted_choice, weighted_choices
+from deniable.mechanisms.private_quantile import scored
+from deniable.noise import weighted_choice as module
+from deniable.noise.weighted_choice import (
+    DRAWN,
+    Proposal,
+    _below,
+    accepted,
+    proposal,
+    weighted_choice,
+    weighted_choices,
+)
+from deniable.noise.windowed_choice import Arrivals, Rest
 from deniable.testing.entropy import Scripted, Seeded, Silent
 
 CASES = [
@@ -17,6 +28,7 @@ CASES = [
     ([-(2**63), 2**63 - 1, 0], None, Fraction(2**62)),
     ([0, 1, 2], [2**62, 1, 1], Fraction(1, 10**6)),
     ([3, 1], [1, 2**40], Fraction(10) ** 400),
+    ([0, -1000, -44, -46], [1, 2**60, 2**62, 2**62], Fraction(1)),
 ]
 
 
@@ -37,7 +49,7 @@ def test_proposed_weights_dominate_the_true_ones(scores, counts, scale):
         assert proposed >= true.upper
         if counts and not counts[index]:
             assert proposed == 0
-        elif true.lower > 2**30:
+        elif proposed >= 2**30 and int(offer.gaps[0, index]) < 45 * scale:
             assert proposed <= true.lower * (1 + Fraction(1, 2**28))
 
 
@@ -95,6 +107,91 @@ def test_acceptance_compares_with_the_true_share(scores, counts, scale):
         more = Scripted([0] * 4)  # at the edge itself more bits are read, and zeros lie below
         if share.lower * 2**63 > edge and share.lower > Fraction(1, 2**200):
             assert _below(offer, 0, index, edge, more)
+
+
+def _keeps(offer: Proposal, index: int, word: int, more: int = 2**63) -> bool:
+    """What `accepted` itself says to a word of 63 bits, followed by `more`."""
+    first = word << (64 - module._WORD)
+    return bool(accepted(offer, np.array([0]), np.array([index]), Scripted([first] + [more] * 8))[0])
+
+
+def _words_kept(offer: Proposal, index: int) -> int:
+    """How many words are kept, by bisection: a smaller word is kept if a larger one is."""
+    low, high = -1, 2**module._WORD
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if _keeps(offer, index, middle) else (low, middle)
+    return high
+
+
+@pytest.mark.parametrize(("scores", "counts", "scale"), CASES)
+def test_the_shortcut_keeps_no_word_too_many(scores, counts, scale):
+    table = None if counts is None else np.array([counts], dtype=np.int64)
+    offer = proposal(np.array([scores], dtype=np.int64), scale=scale, counts=table)
+    for index in np.flatnonzero(offer.weights[0]).tolist():
+        share = _true(scores, counts, scale, index) * Fraction(2) ** int(offer.unit[0]) / int(offer.weights[0, index])
+        kept = _words_kept(offer, index)
+        assert kept - 1 <= share.upper * 2**63
+        assert share.lower * 2**63 <= kept + 1
+
+
+def test_every_short_word_is_decided_by_the_true_share(monkeypatch):
+    """All constants shrunk, so that every word, near and far entries, small and large proposals are tried."""
+    for name, value in {"_WORD": 8, "_LARGE": 16, "_SURE": 204, "MARGIN": 1 / 8, "DRAWN": 12, "LARGEST": 2.0}.items():
+        monkeypatch.setattr(module, name, value)
+    seen = set()
+    for scores, counts in [
+        ([0, -1, -2, -3, -5], [1, 2, 40, 300, 900]),
+        ([-4, 0, -1, -8], [700, 1, 0, 900]),
+        ([0, -9], [900, 1]),
+    ]:
+        offer = proposal(np.array([scores]), scale=Fraction(3, 2), counts=np.array([counts]))
+        for index in np.flatnonzero(offer.weights[0]).tolist():
+            weight, far = int(offer.weights[0, index]), offer.gaps[0, index] / offer.scale >= 2
+            seen.add((weight >= 16, far))
+            share = _true(scores, counts, Fraction(3, 2), index) * Fraction(2) ** int(offer.unit[0]) / weight
+            for word in range(256):
+                assert _keeps(offer, index, word, 0) == (Fraction(word, 256) < share.lower)
+                assert _keeps(offer, index, word, 2**64 - 1) == (Fraction(word + 1, 256) <= share.lower)
+    assert seen == {(True, True), (True, False), (False, True), (False, False)}
+
+
+def _law_of_the_code(places: list[int], points: int) -> list[tuple[Fraction, Fraction]]:
+    """The least and the largest chance of every piece of a median's grid, from the code's own weights and keeping rule."""
+    scale = Fraction(1)
+    edges, scores = scored(np.array(places, dtype=np.int64), points, q=Fraction(1, 2), scale=scale)
+    offer = proposal(scores[None, :], scale=2 * scale, counts=np.diff(edges)[None, :])
+    weights = offer.weights[0].tolist()
+    kept = [_words_kept(offer, index) if weight else 0 for index, weight in enumerate(weights)]
+    least = [weight * max(words - 1, 0) for weight, words in zip(weights, kept, strict=True)]
+    most = [weight * words for weight, words in zip(weights, kept, strict=True)]
+    return [(Fraction(a, sum(most)), Fraction(b, sum(least))) for a, b in zip(least, most, strict=True)]
+
+
+def test_one_row_moves_the_chance_of_far_points_by_no_more_than_epsilon():
+    """The total weight passes a power of two when one row leaves, so the proposals of far pieces pass _LARGE units."""
+    middle, far = 19, round(2**38.5)
+    at, points = (far, far + middle + 1), 2 * far + middle + 2
+    with_it, without = [2 * at[0]] * 1000 + [2 * at[1]] * 1000, [2 * at[0]] * 1000 + [2 * at[1]] * 999
+    laws = [_law_of_the_code(places, points) for places in (with_it, without)]
+    for one, other in (laws, laws[::-1]):
+        for (_, most), (least, _) in zip(one, other, strict=True):
+            bound = exp(Fraction(1)).lower * least + Fraction(
+                4, 2**63
+            )  # a word of 63 bits is as fine as this law is known
+            assert most <= bound
+
+
+def test_far_entries_outside_a_window_are_tested_too():
+    window = np.zeros(4, dtype=np.int64), np.full(4, 2**10, dtype=np.int64)
+    far = np.array([-1000], dtype=np.int64), np.array([2**50], dtype=np.int64)
+    stream = Arrivals.of(window, Rest(1, 2**50, -1000, lambda: far), scale=Fraction(1))
+    assert stream is not None
+    assert stream.cover > 2**30
+    inside = int(stream.offer.weights.sum())
+    for word in (1, 2**62, 2**63 - 2**39 - 1):
+        picks = stream.picks(Scripted([inside << 2, word << 1, 0, 0, 0]))
+        assert next(picks) is None
 
 
 def test_silence_chooses_the_likeliest():

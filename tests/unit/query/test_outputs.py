@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deniable.mechanisms.laws import Law
-from deniable.query.noise import Noise
+from deniable.kernels import Noise
+from deniable.kernels.laws import Law
 from deniable.query.outputs import MeanOf, MomentOf, Noisy, mean, moment
 
 BETA = Fraction(1, 20)
@@ -17,7 +17,7 @@ shares = st.floats(-1, 1)
 
 def noisy(exact, noise, share, parts, step=Fraction(1)):
     """A column whose noise is any share of what its interval allows when the error probability is split in `parts`."""
-    reach = noise.half_width(BETA / parts)
+    reach = noise.error(BETA / parts)
     return Noisy(np.array([exact + round(share * reach)], dtype=np.int64), step, noise)
 
 

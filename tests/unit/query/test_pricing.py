@@ -6,16 +6,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deniable.accounting import BasicRule, PureRule, Spend, budget, epsilon, rho
+from deniable.accounting import Filters, Kind, Rule, Spend, budget, epsilon, rho
 from deniable.cost import Bounded
 from deniable.errors import InvalidArgument, QueryRefused
-from deniable.mechanisms.laws import Law
+from deniable.kernels.laws import Law
 from deniable.mechanisms.selection import new_key_delta
 from deniable.plan.sensitivity import Sensitivity
 from deniable.query.pricing import Additive, Needs, Request, Selection, bill, coarse
 
-EPSILON_RULE = BasicRule(Spend(Fraction(10), Fraction(1, 10**5)))
-RHO_RULE = budget(rho=10, delta=1e-5).rule()
+EPSILON_RULE = Filters.single(Rule(Kind.BASIC, Spend(Fraction(10), Fraction(1, 10**5))))
+RHO_RULE = budget(rho=10, delta=1e-5).filters()
 
 
 @st.composite
@@ -57,7 +57,7 @@ def test_the_charge_covers_what_happens_in_epsilon(needs, asked, law):
 def test_the_charge_is_what_happens_in_rho(needs, asked):
     stated = bill(needs, Request(None, asked, Fraction(1, 10**6)), RHO_RULE)
     assert stated.charge == stated.cost
-    spend = RHO_RULE.read(stated.charge)
+    spend = RHO_RULE.rules[0].read(stated.charge)
     assert spend.loss <= asked
     assert spend.delta <= Fraction(1, 10**6)
 
@@ -78,7 +78,7 @@ def test_the_threshold_hides_a_key_only_one_unit_has(needs, asked):
 
 def test_without_delta_only_laplace_is_used_and_observed_keys_are_refused():
     one = Needs((Additive("m", Sensitivity(l0=1, l1=1, linf=1)),), ())
-    pure = PureRule(Spend(Fraction(1)))
+    pure = budget(epsilon=1).filters()
     assert bill(one, Request(Fraction(1), None, Fraction(0)), pure).law is Law.LAPLACE
     with pytest.raises(InvalidArgument, match="needs a delta"):
         bill(one, Request(Fraction(1), None, Fraction(0), Law.GAUSSIAN), pure)
@@ -115,3 +115,41 @@ def test_scales_are_only_rounded_up_and_hardly(scale):
 def test_a_request_is_paid_in_one_currency(epsilon, rho):
     with pytest.raises(InvalidArgument, match="one of them"):
         Request(epsilon, rho, Fraction(0))
+
+
+@pytest.mark.parametrize("asked", [Fraction(1e-320), Fraction(5e-324), Fraction(1, 10**400), Fraction(1, 10**5000)])
+@pytest.mark.parametrize("law", [Law.LAPLACE, None])
+def test_a_tiny_price_is_refused_in_one_line(asked, law):
+    """No float is as large as the scale it would need; the message says about how large that is."""
+    part = Additive("m", Sensitivity(l0=2, l1=6, linf=3))
+    for request, rule in (
+        (Request(asked, None, Fraction(0), law), EPSILON_RULE),
+        (Request(None, asked**2, Fraction(0), law), RHO_RULE),
+    ):
+        with pytest.raises(
+            InvalidArgument,
+            match=r"^this price needs noise of (more than )?[\d.]+e\+\d+ grid steps, more than can be drawn; .*$",
+        ):
+            bill(Needs((part,), (), ()), request, rule)
+    choice = Selection("c", Fraction(1, 2), True, 2, 1, 64)
+    assert choice.score_error(asked, Fraction(1, 20)) == float("inf")
+
+
+@pytest.mark.parametrize("levels", [1, 2, 3, 4])
+@pytest.mark.parametrize("law", [None, *Law])
+@pytest.mark.parametrize("paid", [{"epsilon": 1}, {"rho": 1}])
+def test_thresholds_of_several_levels_share_the_delta_that_was_asked(levels, law, paid):
+    import deniable as dp
+    from deniable.testing import Silent
+
+    book = {
+        "name": "v",
+        "unit": {"id": "p", "groups": 2, "rows_per_group": 1},
+        "tables": {"v": {"variables": {"p": "integer", **{f"k{i}": "string" for i in range(levels)}}}},
+    }
+    data = dp.Dataset({"p": [1], **{f"k{i}": ["a"] for i in range(levels)}}, codebook=book)
+    session = data.session(dp.budget(**dict.fromkeys(paid, 10), delta=Fraction(1, 100)), entropy=Silent())
+    asked = session.query().group_by(*(f"k{i}" for i in range(levels))).rollup().agg(n=dp.count())
+    price = asked.price(**paid, delta=Fraction(1, 10**6), law=law)
+    assert len(price.thresholds) == levels
+    assert price.spend.delta <= Fraction(1, 10**6)

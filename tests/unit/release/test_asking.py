@@ -109,7 +109,7 @@ def test_the_budget_is_shared_evenly_or_as_fixed(exact):
     even, fixed = query.price(epsilon=1), query.split(n=3).price(epsilon=1)
     assert "2 numbers share the budget evenly" in str(even)
     assert "in the parts asked for" in str(fixed)
-    assert fixed.spend == even.spend
+    assert fixed.pair == even.pair
     scale = {name: noise.scale for name, noise in fixed.bill.noises.items()}
     usual = {name: noise.scale for name, noise in even.bill.noises.items()}
     assert float(usual["m0"] / scale["m0"]) == pytest.approx(1.5, rel=1e-6)  # three quarters instead of a half
@@ -138,8 +138,8 @@ def test_fixed_shares_never_cost_more_than_was_asked(pay, law):
             assert price.charge == price.cost
             assert session.rule.read(price.cost).loss <= asked * Fraction(1000001, 1000000)
         else:
-            assert price.spend.loss == asked
-            assert epsilon(price.cost, delta=price.spend.delta).lower <= float(asked) * (1 + 1e-9)
+            assert price.pair.loss == asked
+            assert epsilon(price.cost, delta=price.pair.delta).lower <= float(asked) * (1 + 1e-9)
 
 
 def test_a_dataset_describes_its_codebook_and_refuses_rows():

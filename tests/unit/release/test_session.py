@@ -174,7 +174,9 @@ def test_sub_queries_per_unit(exact):
     with pytest.raises(InvalidArgument, match="not among"):
         exact.query().per_unit(n=ask.count(), bounds={"m": (0, 1)})
     with pytest.raises(InvalidArgument, match="summed up by"):
-        exact.query().per_unit(n=ask.median("age"))
+        exact.query().per_unit(n=ask.quantile("age", 0.25))
+    with pytest.raises(InvalidArgument, match="mode are for per_unit"):
+        exact.query().agg(n=ask.mode("age"))
 
 
 def test_first_and_last_rows_are_kept_by_a_public_order():
@@ -401,3 +403,12 @@ def test_a_quantile_at_a_bound_is_the_bound_however_coarse_its_candidates(ages):
     assert answer.value("m") == clamped[2]
     assert abs(answer.value("top") - clamped[-1]) <= 100_003 / 1024
     assert answer.value("top") <= 100_000
+
+
+def test_a_session_says_what_it_implies_for_other_units(session):
+    said = session.implied(coarser={"household": 3}, finer=["visit"])
+    assert [row.unit for row in said.rows] == ["visit", str(session.unit), "household"]
+    assert said.rows[0].spend == said.rows[1].spend
+    assert said.rows[2].spend.loss == 3
+    assert float(said.rows[2].spend.delta) == pytest.approx(1e-6 * (1 + 2.718281828459045 + 7.38905609893065))
+    assert "household (up to 3 units): epsilon 3, delta 1.11074e-5" in str(said)

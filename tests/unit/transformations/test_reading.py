@@ -96,10 +96,10 @@ def test_rows_the_metric_calls_equal_stay_equal(space, alike, step):
     if isinstance(space.domain.element, Anything) and "map_rows" in repr(step):
         pytest.skip("rows of anything reach a user's function as they are, on its author's word")
     built = space >> step
-    first = built([alike[0]])
+    first = built.steps([alike[0]])
     for other in alike[1:]:
         assert space.metric.distance([alike[0]], [other], space.domain) == 0
-        assert built.target.metric.distance(first, built([other]), built.target.domain) == 0
+        assert built.target.metric.distance(first, built.steps([other]), built.target.domain) == 0
 
 
 LATTICE = rows(integers(lower=0, upper=5))
@@ -150,10 +150,10 @@ LATTICE = rows(integers(lower=0, upper=5))
 def test_no_data_raises_whether_or_not_it_is_in_the_domain(space, step):
     built = space >> step
     for data in (ODD, np.array([NAN, 1.0]), np.array(["x", "y"]), np.array([2**63], dtype=np.uint64)):
-        built(data)
+        built.steps(data)
     if space.domain.size is None:
-        built([])
-        built(np.array([]))
+        built.steps([])
+        built.steps(np.array([]))
 
 
 def test_ragged_vectors_are_filled_and_cut():

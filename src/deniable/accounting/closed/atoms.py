@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import ClassVar
 
 from deniable.accounting.closed.profile import sharpened
-from deniable.exact import Interval, exp, expm1
+from deniable.exact import Interval, exp, expm1, ln
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +33,9 @@ class ResponseProfile:
         room = float(self.truth) - delta
         return math.log(room / float(self.other)) if room > 0 else 0.0
 
+    def ceiling(self) -> Fraction:
+        return ln(self.truth / self.other, 96).upper
+
 
 @dataclass(frozen=True, slots=True)
 class RangeProfile:
@@ -52,3 +55,6 @@ class RangeProfile:
     def guess(self, delta: float) -> float:
         root = math.sqrt(delta * -math.expm1(-float(self.eta)))
         return float(self.eta) + 2 * math.log1p(-root) if root < 1 else 0.0
+
+    def ceiling(self) -> Fraction:
+        return self.eta

@@ -98,6 +98,9 @@ class BinomialProfile:
         possible = mine > 0
         return float(np.max(np.log(mine[possible]) - other[possible], initial=0.0))
 
+    def ceiling(self) -> Fraction:
+        return self.loss.log(96).upper * self.times
+
 
 def _down(times: int, start: int, factor: Interval, bits: int) -> Interval:
     """1 + r + r r' + ... over i = start, start - 1, ..., with r = i/(times - i + 1) · factor falling."""

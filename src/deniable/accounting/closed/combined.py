@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from deniable.accounting.closed.profile import Profile
+from deniable.accounting.closed.profile import Profile, epsilon_of
+from deniable.accounting.measures.pure import amplified
 from deniable.exact import Interval, exp, expm1, ln
 
 _BITS = 96
+_SHORT = 2**14
+_FAR = 2**12
 _ZERO = Fraction(0)
 
 
@@ -34,17 +38,25 @@ class Leaking:
         leaked = float(leak(self.leaks).upper)
         return self.inner.guess((delta - leaked) / (1 - leaked)) if leaked < delta < 1 else 1.0
 
+    def ceiling(self) -> Fraction | None:
+        return self.inner.ceiling()
+
 
 def with_leaks(delta: Interval, leaks: tuple[tuple[Fraction, int], ...]) -> Interval:
     """What a delta becomes when everything also leaks with these probabilities."""
     leaked = leak(leaks)
-    return (delta + (1 - delta) * leaked).rounded(_BITS)
+    return leaked if delta.upper == 0 else (delta + (1 - delta) * leaked).rounded(_BITS)
 
 
 def leak(leaks: tuple[tuple[Fraction, int], ...]) -> Interval:
-    """1 - prod (1 - leak)^times, precise also where it is tiny."""
-    if any(chance == 1 for chance, _ in leaks):
+    """1 - prod (1 - leak)^times: the number itself where that is short, else precise also where it is tiny.
+
+    A budget is spent to the last digit, so a leak must equal the delta that was set aside for it.
+    """
+    if any(chance == 1 for chance, times in leaks if times):
         return Interval.point(1)
+    if sum(times * chance.denominator.bit_length() for chance, times in leaks) <= _SHORT:
+        return Interval.point(1 - math.prod(((1 - chance) ** times for chance, times in leaks), start=Fraction(1)))
     total = Interval.point(0)
     for chance, times in leaks:
         if chance:
@@ -67,6 +79,9 @@ class OnSample:
         return f"exact amplification by sampling (Balle, Barthe and Gaboardi 2018) of {self.inner.theorem}"
 
     def delta(self, epsilon: Fraction) -> Interval:
+        if epsilon > _FAR:  # ln(1 + (e^epsilon - 1)/rate) lies between epsilon and epsilon - ln rate
+            far = epsilon - ln(self.rate, _BITS).lower
+            return Interval(self.inner.delta(far).lower, self.inner.delta(epsilon).upper) * self.rate
         grown = expm1(epsilon, _BITS) / self.rate + 1
         removed = self._inner(grown) * self.rate
         left = 1 - (1 - self.rate) * exp(epsilon, _BITS)
@@ -81,6 +96,10 @@ class OnSample:
     def guess(self, delta: float) -> float:
         rate = float(self.rate)
         return math.log1p(rate * math.expm1(min(700.0, self.inner.guess(delta / rate)))) if delta < rate else 0.0
+
+    def ceiling(self) -> Fraction | None:
+        top = self.inner.ceiling()
+        return None if top is None else amplified(top, self.rate)
 
     def _inner(self, factor: Interval) -> Interval:
         threshold = ln(factor.rounded(_BITS), _BITS)
@@ -112,6 +131,12 @@ class Worst:
     def guess(self, delta: float) -> float:
         return max(each.guess(delta) for each in self.profiles)
 
+    def ceiling(self) -> Fraction | None:
+        """Where all are at most the largest of their leasts."""
+        least = self.least().lower
+        tops = [each.ceiling() if each.least().upper >= least else _reached(each, least) for each in self.profiles]
+        return _highest(tops)
+
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
@@ -137,3 +162,16 @@ class Drawn:
 
     def guess(self, delta: float) -> float:
         return max(each.guess(min(0.999, delta / float(chance))) for chance, each in self.parts)
+
+    def ceiling(self) -> Fraction | None:
+        return _highest([each.ceiling() for _, each in self.parts])
+
+
+def _reached(profile: Profile, delta: Fraction) -> Fraction | None:
+    found = epsilon_of(profile, delta).upper
+    return Fraction(found) if math.isfinite(found) else None
+
+
+def _highest(tops: Sequence[Fraction | None]) -> Fraction | None:
+    known = [top for top in tops if top is not None]
+    return max(known) if len(known) == len(tops) else None

@@ -12,7 +12,7 @@ import numpy as np
 from deniable.accounting.closed.gaussian import GaussianProfile
 from deniable.accounting.closed.lattice_normal import cdf
 from deniable.accounting.closed.profile import sharpened
-from deniable.exact import Interval, exp
+from deniable.exact import Interval
 
 _TABULATED = 256
 
@@ -30,19 +30,22 @@ class DiscreteGaussianProfile:
         return sharpened(lambda bits: self._delta(epsilon, last, bits))
 
     def _delta(self, epsilon: Fraction, last: int, bits: int) -> Interval:
-        return cdf(self.scale, last, bits) - cdf(self.scale, last - self.steps, bits) * exp(epsilon, bits)
+        return cdf(self.scale, last, bits) - cdf(self.scale, last - self.steps, bits, epsilon)
 
     def least(self) -> Interval:
         return Interval.point(0)
 
     def guess(self, delta: float) -> float:
         """ln((F(j) - delta)/F(j - steps)) at the best j, in floats; for wide noise, that of the continuous Gaussian."""
-        if self.scale > _TABULATED:
+        if self.scale > _TABULATED or self.steps > _TABULATED**2:
             return GaussianProfile(self.steps**2 / self.scale**2).guess(delta)
         reach = math.ceil(40 * self.scale) + self.steps
         points = np.arange(-reach, reach + 1)
-        below = np.cumsum(np.exp(-(points.astype(float) ** 2) / (2 * float(self.scale) ** 2)))
-        below /= below[-1]
-        mine, other = below[self.steps :] - delta, below[: -self.steps]
-        possible = (mine > 0) & (other > 0)
-        return float(np.max(np.log(mine[possible] / other[possible]), initial=0.0))
+        below = np.logaddexp.accumulate(-(points.astype(float) ** 2) / (2 * float(self.scale) ** 2))
+        below -= below[-1]
+        mine, other = np.exp(below[self.steps :]) - delta, below[: -self.steps]
+        possible = mine > 0
+        return float(np.max(np.log(mine[possible]) - other[possible], initial=0.0))
+
+    def ceiling(self) -> None:
+        return None

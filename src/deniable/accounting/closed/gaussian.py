@@ -34,3 +34,6 @@ class GaussianProfile:
     def guess(self, delta: float) -> float:
         mu = math.sqrt(self.square)
         return crossing(lambda epsilon: log_gaussian_delta(mu, epsilon), math.log(delta), start=mu)
+
+    def ceiling(self) -> None:
+        return None

@@ -14,13 +14,15 @@ from deniable.exact import Interval, exp, sqrt
 from deniable.exact.normal import mills_ratio
 
 _SUMMED = 256
+_FAINT = -100_000
+_NOTHING = Fraction(1, 1 << 144_000)  # above e^-100000 = 2^-144269.5
 
 
 @lru_cache(maxsize=256)
-def tail_sum(scale: Fraction, start: int, bits: int) -> Interval:
-    """The sum of e^(-x²/(2 scale²)) over x >= `start`, for `start` >= 0."""
+def tail_sum(scale: Fraction, start: int, bits: int, gain: Fraction = Fraction(0)) -> Interval:
+    """e^gain times the sum of e^(-x²/(2 scale²)) over x >= `start`, for `start` >= 0: one exponent, whatever their sizes."""
     square = scale**2
-    first = exp(-Fraction(start * start) / (2 * square), bits)
+    first = _exp(gain - Fraction(start * start) / (2 * square), bits)
     if scale <= _SUMMED:
         return (first * _relative(square, start, bits)).rounded(bits)
     return _euler(square, start, first, bits).rounded(bits)
@@ -32,19 +34,24 @@ def total(scale: Fraction, bits: int) -> Interval:
     return 1 + 2 * tail_sum(scale, 1, bits)
 
 
-def cdf(scale: Fraction, x: int, bits: int) -> Interval:
-    """Pr[X <= x]."""
+def cdf(scale: Fraction, x: int, bits: int, gain: Fraction = Fraction(0)) -> Interval:
+    """e^gain Pr[X <= x]."""
     if x < 0:
-        return tail_sum(scale, -x, bits) / total(scale, bits)
-    return 1 - tail_sum(scale, x + 1, bits) / total(scale, bits)
+        return tail_sum(scale, -x, bits, gain) / total(scale, bits)
+    return (1 - tail_sum(scale, x + 1, bits) / total(scale, bits)) * (exp(gain, bits) if gain else 1)
+
+
+def _exp(x: Fraction, bits: int) -> Interval:
+    """e^x; so far below one that nobody asks how far, only bounded."""
+    return exp(x, bits) if x > _FAINT else Interval(Fraction(0), _NOTHING)
 
 
 def _relative(square: Fraction, start: int, bits: int) -> Interval:
     """The sum divided by its first term: 1 + r + r r' + ..., each ratio e^(-1/scale²) times the one before."""
     width = bits + 16
     one = 1 << width
-    ratio = exp(-Fraction(2 * start + 1) / (2 * square), width)
-    shrink = exp(-1 / square, width)
+    ratio = _exp(-Fraction(2 * start + 1) / (2 * square), width)
+    shrink = _exp(-1 / square, width)
     low, high = _floor(ratio.lower, width), _ceiling(ratio.upper, width)
     shrink_low, shrink_high = _floor(shrink.lower, width), _ceiling(shrink.upper, width)
     term_low = term_high = sum_low = sum_high = one

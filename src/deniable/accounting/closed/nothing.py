@@ -23,3 +23,6 @@ class NothingProfile:
 
     def guess(self, delta: float) -> float:
         return 0.0
+
+    def ceiling(self) -> Fraction:
+        return Fraction(0)

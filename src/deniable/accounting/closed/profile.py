@@ -33,6 +33,10 @@ class Profile(Protocol):
         """About where delta is reached; only speed depends on it."""
         ...
 
+    def ceiling(self) -> Fraction | None:
+        """An epsilon, next to the first if not the first, from which on delta is its least; None if it never is."""
+        ...
+
 
 def sharpened(attempt: Callable[[int], Interval], *, bits: int = _SHARP) -> Interval:
     """`attempt(working precision)` again and again until it is narrow, or nothing to speak of; negative parts cut off."""
@@ -51,19 +55,29 @@ def epsilon_of(profile: Profile, delta: Fraction, *, gap: float = 1e-9) -> Brack
     """
     if profile.delta(Fraction(0)).upper <= delta:
         return Bracket(0.0, 0.0)
-    if profile.least().lower > delta:
+    least, top = profile.least(), profile.ceiling()
+    if least.lower > delta or (top is None and least.lower == least.upper == delta):
         return Bracket(math.inf, math.inf)
+    if top is not None and not least.upper <= delta:
+        top = None
     guess = profile.guess(max(float(delta), 5e-324))
+    if top is not None and least.lower == delta:
+        guess = float(top)
     start = Fraction(guess if 0 < guess < math.inf else 1.0)
-    low, high = _around(profile, delta, start, Fraction(gap) / 4)
+    low, high = _around(profile, delta, start, Fraction(gap) / 4, top)
     return _narrowed(profile, delta, low, high, Fraction(gap)) if high else Bracket.around(low, Fraction(2**2000))
 
 
-def _around(profile: Profile, delta: Fraction, start: Fraction, step: Fraction) -> tuple[Fraction, Fraction | None]:
-    """A point above delta (or zero) and one at most delta, as close to `start` as its quality allows."""
+def _around(
+    profile: Profile, delta: Fraction, start: Fraction, step: Fraction, top: Fraction | None
+) -> tuple[Fraction, Fraction | None]:
+    """A point above delta (or zero) and one at most delta, as close to `start` as its quality allows; `top` is one."""
     low, high, reach = Fraction(0), None, step
     while high is None:
         point = _short(start * (1 + reach))
+        if top is not None and point >= top:
+            high = top
+            break
         if point > _FARTHEST:
             return low, None
         found = profile.delta(point)

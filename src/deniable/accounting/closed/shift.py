@@ -33,6 +33,9 @@ class LaplaceProfile:
     def guess(self, delta: float) -> float:
         return float(self.epsilon) + 2 * math.log1p(-delta)
 
+    def ceiling(self) -> Fraction:
+        return self.epsilon
+
 
 @dataclass(frozen=True, slots=True)
 class DiscreteLaplaceProfile:
@@ -58,6 +61,9 @@ class DiscreteLaplaceProfile:
 
     def guess(self, delta: float) -> float:
         return float(self.steps / self.scale) + 2 * math.log1p(-delta)
+
+    def ceiling(self) -> Fraction:
+        return self.steps / self.scale
 
 
 def last_above(steps: int, threshold: Fraction) -> int:
@@ -89,6 +95,9 @@ class TruncatedLaplaceProfile:
 
     def guess(self, delta: float) -> float:
         return float(self.steps / self.scale) + 2 * math.log1p(-delta)
+
+    def ceiling(self) -> Fraction:
+        return self.steps / self.scale
 
     def _mass(self, bits: int) -> Interval:
         return 1 + exp(-1 / self.scale, bits) - 2 * exp(Fraction(-self.radius - 1) / self.scale, bits)

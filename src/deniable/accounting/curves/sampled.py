@@ -16,7 +16,8 @@ from deniable.accounting.curves.curve import BITS, Curve, log_moment, log_sum, p
 from deniable.exact import exp, ln
 from deniable.exact.gamma import log_binomial
 
-_LARGEST = 256
+LARGEST = 256
+"""Sums are taken at whole orders up to this one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +120,7 @@ class FixedSizeSample:
 def between_whole_orders(log: Callable[[int], Fraction | None], order: Fraction) -> Fraction | None:
     """A bound at any order from bounds on ln of the moment at whole ones: the true one is convex and 0 at order one."""
     low = int(order)
-    if order > _LARGEST:
+    if order > LARGEST:
         return None
     share = order - low
     first = Fraction(0) if low == 1 else log(low)
@@ -132,7 +133,7 @@ def between_whole_orders(log: Callable[[int], Fraction | None], order: Fraction)
 def estimate_between(log: Callable[[int], float], order: float) -> float:
     """The same in floats."""
     low = int(order)
-    if order > _LARGEST - 1:
+    if order > LARGEST - 1:
         return math.inf
     first = 0.0 if low <= 1 else log(low)
     share = order - low

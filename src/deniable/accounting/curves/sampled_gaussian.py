@@ -18,6 +18,8 @@ from deniable.exact.normal import log_normal_cdf
 
 _TERMS = 34
 _LARGEST = 2**12
+_ALL_ORDERS = 2**8
+_FAINT = Fraction(1, 2 ** (BITS + 96))
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,19 +33,31 @@ class SampledGaussianCurve:
         whole = self.square * order / 2
         if order > _LARGEST:
             return whole
-        moment = self._whole(int(order)) if order.denominator == 1 else self._between(order)
-        excess = max(Fraction(0), moment.upper - 1)
-        return min(whole, ln(1 + excess, BITS).upper / (order - 1))
+        if order.denominator == 1 or order < _ALL_ORDERS:
+            log = _log(self._whole(int(order)) if order.denominator == 1 else self._between(order))
+        else:  # the logarithm of a moment is convex in its order
+            low, over = int(order), order - int(order)
+            log = (1 - over) * _log(self._whole(low)) + over * _log(self._whole(low + 1))
+        return min(whole, log / (order - 1))
 
     def _whole(self, order: int) -> Interval:
         """sum of C(a,k) (1-q)^(a-k) q^k e^(k(k-1) square/2)."""
         bits = BITS + 64
         kept, drawn = ln(1 - self.rate, bits), ln(self.rate, bits)
         total = Interval.point(0)
+        growth = self._growth(order)
         for k in range(order + 1):
             log = log_binomial(order, k, bits) + kept * (order - k) + drawn * k + self.square * (k * (k - 1)) / 2
-            total = total + exp(log.rounded(bits), bits)
+            term = exp(log.rounded(bits), bits)
+            total = total + term
+            if growth is not None and 2 * (order - k) * growth <= k + 1 and term.upper < _FAINT:
+                total = total + Interval(Fraction(0), term.upper)  # each further term is at most half the one before
+                break
         return total.rounded(bits)
+
+    def _growth(self, order: int) -> Fraction | None:
+        """At least q/(1-q) e^(order square): what one more draw multiplies a term by, apart from the binomial coefficient."""
+        return self.rate / (1 - self.rate) * exp(order * self.square, 64).upper if order * self.square < 100 else None
 
     def _between(self, order: Fraction) -> Interval:
         """The terms up to the order one by one, the alternating rest at once."""
@@ -83,6 +97,10 @@ class SampledGaussianCurve:
         ]
         top = max(logs)
         return max(0.0, top + math.log(math.fsum(math.exp(log - top) for log in logs)))
+
+
+def _log(moment: Interval) -> Fraction:
+    return ln(1 + max(Fraction(0), moment.upper - 1), BITS).upper
 
 
 @dataclass(frozen=True, slots=True)

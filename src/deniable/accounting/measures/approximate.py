@@ -17,7 +17,9 @@ from deniable.accounting.measures.pure import Pure, amplified
 from deniable.accounting.rounding import charged, exp
 from deniable.accounting.spend import Spend
 from deniable.cost import (
+    Allocated,
     Bounded,
+    Calibrated,
     Concentrated,
     Cost,
     DiscreteGaussian,
@@ -74,6 +76,8 @@ class Approximate(Measure[Spend]):
                 return Spend(Fraction(0), charged(delta))
             case Sampled():
                 return self._sampled(cost)
+            case Allocated(inner):
+                return self.read(inner)  # a mixture of runs is never worse than one of them
             case Gaussian() | DiscreteGaussian() if cost.squared_sensitivity == 0:
                 return Spend(Fraction(0))
             case Gaussian() | DiscreteGaussian() | Concentrated() | Renyi():
@@ -93,6 +97,9 @@ class Approximate(Measure[Spend]):
             step = Spend(amplified(inner.loss, rate), charged(rate * inner.delta))
             return self.group(step, 2)
         return Spend(amplified(inner.loss, rate), charged(rate * inner.delta))
+
+    def calibrated(self, cost: Calibrated) -> Spend:
+        return Spend(charged(cost.epsilon), charged(cost.delta))
 
     def compose(self, losses: Iterable[Spend]) -> Spend:
         return Spend.total(losses)

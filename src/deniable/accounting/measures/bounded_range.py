@@ -11,6 +11,7 @@ from deniable.accounting.measures.measure import Adaptivity, Measure, Single
 from deniable.accounting.measures.pure import Pure
 from deniable.accounting.rounding import charged
 from deniable.cost import (
+    Allocated,
     Bounded,
     Concentrated,
     Cost,
@@ -46,6 +47,8 @@ class BoundedRange(Measure[Fraction]):
                 return charged(eta)
             case Sampled():
                 return self._sampled(cost)
+            case Allocated(inner):
+                return self.read(inner)  # a mixture of runs is never worse than one of them
             case Laplace() | DiscreteLaplace() | RandomizedResponse() | Bounded() | Shuffled() | Selected():
                 return 2 * _PURE.single(cost)
             case Gaussian() | DiscreteGaussian() | TruncatedLaplace() | Concentrated() | Renyi():

@@ -17,17 +17,23 @@ from deniable.accounting.measures.pure import half_tanh, odds
 from deniable.accounting.rounding import FAR, charged, exp, expm1, ln
 from deniable.accounting.spend import Spend
 from deniable.cost import (
+    Allocated,
     Bounded,
+    Composed,
     Concentrated,
     Cost,
     DiscreteGaussian,
     DiscreteLaplace,
     Exponential,
     Gaussian,
+    Grouped,
     Laplace,
+    Mixed,
     Neighbours,
+    Parallel,
     RandomizedResponse,
     Renyi,
+    Repeated,
     Sampled,
     Sampling,
     Selected,
@@ -111,6 +117,8 @@ class ZeroConcentrated(Measure[Spend]):
                 return self._selected(cost)
             case Sampled():
                 return self._sampled(cost)
+            case Allocated(inner):
+                return self.read(inner)  # a mixture of runs is never worse than one of them
             case Renyi():
                 raise self.refuse(cost, instead="Rényi privacy: deniable.epsilon(cost, delta=...)")
             case _:
@@ -162,6 +170,32 @@ class ZeroConcentrated(Measure[Spend]):
 
     def promise(self, loss: Spend) -> Cost:
         return Concentrated(rho=loss.loss, delta=min(Fraction(1), loss.delta))
+
+
+def lost_by_rho(cost: Cost) -> str:
+    """What a reading as rho gives away: "" if nothing, else a sentence about the samples it reads as if they held everybody.
+
+    As the order grows, the divergence of a sampled Gaussian tends to that of the whole: no rho below the whole's holds for it.
+    """
+    match cost:
+        case Sampled(inner, rate):
+            try:
+                whole = ZeroConcentrated().read(inner.group(2) if _moves_twice(cost) else inner)
+                kept = ZeroConcentrated().read(cost)
+            except Unaccountable:
+                return ""
+            return _LOST if 0 < rate < 1 and kept.loss >= whole.loss > 0 else ""
+        case Composed(costs) | Parallel(costs):
+            return next(filter(None, map(lost_by_rho, costs)), "")
+        case Repeated(inner) | Grouped(inner):
+            return lost_by_rho(inner)
+        case Mixed(parts):
+            return next(filter(None, (lost_by_rho(each) for _, each in parts)), "")
+        case _:
+            return ""
+
+
+_LOST = "the sample is read as if it held everybody; dp.epsilon reads its amplification"
 
 
 def _moves_twice(cost: Sampled) -> bool:

@@ -11,6 +11,7 @@ from deniable.accounting.measures.measure import Adaptivity, Measure, Single
 from deniable.accounting.measures.pure import Pure
 from deniable.accounting.rounding import FAR, charged, exp
 from deniable.cost import (
+    Allocated,
     Bounded,
     Concentrated,
     Cost,
@@ -70,6 +71,8 @@ class GaussianPrivacy(Measure[Fraction]):
                 return Fraction(0) if square == 0 else self._refused(cost, "zero-concentrated privacy")
             case Sampled():
                 return self._sampled(cost)
+            case Allocated(inner):
+                return self.read(inner)  # a mixture of runs is never worse than one of them
             case Laplace() | DiscreteLaplace() | Exponential() | RandomizedResponse() | Shuffled() | Selected():
                 return self._pure(cost)
             case Bounded() | TruncatedLaplace() | Concentrated() | Renyi():

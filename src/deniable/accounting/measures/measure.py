@@ -12,8 +12,11 @@ from fractions import Fraction
 from typing import ClassVar, Generic, TypeAlias, TypeVar
 
 from deniable.accounting.groups import grouped, sampled_group
+from deniable.accounting.neighbours import compared
 from deniable.cost import (
+    Allocated,
     Bounded,
+    Calibrated,
     Composed,
     Concentrated,
     Cost,
@@ -47,6 +50,7 @@ Single: TypeAlias = (
     | Concentrated
     | Renyi
     | Sampled
+    | Allocated
     | Shuffled
     | Selected
 )
@@ -73,25 +77,35 @@ class Measure(ABC, Generic[Loss]):
     adaptivity: ClassVar[Adaptivity]
 
     def read(self, cost: Cost) -> Loss:
-        """The loss of a cost; `Unaccountable` when no theorem reads it under this measure."""
+        """The loss of a cost; `Unaccountable` when no theorem reads it under this measure, or it compares unlike neighbours."""
+        compared(cost)
+        return self._read(cost)
+
+    def _read(self, cost: Cost) -> Loss:
         match cost:
             case Composed(costs):
-                return self.compose(self.read(each) for each in costs)
+                return self.compose(self._read(each) for each in costs)
             case Repeated(each, times):
-                return self.repeat(self.read(each), times) if times else self.compose(())
+                return self.repeat(self._read(each), times) if times else self.compose(())
             case Parallel(costs):
-                return self.worst(self.read(each) for each in costs)
+                return self.worst(self._read(each) for each in costs)
             case Mixed(parts):
-                return self.mixed([(chance, self.read(each)) for chance, each in parts if chance])
+                return self.mixed([(chance, self._read(each)) for chance, each in parts if chance])
             case Grouped(each, size):
                 inner = grouped(each, size)
                 if not isinstance(inner, Grouped):
-                    return self.read(inner)
+                    return self._read(inner)
                 if isinstance(inner.cost, Sampled):
-                    return self.read(sampled_group(inner.cost, inner.size))
-                return self.group(self.read(inner.cost), inner.size)
+                    return self._read(sampled_group(inner.cost, inner.size))
+                return self.group(self._read(inner.cost), inner.size)
+            case Calibrated():
+                return self.calibrated(cost)
             case _:
                 return self.single(cost)
+
+    def calibrated(self, cost: Calibrated) -> Loss:
+        """The loss of noise that was calibrated to a pair: that of the cost itself, unless pairs are what is read."""
+        return self._read(cost.cost)
 
     @abstractmethod
     def single(self, cost: Single) -> Loss:

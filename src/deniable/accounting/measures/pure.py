@@ -13,6 +13,7 @@ from typing import ClassVar, assert_never
 from deniable.accounting.measures.measure import Adaptivity, Measure, Single
 from deniable.accounting.rounding import FAR, charged, exp, expm1, ln
 from deniable.cost import (
+    Allocated,
     Bounded,
     Concentrated,
     Cost,
@@ -87,6 +88,8 @@ class Pure(Measure[Fraction]):
                 return charged(epsilon)
             case Sampled():
                 return self._sampled(cost)
+            case Allocated(inner):
+                return self.read(inner)  # a mixture of runs is never worse than one of them
             case Selected():
                 return self._selected(cost)
             case _:

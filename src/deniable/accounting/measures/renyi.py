@@ -14,7 +14,7 @@ from typing import ClassVar, assert_never
 
 from deniable.accounting.closed.binomial import PureLoss
 from deniable.accounting.curves.curve import Curve
-from deniable.accounting.curves.grouped import GroupedCurve
+from deniable.accounting.curves.grouped import DoubledCurve, GroupedCurve
 from deniable.accounting.curves.sampled import BinomialSample, ConvexSample, FixedSizeSample, Greatest, Least, Mixture
 from deniable.accounting.curves.sampled_gaussian import SampledGaussianCurve
 from deniable.accounting.curves.selected import NegativeBinomialCurve, PoissonCurve
@@ -27,12 +27,14 @@ from deniable.accounting.curves.simple import (
     RangeCurve,
     ResponseCurve,
 )
+from deniable.accounting.curves.work import MOST_VALUES, SHORTENED, grouped_curve, shortened, work
 from deniable.accounting.measures.approximate import Approximate
 from deniable.accounting.measures.measure import Adaptivity, Measure, Single
 from deniable.accounting.measures.pure import Pure
 from deniable.accounting.rounding import charged
 from deniable.accounting.terms import terms
 from deniable.cost import (
+    Allocated,
     Bounded,
     Concentrated,
     Cost,
@@ -72,6 +74,11 @@ class RenyiLoss:
             total += times * value
         return total
 
+    @property
+    def note(self) -> str:
+        """What the bound on work made looser; "" if nothing."""
+        return SHORTENED if any(shortened(curve) for curve, _ in self.curves) else ""
+
     def estimate(self, order: float) -> float:
         """About the same, quickly."""
         return math.fsum(times * curve.estimate(order) for curve, times in self.curves)
@@ -108,6 +115,8 @@ class RenyiPrivacy(Measure[RenyiLoss]):
                 return _one(Listed(curve))
             case Sampled():
                 return self._sampled(cost)
+            case Allocated(inner):
+                return self.read(inner)  # a mixture of runs is never worse than one of them
             case Selected():
                 return self._selected(cost)
             case _:
@@ -131,7 +140,8 @@ class RenyiPrivacy(Measure[RenyiLoss]):
         curves: list[Curve] = [ConvexSample(_Sum(whole), cost.rate)]
         if cost.rate < 1 and not replaced:
             expanded = FixedSizeSample if cost.neighbours is Neighbours.REPLACE else BinomialSample
-            curves.append(expanded(_Sum(base), cost.rate))
+            best = expanded(_Sum(base), cost.rate)
+            curves.append(best if work(best) <= MOST_VALUES else expanded(_Sum(_doubled(base)), cost.rate))
         pure = _pure(cost)
         if pure is not None:
             curves.append(AnyPure(PureLoss(epsilon=pure)))
@@ -188,7 +198,7 @@ class RenyiPrivacy(Measure[RenyiLoss]):
                 "no theorem groups approximate Rényi privacy; group the releases before they are composed, "
                 "or read the whole by deniable.epsilon(cost, delta=...)"
             )
-        return _one(GroupedCurve(_Sum(loss), size))
+        return _one(grouped_curve(_Sum(loss), size))
 
     def at_most(self, loss: RenyiLoss, limit: RenyiLoss) -> bool:
         """Whether a loss is below a limit at every order of a fine grid, leaks included."""
@@ -227,6 +237,12 @@ def _pure(cost: Cost) -> Fraction | None:
         return Pure().read(cost)
     except Unaccountable:
         return None
+
+
+def _doubled(loss: RenyiLoss) -> RenyiLoss:
+    """The same with groups from one value each."""
+    curves = ((DoubledCurve(c.base, c.size) if isinstance(c, GroupedCurve) else c, k) for c, k in loss.curves)
+    return RenyiLoss(tuple(curves), loss.leaks)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,15 +11,14 @@ from itertools import pairwise
 
 import numpy as np
 
+from deniable.accounting.pld.limits import MOST_PLACES, MOST_TERMS, Beyond
 from deniable.accounting.pld.tilt import Tilted
 
-_MOST_PLACES = 1 << 21
-_MOST_WORK = 400_000_000
 _NEGLIGIBLE = -36.0
 _NOTHING = -45.0
 
 
-class TooFine(Exception):
+class TooFine(Beyond):
     """This grid would take too many frequencies."""
 
 
@@ -71,10 +70,10 @@ def band(parts: Sequence[Tilted], size: int) -> tuple[int, float]:
             break
         count, left_out = math.ceil(low * size), math.exp(worst)
     work = count * sum(len(part.place) + 300 for part in parts)
-    if count < everything and work < min(_MOST_WORK, 200 * size * len(parts)):
+    if count < everything and work < min(MOST_TERMS, 200 * size * len(parts)):
         return count, left_out
-    if size > _MOST_PLACES:
-        raise TooFine
+    if size > MOST_PLACES:
+        raise TooFine("the grid is too fine")
     return everything, 0.0
 
 
@@ -89,10 +88,5 @@ def _log_bound(decays: Sequence[_Decay], low: float, high: float, enough: float)
 
 
 def fast_size(least: int) -> int:
-    """A length at least this, with small prime factors only."""
-    best = 1 << max(6, (least - 1).bit_length())
-    for odd in (3, 5, 9, 15, 25, 27):
-        candidate = odd << max(0, (-(-least // odd) - 1).bit_length())
-        if 64 <= candidate < best:
-            best = candidate
-    return best
+    """The least power of two that is at least this: for such lengths the error of a transform is a theorem."""
+    return 1 << max(6, (least - 1).bit_length())

@@ -16,6 +16,7 @@ import numpy as np
 from deniable.accounting.pld.band import TooFine, fast_size
 from deniable.accounting.pld.dots import Grid, Knots, Measure, dots_above, dots_below
 from deniable.accounting.pld.grid import Layout, coarsened, grid_for, place
+from deniable.accounting.pld.limits import Beyond, Meter
 from deniable.accounting.pld.pair import Pair
 from deniable.accounting.pld.spectrum import Spectrum, Window
 from deniable.accounting.pld.survey import Cumulants, Focus, Survey, estimate, sketch
@@ -27,13 +28,19 @@ Dots = Callable[[Pair, Knots], Measure]
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A survey of the steps around the losses that matter, the tilt that makes them typical, and the delta expected there."""
+    """A survey of the steps around the losses that matter, the tilt that makes them typical, and the delta expected there.
+
+    `log_weight` is about that delta over what a unit of tilted mass can add to it, `spread` the deviation of the whole sum.
+    """
 
     survey: Survey
     at: Cumulants
     tilt: float
     epsilon: float
     log_delta: float
+    log_weight: float
+    spread: float
+    times: tuple[int, ...]
 
 
 class Reading:
@@ -115,17 +122,21 @@ def look(steps: Steps, *, epsilon: float | None = None, log_delta: float | None 
         if 0.8 < tilt / before < 1.25 and survey.cumulants(tilt).variance > 0.7 * at.variance:
             break
     at = survey.cumulants(tilt)
-    return View(survey, at, tilt, *estimate(at, tilt))
+    near, depth = estimate(at, tilt)
+    if not np.isfinite([tilt, near, depth]).all():
+        raise Beyond("the losses are beyond floats")
+    weight = depth - at.value + tilt * near + 1 + math.log1p(tilt)
+    return View(survey, at, tilt, near, depth, min(weight, 0.0), math.sqrt(at.variance), tuple(times))
 
 
-_MOST = 1 << 20
+_MOST = (1 << 20) - 64
 
 
 def _wanted(view: View, share: float) -> float:
     """The step that the losses ask for: for their variance, and so that no bulk that matters is narrower than some steps."""
     at, times = view.at, view.survey.times
-    total = math.sqrt(at.variance)
-    wanted = share * math.sqrt(at.variance / float(times.sum()))
+    total = view.spread
+    wanted = share * total / math.sqrt(float(sum(view.times)))
     for row, count in enumerate(times):
         for width in (view.survey.bulk(at, row)[1], 2 * view.survey.edge(row)):
             if count * width > share**2 * total:
@@ -133,15 +144,11 @@ def _wanted(view: View, share: float) -> float:
     return max(wanted, 1e-9 * total)
 
 
-def read(steps: Steps, view: View, share: float) -> Reading:
+def read(steps: Steps, view: View, share: float, meter: Meter | None = None) -> Reading:
     """Compose on a grid whose spacing is `share` of the widths of the losses."""
-    at, tilt = view.at, view.tilt
-    weight = (
-        view.log_delta - at.value + tilt * view.epsilon + 1 + math.log1p(tilt)
-    )  # the answer over the kernel's maximum
-    low, high, below, above = view.survey.window(tilt, min(weight, 0.0) + math.log(1e-3 * share**2))
+    low, high, below, above = view.survey.window(view.tilt, view.log_weight + math.log(1e-3 * share**2))
     largest = max(abs(low), abs(high), *(each.above[-1] for each in view.survey.sketches))
-    fine = _wanted(view, share)
+    fine, meter = _wanted(view, share), meter or Meter()
 
     @cache
     def laid(wanted: float) -> tuple[Grid, list[Knots], Window]:
@@ -156,7 +163,7 @@ def read(steps: Steps, view: View, share: float) -> Reading:
     def spectrum(dots: Dots, wanted: float) -> Spectrum:
         grid, knots, window = laid(wanted)
         parts = [Part(dots(pair, each), times) for (pair, times), each in zip(steps, knots, strict=True)]
-        return Spectrum(parts, grid=grid, tilt=view.tilt, window=window)
+        return Spectrum(parts, grid=grid, tilt=view.tilt, window=window, meter=meter)
 
     def compose(dots: Dots) -> Spectrum:
         try:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -11,8 +12,13 @@ from deniable.accounting.bracket import Bracket
 from deniable.accounting.pld.composition import Reading, Single, Steps, View, look, read
 from deniable.accounting.pld.enumerated import enumerated
 from deniable.accounting.pld.floats import TINY
+from deniable.accounting.pld.limits import Beyond, Meter
+from deniable.accounting.pld.shifted import Shifted, split
 
 _ATTEMPTS = 7
+_PATIENCE = 2
+"""A reading stops when so many refinements in all have brought little."""
+_FINEST = "no finer grid brings the ends of the bracket closer"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,24 +56,39 @@ class Direction:
         best = Bracket(min(max(self._near_ceiling(target[1], gap), 0.0), top), top)
         if _done(best, gap, enough):
             return best
+        try:
+            for found in self._epsilons(target, best, gap, enough, least):
+                best = found
+                if _done(best, gap, enough):
+                    return best
+        except (Beyond, ArithmeticError) as reason:
+            return replace(best, note=_note(reason))
+        return replace(best, note=_FINEST)
+
+    def _epsilons(
+        self, target: tuple[float, float], best: Bracket, gap: float, enough: float, least: float
+    ) -> Iterator[Bracket]:
+        """Ever narrower brackets, until refining does not help any more."""
         goal, aim = math.log(max(target[0] - least, target[0] * 1e-9, 1e-300)), None
-        share, stalled = _first_share(gap, enough), 0
+        share, stalled, meter = _first_share(gap, enough), 0, Meter()
         seen: View | Single | None = None
         for _ in range(_ATTEMPTS):
             seen = seen or self._view(epsilon=aim, log_delta=goal)
-            profile = self._profile(share, seen)
+            profile = self._profile(share, seen, meter)
             below = enough > 0 and profile.upper(enough) <= target[0]
             low, high = (0.0, enough) if below else profile.losses(target)
             before, best = best, _tighter(best, low, high)
-            if _done(best, gap, enough) or isinstance(profile, Single):
-                break
+            yield best
+            if isinstance(profile, Single):
+                return
             if math.isfinite(high) and abs(high - profile.view.epsilon) * profile.view.tilt > 3:
                 aim, seen = high, None
+            elif isinstance(profile, Shifted) and profile.exact:
+                return
             stalled += best.gap > 0.7 * before.gap
-            if stalled > 1:
-                break
+            if stalled > _PATIENCE:
+                return
             share = _finer(share, best.gap, gap)
-        return best
 
     def delta(self, epsilon: tuple[float, float], *, gap: float, enough: float = 0.0) -> Bracket:
         """The profile at a loss of at least 0."""
@@ -75,17 +96,29 @@ class Direction:
         if epsilon[0] >= self.ceiling or not self.steps:
             return Bracket(least, max(most, least)) if self.steps else Bracket(0.0, 0.0)
         most = min(most - math.expm1(epsilon[0] - self.ceiling), 1.0) * (1 + 1e-12)  # no loss is further from epsilon
-        best, share, stalled = Bracket(least, max(most, least)), _first_share(gap, enough), 0
+        best = Bracket(least, max(most, least))
+        try:
+            for found in self._deltas(epsilon, best, gap, enough):
+                best = found
+                if _done(best, gap, enough):
+                    return best
+        except (Beyond, ArithmeticError) as reason:
+            return replace(best, note=_note(reason))
+        return replace(best, note=_FINEST)
+
+    def _deltas(self, epsilon: tuple[float, float], best: Bracket, gap: float, enough: float) -> Iterator[Bracket]:
+        """Ever narrower brackets, until refining does not help any more."""
+        share, stalled, meter = _first_share(gap, enough), 0, Meter()
         seen = self._view(epsilon=epsilon[0], log_delta=None)
         for _ in range(_ATTEMPTS):
-            profile = self._profile(share, seen)
+            profile = self._profile(share, seen, meter)
             high = profile.upper(epsilon[0])
             before, best = best, _tighter(best, 0.0 if high <= enough else profile.lower(epsilon[1]), high)
+            yield best
             stalled += best.gap > 0.7 * before.gap
-            if _done(best, gap, enough) or isinstance(profile, Single) or stalled > 1:
-                break
+            if isinstance(profile, Single) or (isinstance(profile, Shifted) and profile.exact) or stalled > _PATIENCE:
+                return
             share = _finer(share, best.gap, gap)
-        return best
 
     def _view(self, *, epsilon: float | None, log_delta: float | None) -> View | Single:
         """Where to look; one pair once, and few outcomes, need no grid and are the profile already."""
@@ -94,8 +127,11 @@ class Direction:
         few = enumerated(self.steps)
         return Single(few) if few is not None else look(self.steps, epsilon=epsilon, log_delta=log_delta)
 
-    def _profile(self, share: float, seen: View | Single) -> Reading | Single:
-        return seen if isinstance(seen, Single) else read(self.steps, seen, share)
+    def _profile(self, share: float, seen: View | Single, meter: Meter) -> Reading | Single | Shifted:
+        if isinstance(seen, Single):
+            return seen
+        parts = split(self.steps)
+        return Shifted(self.steps, parts, seen, share, meter) if parts else read(self.steps, seen, share, meter)
 
     def _near_ceiling(self, target: float, gap: float) -> float:
         """A lower bound by the event that every loss is close to its ceiling: delta >= P(S) (1 - e^(epsilon - all of them))."""
@@ -119,6 +155,10 @@ def _tighter(best: Bracket, low: float, high: float) -> Bracket:
     upper = min(best.upper, high)
     lower = max(best.lower, low)
     return Bracket(lower, upper) if lower <= upper else best
+
+
+def _note(reason: Exception) -> str:
+    return str(reason) if isinstance(reason, Beyond) else "the losses are beyond floats"
 
 
 def _share(gap: float) -> float:

@@ -1,4 +1,4 @@
-"""Mechanisms with finitely many losses, as pairs of atoms: randomized response, pure privacy, truncated and discrete noise."""
+"""Mechanisms with finitely many losses, as pairs of atoms: randomized response, pure privacy, discrete Gaussian noise."""
 
 from __future__ import annotations
 
@@ -56,30 +56,11 @@ def randomized_response(truth: Fraction, categories: int) -> AtomsPair:
     return pair_of_atoms([(-loss, other), *middle, (loss, truth)], lattice=float(loss.lower))
 
 
-def truncated_laplace(scale: Fraction, radius: int, shift: int) -> AtomsPair:
-    """Noise e^(-|k|/scale) on -radius..radius, shifted: what only one of the two can answer has infinite loss."""
-    k = np.arange(-radius, radius + 1, dtype=np.int64)
-    exponent = np.abs(k) / float(scale)
-    weight = np.exp(-exponent)
-    mass = weight / float(weight.sum())
-    blur = U * (100 + 8 * float(exponent.max()) + 2 * len(k))
-    shared = k >= shift - radius
-    alone = float(mass[~shared].sum())
-    steps, place = np.unique(np.abs(k[shared] - shift) - np.abs(k[shared]), return_inverse=True)
-    joined = np.zeros(1)
-    if len(steps):
-        joined = np.bincount(place, weights=mass[shared], minlength=len(steps)).astype(np.float64)
-    loss = steps / float(scale) if len(steps) else np.zeros(1)
-    lift = 6 * U * np.abs(loss)
-    below = Atoms(loss - lift, joined * (1 - blur), alone * (1 - blur))
-    above = Atoms(loss + lift, joined * (1 + blur) + TINY, alone * (1 + blur))
-    return AtomsPair(below, above, lattice=float_below(1 / scale) * (1 if shift % 2 else 2) * (1 - 8 * U))
-
-
 def discrete_gaussian(scale: Fraction, shift: int) -> AtomsPair:
     """Noise e^(-k^2/(2 scale^2)) on the integers, shifted: the loss at k is shift (shift - 2 k)/(2 scale^2)."""
     deviation = float(scale)
-    reach = math.ceil(14.5 * deviation) + shift + 2  # beyond lies less than 1e-45
+    far = math.ceil(14.5 * deviation)
+    reach = far + min(shift, 3 * far) + 2  # beyond lies less than 1e-45
     k = np.arange(reach, -reach - 1, -1, dtype=np.int64).astype(np.float64)
     exponent = k * k / 2 / deviation / deviation
     weight = np.exp(-exponent)

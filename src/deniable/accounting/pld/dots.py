@@ -146,7 +146,8 @@ def _lines(pair: Pair, loss: Floats, *, backward: bool) -> Floats:
         loss[0] < 0
     ):  # the line goes on to the left with at least the slope it has between 0 and the profile at the next knot
         fall = start[0] - float(pair.upper(last[:1])[0])
-        start[0] += max(fall, 0.0) * math.expm1(loss[0]) / -math.expm1(last[0]) * (1 - 32 * U)
+        if last[0] < 700:  # beyond, the slope is next to nothing
+            start[0] += max(fall, 0.0) * math.expm1(loss[0]) / -math.expm1(last[0]) * (1 - 32 * U)
     if backward:
         end = np.fmax(end, start - (np.exp(last) - np.exp(first)) * (1 + 16 * U))  # no slope exceeds 1
         flat = ~(start + end > 0)

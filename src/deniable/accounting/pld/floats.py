@@ -9,6 +9,7 @@ Underflow never hides a loss: whatever must not be too small gains `TINY`, whate
 from __future__ import annotations
 
 import math
+import sys
 from fractions import Fraction
 
 import numpy as np
@@ -25,7 +26,10 @@ TINY = 2.0**-1000
 
 def float_above(value: Fraction) -> float:
     """The smallest float at least `value`."""
-    near = float(value)
+    try:
+        near = float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -sys.float_info.max
     return near if Fraction(near) >= value else math.nextafter(near, math.inf)
 
 

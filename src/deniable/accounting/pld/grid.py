@@ -16,26 +16,34 @@ import numpy as np
 
 from deniable.accounting.pld.dots import Grid, Knots
 from deniable.accounting.pld.floats import Integers
+from deniable.accounting.pld.limits import MOST_KNOTS, Beyond
 from deniable.accounting.pld.pair import Pair
 
 _MANY = 20_000
+_LARGEST = 1e280
+_COARSE = 1024
+"""A grid fits its step to atoms only where the step has so many quanta."""
 _MARGIN = 1e-9
 """Knots lie this share of a loss below the atoms they are for: far enough for a line through the atom to be positive there."""
 
 
 def grid_for(pairs: Sequence[Pair], wanted: float, largest: float) -> Grid:
     """A grid of about the wanted step, whose losses up to `largest` are exact; it fits atoms where that can be had."""
+    if not (wanted > 0 and max(wanted, largest) < _LARGEST):
+        raise Beyond("the losses are beyond floats")
     quantum = math.ldexp(1.0, math.ceil(math.log2(max(largest, wanted, 1e-200))) - 50)
     lattices = [pair.lattice for pair in pairs]
     shortest = min(lattices)
-    if shortest > wanted / 4 and all(_misfit(lattice, shortest) < 1e-9 for lattice in lattices):
+    if shortest > max(wanted / 4, _COARSE * quantum) and all(_misfit(lattice, shortest) < 1e-9 for lattice in lattices):
         return Grid(quantum, math.floor(shortest * (1 - _MARGIN) / quantum))
     spans = np.unique([_span(pair) * (1 - _MARGIN) - 8 * quantum for pair in pairs if _span(pair) > 0])
-    if not len(spans) or spans[0] < wanted:
+    if not len(spans) or spans[0] < max(wanted, _COARSE * quantum):
         return Grid(quantum, max(math.floor(wanted / quantum), 1))
     fewest = math.ceil(spans[-1] / wanted)
+    if spans[-1] < fewest * _COARSE * quantum:
+        return Grid(quantum, max(math.floor(wanted / quantum), 1))
     trials = fewest + np.arange(min(fewest, 4000) if len(spans) > 1 else 1)
-    steps = np.floor(spans[-1] / trials / quantum) * quantum
+    steps = np.maximum(np.floor(spans[-1] / trials / quantum), 1.0) * quantum
     shares = spans[:, None] / steps
     misfits = np.maximum(shares - np.floor(shares * (1 + 1e-10)), 0.0).sum(axis=0)
     return Grid(quantum, round(steps[int(np.argmin(misfits))] / quantum))
@@ -76,7 +84,9 @@ def place(pair: Pair, grid: Grid, layout: Layout) -> Knots:
     step = grid.step
     if pair.lattice > 0 and _misfit(pair.lattice, step) < 1e-6:
         stride = round(pair.lattice / step)
-        count = math.ceil(pair.ceiling / pair.lattice) + 1
+        count = math.floor(pair.ceiling / pair.lattice * (1 + 1e-9)) + 1
+        if 2 * count + 1 > MOST_KNOTS:
+            raise Beyond("one release has too many losses")
         return Knots(grid, stride * np.arange(-count, count + 1, dtype=np.int64), 0, count)
     offset = _offset(pair, grid, layout)
     shift = offset * grid.quantum
@@ -94,6 +104,8 @@ def place(pair: Pair, grid: Grid, layout: Layout) -> Knots:
         _levels((center - shift) / step, width / step, share, (first, last), even) for center, width, share in centers
     ]
     index = np.unique(np.concatenate([*pieces, np.array(marks, dtype=np.int64)]))
+    if len(index) > MOST_KNOTS:
+        raise Beyond("one release has too many knots")
     return Knots(grid, index, offset, int(np.searchsorted(index, 0)))
 
 
@@ -144,9 +156,14 @@ def _levels(center: float, width: float, share: float, ends: tuple[int, int], ev
         spacing = 1 << level
         reach = max(1.5 * spacing / share, width)
         low, high = max(center - reach, first), min(center + reach, last)
-        if spacing <= widest < 2 * spacing or (not pieces and spacing > widest):
-            low, high = min(low, max(start, first)), last
-        pieces.append(spacing * np.arange(math.floor(low / spacing), math.ceil(high / spacing) + 1, dtype=np.int64))
+        pieces.append(_multiples(spacing, low, high))
+        if spacing <= widest < 2 * spacing or (len(pieces) == 1 and spacing > widest):
+            pieces.append(_multiples(spacing, max(start, first), last))
         if low <= first and (high >= last or spacing > widest):
             return np.concatenate(pieces)
         level += 1
+
+
+def _multiples(spacing: int, low: float, high: float) -> Integers:
+    """All multiples of a spacing from just below `low` to just above `high`."""
+    return spacing * np.arange(math.floor(low / spacing), math.ceil(high / spacing) + 1, dtype=np.int64)

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 
 from deniable.accounting.bracket import Bracket
+from deniable.accounting.closed.combined import leak
 from deniable.accounting.pld.composition import Steps
 from deniable.accounting.pld.direction import Direction
 from deniable.accounting.pld.floats import float_above, float_below
-from deniable.accounting.pld.reading import Leaks, steps_of
+from deniable.accounting.pld.reading import steps_of
 from deniable.cost import Cost
 from deniable.errors import InvalidArgument
-from deniable.exact import Interval, exp, log1p
 from deniable.exact.guards import Real, nonnegative, probability
 
 GAP = 1e-4
@@ -35,19 +36,19 @@ class PrivacyLoss:
         back: Steps = tuple((pair.swapped, times) for pair, times in steps)
         one_way = all(pair is other for (pair, _), (other, _) in zip(steps, back, strict=True))
         self.directions = (Direction(steps),) if one_way else (Direction(steps), Direction(back))
-        self._leak = _leaked(leaks)
+        self._leak = leak(leaks)
 
     def delta(self, epsilon: Real, *, gap: float = GAP) -> Bracket:
         """The least delta such that the cost is (epsilon, delta)-private."""
         loss, worst = nonnegative(epsilon=epsilon), Bracket(0.0, 0.0)
         with np.errstate(all="ignore"):
             for direction in self.directions:
-                found = direction.delta(_around(loss), gap=_checked(gap), enough=worst.lower)
-                worst = Bracket(max(worst.lower, found.lower), max(worst.upper, found.upper))
-        return Bracket.around(
+                worst = _worse(worst, direction.delta(_around(loss), gap=_checked(gap), enough=worst.lower))
+        found = Bracket.around(
             _with(self._leak.lower, Fraction(worst.lower)),
             min(_with(self._leak.upper, Fraction(worst.upper)), Fraction(1)),
         )
+        return replace(found, note=worst.note if found.gap > gap else "")
 
     def epsilon(self, delta: Real, *, gap: float = GAP) -> Bracket:
         """The least epsilon such that the cost is (epsilon, delta)-private; infinite if no finite one is."""
@@ -62,9 +63,8 @@ class PrivacyLoss:
         target = max(float_below(least), 0.0), max(float_above(most), 1e-300)
         with np.errstate(all="ignore"):
             for direction in self.directions:
-                found = direction.epsilon(target, gap=_checked(gap), enough=worst.lower)
-                worst = Bracket(max(worst.lower, found.lower), max(worst.upper, found.upper))
-        return worst
+                worst = _worse(worst, direction.epsilon(target, gap=_checked(gap), enough=worst.lower))
+        return worst if worst.gap > gap else replace(worst, note="")
 
     def profile(self, epsilons: Sequence[Real], *, gap: float = 1e-3) -> tuple[Bracket, ...]:
         """delta at each of these epsilons."""
@@ -72,6 +72,12 @@ class PrivacyLoss:
 
     def _bounded(self) -> bool:
         return all(math.isfinite(direction.ceiling) for direction in self.directions)
+
+
+def _worse(one: Bracket, other: Bracket) -> Bracket:
+    """The larger of two numbers; what is said of the one with the larger upper end holds for both."""
+    note = max(one, other, key=lambda each: (each.upper, each.note)).note
+    return Bracket(max(one.lower, other.lower), max(one.upper, other.upper), note)
 
 
 def _checked(gap: float) -> float:
@@ -92,18 +98,3 @@ def _with(leak: Fraction, rest: Fraction) -> Fraction:
 def _without(leak: Fraction, total: Fraction) -> Fraction:
     """What is left of a total when the leak is taken out."""
     return (total - leak) / (1 - leak) if leak < 1 else Fraction(-1)
-
-
-def _leaked(leaks: Leaks) -> Interval:
-    """The probability that any of the leaks shows everything."""
-    if sum(times for _, times in leaks) <= 64:
-        kept = Fraction(1)
-        for chance, times in leaks:
-            kept *= (1 - chance) ** times
-        return Interval(1 - kept, 1 - kept)
-    if any(chance == 1 for chance, _ in leaks):
-        return Interval(Fraction(1), Fraction(1))
-    logs = Interval(Fraction(0), Fraction(0))
-    for chance, times in leaks:
-        logs = logs + log1p(-chance, 120) * times
-    return 1 - exp(logs, 120)

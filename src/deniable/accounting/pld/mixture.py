@@ -20,6 +20,9 @@ from deniable.accounting.pld.normal import MILLS_ERROR, ROOT_TWO_PI, mills
 Weights = tuple[float, ...]
 """The weights of the components at mu, 2 mu, ...; the rest lies at 0."""
 
+_FAR = 700.0
+"""Beyond this e^epsilon is no float."""
+
 
 @dataclass(frozen=True, slots=True)
 class Mixtures:
@@ -57,13 +60,16 @@ class Mixtures:
 
     def event(self, outcome: Floats, epsilon: Floats, side: float) -> tuple[Floats, Floats]:
         """P - e^epsilon Q of all outcomes above these, moved to the given side; and at least P of it."""
+        epsilon = np.minimum(epsilon, _FAR)
         scale = np.exp(epsilon)
         ahead, behind = sum(self.ahead), sum(self.behind)
         shared = -np.expm1(epsilon) - ahead + scale * behind  # the weights at 0, subtracted before they are rounded
         terms = [(shared, _tail(outcome))]
-        terms += [(np.full_like(outcome, w), _tail(outcome - i * self.mu)) for i, w in enumerate(self.ahead, 1)]
+        terms += [
+            (np.full_like(outcome, w), _tail(outcome - i * self.mu, i * self.mu)) for i, w in enumerate(self.ahead, 1)
+        ]
         chance = sum((w * tail[0] for w, tail in terms[1:]), (1 - ahead) * terms[0][1][0])
-        terms += [(-w * scale, _tail(outcome + i * self.mu)) for i, w in enumerate(self.behind, 1)]
+        terms += [(-w * scale, _tail(outcome + i * self.mu, i * self.mu)) for i, w in enumerate(self.behind, 1)]
         value = sum((weight * tail for weight, (tail, _) in terms), np.zeros_like(outcome))
         count = len(terms)
         error = sum((np.abs(w) * (error + 4 * U * count * tail) for w, (tail, error) in terms), np.zeros_like(outcome))
@@ -75,12 +81,12 @@ def _rest(weights: Weights) -> float:
     return 1 - math.fsum(weights)
 
 
-def _tail(x: Floats) -> tuple[Floats, Floats]:
-    """Phi(-x) and a bound for its error, given that x itself is off by at most 4 U (1 + |x|)."""
+def _tail(x: Floats, shift: float = 0.0) -> tuple[Floats, Floats]:
+    """Phi(-x) and a bound for its error, given that x itself is off by at most 4 U (1 + |x| + shift)."""
     size = np.abs(x)
     density = np.exp(-0.5 * size * size) / ROOT_TWO_PI
     small = mills(size) * density
-    error = small * (MILLS_ERROR + U * (24 + 2 * size * size)) + 8 * U * (1 + size) * density
+    error = small * (MILLS_ERROR + U * (24 + 2 * size * size)) + 8 * U * (1 + size + shift) * density
     return np.where(x < 0, 1 - small, small), error + np.where(x < 0, 2 * U, 0.0) + TINY
 
 
@@ -103,10 +109,14 @@ class MixturePair:
     def ceiling(self) -> float:
         if self.high.ahead:
             return math.inf
-        return -math.log(_rest(self.high.behind)) * (1 + 1e-12) if _rest(self.high.behind) > 0 else math.inf
+        rest = _rest(self.high.behind) - 4 * U
+        return -math.log(rest) * (1 + 1e-12) if rest > 0 else math.inf
 
     def upper(self, epsilon: Floats) -> Floats:
-        """The best threshold t has loss epsilon. Ours is a little below: the outcomes between gain at most e^miss - 1 each."""
+        """The best threshold t has loss epsilon. Ours is a little below: the outcomes between gain at most e^miss - 1 each.
+
+        P of all outcomes above it is a bound too, however large epsilon is; beyond the ceiling there is none.
+        """
         law = self.high
         outcome = law.threshold(epsilon)
         outcome = outcome - 1e-13 * (1 + np.abs(outcome))
@@ -117,11 +127,13 @@ class MixturePair:
         value, chance = law.event(outcome, epsilon, +1.0)
         missed = np.maximum(epsilon - loss, 0.0) + error
         late = np.where(loss >= epsilon - 1.0, np.expm1(np.minimum(missed, 1.0)) * chance, chance)
-        found = np.clip(value + late + TINY, TINY, 1.0)
-        return np.where((loss + error <= epsilon) & np.isfinite(found), found, 1.0)
+        found = np.fmin(np.where(epsilon < _FAR, value + late + TINY, 1.0), chance)
+        found = np.where(loss + error <= epsilon, np.clip(found, TINY, 1.0), 1.0)
+        return np.where(epsilon >= self.ceiling, TINY, found)
 
     def line(self, at: Floats, epsilon: Floats) -> Floats:
-        return self.low.event(self.low.threshold(at), epsilon, -1.0)[0]
+        found = self.low.event(self.low.threshold(at), epsilon, -1.0)[0]
+        return np.where(epsilon < _FAR, found, -np.inf)
 
 
 def sampled_group(square: Fraction, rate: Fraction, size: int) -> MixturePair:

@@ -13,6 +13,7 @@ import numpy as np
 
 from deniable.accounting.pld.composition import Reading, Steps, View, look, read
 from deniable.accounting.pld.floats import TINY, Floats
+from deniable.accounting.pld.limits import MOST_WORK, Beyond, Meter
 
 _SHARES = (0.05, 0.03, 0.01)
 _RUNGS = 120
@@ -60,6 +61,7 @@ class NestedPair:
         self.infinite = -math.expm1(kept) * (1 - 1e-12)
         self._table: tuple[Floats, Floats, Floats, Floats] | None = None
         self._back: NestedPair | None = None
+        self._meter = Meter(10 * MOST_WORK)
 
     @property
     def swapped(self) -> NestedPair:
@@ -88,7 +90,11 @@ class NestedPair:
 
     def _tabulated(self) -> tuple[Floats, Floats, Floats, Floats]:
         if self._table is None:
-            self._table = self._made()
+            try:
+                self._table = self._made()
+            except (Beyond, ArithmeticError):  # nothing is known, which is sound
+                points = np.array([0.0, 1.0])
+                self._table = points, np.ones(2), np.zeros(2), np.zeros(2)
         return self._table
 
     def _made(self) -> tuple[Floats, Floats, Floats, Floats]:
@@ -124,4 +130,4 @@ class NestedPair:
 
     def _read(self, view: View) -> list[Reading]:
         """On several grids: where atoms fall between the points of one, another serves better; every one is sound."""
-        return [read(self.steps, view, share) for share in _SHARES]
+        return [read(self.steps, view, share, self._meter) for share in _SHARES]

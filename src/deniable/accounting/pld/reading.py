@@ -11,9 +11,11 @@ from fractions import Fraction
 from typing import assert_never
 
 from deniable.accounting.groups import grouped, sampled_group
+from deniable.accounting.pld.allocated import allocated
 from deniable.accounting.pld.bounded_range import BoundedRangePair
 from deniable.accounting.pld.composition import Steps
-from deniable.accounting.pld.discrete import discrete_gaussian, leak, pure, randomized_response, truncated_laplace
+from deniable.accounting.pld.discrete import discrete_gaussian, leak, pure, randomized_response
+from deniable.accounting.pld.enumerated import enumerated
 from deniable.accounting.pld.floats import float_above, float_below
 from deniable.accounting.pld.gaussian import gaussian_pair
 from deniable.accounting.pld.laplace import DiscreteLaplacePair, LaplacePair
@@ -27,9 +29,12 @@ from deniable.accounting.pld.replaced_laplace import MOST_STEPS, ReplacedLaplace
 from deniable.accounting.pld.sampled import ReplacedPair, SampledPair
 from deniable.accounting.pld.several import MixedPair, WorstPair
 from deniable.accounting.pld.shuffled import shuffled
+from deniable.accounting.pld.truncated import truncated_laplace
 from deniable.accounting.terms import terms
 from deniable.cost import (
+    Allocated,
     Bounded,
+    Calibrated,
     Composed,
     Concentrated,
     Cost,
@@ -104,7 +109,9 @@ def whole(cost: Cost) -> Pair:
     steps += tuple((leak(chance), times) for chance, times in leaks)
     if len(steps) == 1 and steps[0][1] == 1:
         return steps[0][0]
-    return NestedPair(steps)
+    alike = all(pair.swapped is pair for pair, _ in steps)  # a pair of atoms is its own swap
+    few = enumerated(steps) if alike else None
+    return NestedPair(steps) if few is None else few
 
 
 def pair_of(cost: Cost) -> Pair:
@@ -131,6 +138,8 @@ def pair_of(cost: Cost) -> Pair:
             return shuffled(epsilon, reports)
         case Sampled():
             return _sampled(cost)
+        case Allocated(each, steps):
+            return allocated(whole(each), steps)
         case Parallel(costs):
             return WorstPair([whole(each) for each in costs])
         case Mixed(parts):
@@ -139,7 +148,7 @@ def pair_of(cost: Cost) -> Pair:
             )
         case Grouped(each, size):
             return _grouped(each, size)
-        case Bounded() | Composed() | Repeated() | Concentrated() | Renyi() | DiscreteGaussian():
+        case Bounded() | Calibrated() | Composed() | Repeated() | Concentrated() | Renyi() | DiscreteGaussian():
             return whole(cost)
         case Selected():
             raise Unaccountable("no theorem reads a private selection as a privacy loss distribution; read it as Rényi")

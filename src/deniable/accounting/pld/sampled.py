@@ -126,10 +126,13 @@ class SampledBackPair:
         return np.where(room > 0, room * self.base.upper(np.maximum(inner, 0.0)) * (1 + 32 * U), 0.0) + TINY
 
     def line(self, at: Floats, epsilon: Floats) -> Floats:
-        _, event = _back(at, self.low, 0.0)
+        """Nothing exceeds the cap. Where epsilon does and `at` does not, Q(S) <= P(S) e^-at gives at least 1 - e^(epsilon - at)."""
+        left, event = _back(at, self.low, 0.0)
         room, inner = _back(epsilon, self.low, +1.0)
         value = self.base.line(np.maximum(event, 0.0), inner)
-        return np.where(room > 0, room * value * (1 - 32 * U * np.sign(value)), -np.inf) - TINY
+        inside = room * value * (1 - 32 * U * np.sign(value))
+        far = np.minimum(-np.expm1(epsilon - at) * (1 + 32 * U) - 32 * U, 0.0)
+        return np.where(left > 0, np.where(room > 0, inside, far) - TINY, 0.0)
 
 
 def _back(epsilon: Floats, rate: float, side: float) -> tuple[Floats, Floats]:

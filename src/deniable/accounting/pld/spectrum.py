@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from deniable.accounting.pld.band import band
 from deniable.accounting.pld.dots import Grid
 from deniable.accounting.pld.floats import Floats, Integers, U, fft_error, suffix_sums
+from deniable.accounting.pld.limits import Meter
 from deniable.accounting.pld.tilt import Part, Tilted, log_kernel, log_moment, tilted
 
 Complexes = NDArray[np.complex128]
@@ -30,7 +31,8 @@ _ALONE = 1 << 14
 class Window:
     """Losses from `start` steps after the sum of offsets on, `size` of them.
 
-    `above` and `below` are further tilts that bound well what lies outside; answers are wanted around the loss `near`.
+    `above` and `below` are further tilts that bound well what lies outside, or fractions of them do: a grid may put a little
+    mass beyond a law's largest loss, which a large tilt would see first. Answers are wanted around the loss `near`.
     """
 
     start: int
@@ -84,8 +86,10 @@ def _all_frequencies(part: Tilted, size: int) -> tuple[Complexes, float]:
 class Spectrum:
     """Guarantee: `delta(epsilon)` encloses the finite part of the composition's profile; `infinite` is its mass at infinity."""
 
-    def __init__(self, parts: Sequence[Part], *, grid: Grid, tilt: float, window: Window) -> None:
-        self.grid, self.tilt, self.window = grid, tilt, window
+    def __init__(
+        self, parts: Sequence[Part], *, grid: Grid, tilt: float, window: Window, meter: Meter | None = None
+    ) -> None:
+        self.grid, self.tilt, self.window, self.meter = grid, tilt, window, meter or Meter()
         self.step = grid.step
         self.offset = sum(part.times * part.measure.offset for part in parts)
         each = [tilted(part, tilt) for part in parts]
@@ -94,10 +98,16 @@ class Spectrum:
         self.center = sum(part.times * part.center for part in each)
         self.infinite = _infinite(parts)
         self.count, left_out = band(each, window.size)
+        self.meter.take(sum(self._work(part) for part in each) + 60 * self.count)
         self.outside = self._outside(parts, left_out)
         product, error = self._composed(each)
         self._fold(product, error)
         self._sums = _SuffixSums(self, product) if self.count > _MANY and self._whole else None
+
+    def _work(self, part: Tilted) -> int:
+        """About the operations that one part takes."""
+        terms = 5 * self.window.size.bit_length() if self._whole else 8 * (len(part.place) + 300)
+        return self.count * (terms + 60)
 
     @property
     def _whole(self) -> bool:
@@ -152,8 +162,8 @@ class Spectrum:
         """What lies outside the window, and what the frequencies left out can do, in units of delta over the scale."""
         window, base = self.window, self.log_scale - self.scale_error
         top, bottom = self.loss(window.start + window.size), self.loss(window.start)
-        over = log_moment(parts, self.tilt + window.above) - base - window.above * top
-        under = log_moment(parts, self.tilt - window.below) - base + window.below * bottom
+        over = min(log_moment(parts, self.tilt + more) - more * top for more in _fractions(window.above)) - base
+        under = min(log_moment(parts, self.tilt - less) + less * bottom for less in _fractions(window.below)) - base
         mass = sum(math.exp(min(end + 1e-9, 0.0)) for end in (over, under)) + left_out * window.size
         return mass * math.exp(log_kernel(self.tilt)) * (1 + 1e-9)
 
@@ -202,6 +212,7 @@ class Spectrum:
         if self._sums is not None and self._sums.reaches(epsilon):
             terms, more = self._sums.at(first - self.window.start, epsilon)
             return terms, rounding + more
+        self.meter.take(60 * self.count)
         frequency = np.arange(self.count, dtype=np.int64)
         phase = _turns(frequency * ((first - self.center) % self.window.size), self.window.size)
         terms = []
@@ -239,6 +250,10 @@ class _SuffixSums:
         terms = [factor * float(sums[place]) for factor, sums in zip(factors, self._sums, strict=True)]
         size = sum(factor * float(sizes[place]) for factor, sizes in zip(factors, self._sizes, strict=True))
         return terms, self.error + self.rounding * size
+
+
+def _fractions(tilt: float) -> Floats:
+    return np.asarray(tilt * 0.75 ** np.arange(10), dtype=np.float64)
 
 
 def _infinite(parts: Sequence[Part]) -> float:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from deniable.accounting.pld.floats import Floats
+from deniable.accounting.pld.limits import Beyond
 from deniable.accounting.pld.pair import Pair
 
 _RUNGS = np.concatenate([[0.0], 1.2 ** np.arange(0, 250)])
@@ -83,7 +84,7 @@ def _closer(knots: Floats, focus: Focus, sign: float) -> Floats:
 def _half(pair: Pair, ladder: Floats, faint: float) -> tuple[Floats, Floats]:
     ceiling = pair.ceiling
     if ceiling < ladder[-1]:
-        ladder = np.append(ladder[ladder < ceiling], max(ceiling, float(ladder[1])))
+        ladder = np.append(ladder[(ladder < ceiling) | (ladder == 0)], max(ceiling, float(ladder[1])))
     profile = np.minimum.accumulate(pair.upper(ladder))
     enough = min(max(int(np.sum(profile > faint)) + 1, 3), len(ladder))
     return ladder[:enough], profile[:enough]
@@ -132,6 +133,8 @@ class Survey:
         values = np.log(total) + highest
         value = float(self.times @ values)
         mean, variance = float(self.times @ means), float(self.times @ variances)
+        if not math.isfinite(value + mean + variance):
+            raise Beyond("the losses are beyond floats")
         return Cumulants(value, mean, variance, values, means, variances, weight / total[:, None])
 
     def bulk(self, at: Cumulants, row: int) -> tuple[float, float]:

@@ -13,6 +13,7 @@ import numpy as np
 
 from deniable.accounting.pld.dots import Measure
 from deniable.accounting.pld.floats import TINY, Floats, Integers, U
+from deniable.accounting.pld.limits import Beyond
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,8 @@ def tilted(part: Part, tilt: float) -> Tilted:
     highest = float(exponent.max())
     weight = part.measure.mass * np.exp(exponent - highest)
     total = float(weight.sum()) or 1.0
+    if not math.isfinite(highest + total):
+        raise Beyond("the tilt is beyond floats")
     weight /= total
     center = round(float(weight @ index))
     rounding = U * (40 + 4 * float(np.abs(exponent).max()) + 10 * abs(math.log(total)))

@@ -60,6 +60,7 @@ _TYPES = {
     Type.DATE: "DATE",
     Type.TIMESTAMP: "TIMESTAMP",
 }
+_SHORT_INTEGER = "^-?[0-9]{1,18}$"
 _LARGEST_REAL = 1.7976931348623157e308
 
 
@@ -75,6 +76,29 @@ def read(cell: Tree, variable: Variable, physical: Physical, profile: Profile) -
         value.set("default", filled)  # on the grid nothing is missing but what the only condition leaves out
         return value
     return exp.Coalesce(this=value, expressions=[filled])
+
+
+def stored(cell: Tree, type: Type, profile: Profile) -> Tree:
+    """A cell of text as a column of this type keeps it, nothing clamped yet: what `engines.cells.raw` does in Python."""
+    match type:
+        case Type.INTEGER:
+            short = profile.matches(cell, _SHORT_INTEGER)
+            return case([(short, bigint(cell.copy()))], _present(_integer(cell, Physical.TEXT, profile)))
+        case Type.NUMBER | Type.DECIMAL:
+            return _present(_real(cell, Physical.TEXT, profile))
+        case Type.BOOLEAN:
+            return _present(_boolean(cell, Physical.TEXT))
+        case Type.STRING:
+            return cell
+        case Type.DATE:
+            return _text_date(cell, profile)
+        case Type.TIMESTAMP:
+            return _text_timestamp(cell, profile)
+
+
+def _present(tree: Tree | None) -> Tree:
+    assert tree is not None
+    return tree
 
 
 def _filled(variable: Variable) -> Tree | None:
@@ -245,8 +269,7 @@ def _date(cell: Tree, variable: Variable, physical: Physical, profile: Profile) 
             readable = within(cell, constant(FIRST_TIMESTAMP), constant(LAST_TIMESTAMP))
             value = case([(readable, cast(cell.copy(), "DATE"))])
         case Physical.TEXT:
-            day = call("SUBSTR", _trimmed(cell), number(1), number(10))
-            value = case([(profile.matches(cell, TIME_TEXT), cast(day, "DATE"))])
+            value = _text_date(cell, profile)
         case _:
             return None
     return _time_within(value, variable)
@@ -260,11 +283,20 @@ def _timestamp(cell: Tree, variable: Variable, physical: Physical, profile: Prof
         case Physical.TIMESTAMP:
             value = case([(within(cell, constant(FIRST_TIMESTAMP), constant(LAST_TIMESTAMP)), cell.copy())])
         case Physical.TEXT:
-            plain = call("REPLACE", call("REPLACE", _trimmed(cell), text("T"), text(" ")), text("Z"), text(""))
-            value = case([(profile.matches(cell, TIME_TEXT), cast(plain, "TIMESTAMP"))])
+            value = _text_timestamp(cell, profile)
         case _:
             return None
     return _time_within(value, variable)
+
+
+def _text_date(cell: Tree, profile: Profile) -> Tree:
+    day = call("SUBSTR", _trimmed(cell), number(1), number(10))
+    return case([(profile.matches(cell, TIME_TEXT), cast(day, "DATE"))])
+
+
+def _text_timestamp(cell: Tree, profile: Profile) -> Tree:
+    plain = call("REPLACE", call("REPLACE", _trimmed(cell), text("T"), text(" ")), text("Z"), text(""))
+    return case([(profile.matches(cell, TIME_TEXT), cast(plain, "TIMESTAMP"))])
 
 
 def _time_within(value: Tree, variable: Variable) -> Tree:

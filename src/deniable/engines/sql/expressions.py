@@ -75,7 +75,8 @@ from deniable.plan.expression import (
     Truncate,
 )
 from deniable.plan.facts import Facts, Kind, common_step, hull
-from deniable.plan.semantics import bin_starts, clamp_ends, quotient_factors
+from deniable.plan.rewriting import common_grid, cross_multiplied, listed
+from deniable.plan.semantics import bin_starts, clamp_ends, folded, folded_ascii, quotient_factors
 
 _COMPARISONS: dict[Comparison, type[exp.Binary]] = {
     Comparison.EQUAL: exp.EQ,
@@ -117,6 +118,12 @@ class Expressions:
         """The SQL of an expression."""
         self._profile.allow(function_feature(expression))
         match expression:
+            case Compare(comparison, left, right) if (exact := cross_multiplied(comparison, left, right)) is not None:
+                return self.tree(exact)
+            case In(value, among) if (exact := listed(value, among)) is not None:
+                return self.tree(exact)
+            case Clamp(value) if (finer := common_grid(expression, self.known(value))) is not None:
+                return self.tree(finer)
             case Column(name):
                 return column(name, self._table)
             case Literal(value):
@@ -289,7 +296,14 @@ class Expressions:
             case Fold(letters, value):
                 pair = (_LETTERS, _LETTERS.lower())
                 source, target = pair if letters is LetterCase.LOWER else pair[::-1]
-                return call("TRANSLATE", self.tree(value), text(source), text(target))
+                tree = self.tree(value)
+                plain = call("TRANSLATE", tree, text(source), text(target))
+                pairs = [
+                    (binary(exp.EQ, tree.copy(), text(category)), text(folded(category, letters)))
+                    for category in self.known(value).categories or ()
+                    if folded(category, letters) != folded_ascii(category, letters)
+                ]
+                return case(pairs, plain) if pairs else plain
             case Substring(value, start, length):
                 return exp.Substring(this=self.tree(value), start=number(start), length=number(length))
             case CharacterCount(value):

@@ -102,6 +102,11 @@ class Groups:
         kept = [*self._units, *self._keys, *values]
         return Kept(self._plan, table, dict(self._inputs)), Statement(self._chosen_rows(values), tuple(kept))
 
+    def rows(self) -> Statement:
+        """The bounded rows themselves: the hidden columns of their units, then the values the aggregates read."""
+        written = [*self._units, *self._inputs.values()]
+        return Statement(over([column(name) for name in written], self._rows()), tuple(written))
+
     # rows
 
     def _rows(self) -> exp.Select:

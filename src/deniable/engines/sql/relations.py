@@ -5,7 +5,7 @@ Rows whose unit is missing are left out where they are scanned. Between private 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import assert_never
 
@@ -15,10 +15,14 @@ from deniable.engines.sql.build import (
     Tree,
     add,
     bigint,
+    binary,
     both,
+    case,
     clamped,
     column,
+    missing,
     multiply,
+    null,
     number,
     present,
     scaled,
@@ -52,10 +56,14 @@ UNIT = "__deniable_unit_"
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where an engine finds a table: its relation in FROM, and for every variable the raw cell and its physical kind."""
+    """Where an engine finds a table: its relation in FROM, and for every variable the raw cell and its physical kind.
+
+    `from_text` says that the cells were text and this engine made them what they are.
+    """
 
     relation: Tree
     cells: Mapping[str, tuple[Tree, Physical]]
+    from_text: bool = False
 
 
 class Relations:
@@ -101,6 +109,8 @@ class Relations:
         for name in names:
             cell, physical = source.cells[name]
             self._profile.allow(cell_feature(table[name].type, physical))
+            if source.from_text:
+                self._profile.allow(cell_feature(table[name].type, Physical.TEXT))
             written.append(named(read(cell.copy(), table[name], physical, self._profile), name))
         selected = exp.select(*(written or [named(number(1), "__deniable_one")]), copy=False)
         return selected.from_(exp.alias_(source.relation.copy(), alias, quoted=True), copy=False)
@@ -204,11 +214,14 @@ class Relations:
         reads = _reads([expression for _, expression in keys] + [v.of for v in values if v.of is not None])
         units = unit_names(node)
         inner_columns = [named(writer.tree(expression), f"key_{i}") for i, (_, expression) in enumerate(keys)]
+        known = schema(node.source)
         inner_columns += [
-            named(writer.tree(value.of), f"value_{i}") for i, value in enumerate(values) if value.of is not None
+            named(self._sortable(writer.tree(value.of), value, known), f"value_{i}")
+            for i, value in enumerate(values)
+            if value.of is not None
         ]
         inner = over(inner_columns + _visible([], units), self.select(node.source, reads))
-        known = schema(node.source)
+        inner = _placed(inner, {f"value_{i}": value.summary for i, value in enumerate(values)}, len(keys), units)
         written = [named(column(f"key_{i}"), name) for i, (name, _) in enumerate(keys) if name in names]
         written += [named(self._summary(value, f"value_{i}", known), value.name) for i, value in enumerate(values)]
         grouped = [column(name) for name in units] + [column(f"key_{i}") for i in range(len(keys))]
@@ -234,6 +247,56 @@ class Relations:
                 return clamped(exp.Min(this=column(name)), *ends)
             case Summary.GREATEST:
                 return clamped(exp.Max(this=column(name)), *ends)
+            case Summary.MEDIAN:
+                middle = self._profile.quotient(add(column(f"{name}_times"), number(1)), number(2))
+                return clamped(_at(name, middle), *ends)
+            case Summary.MODE:
+                found = _at(name, number(1))
+                is_truth = summary_facts(value, dict(known)).kind is Kind.BOOLEAN
+                return binary(exp.EQ, found, number(1)) if is_truth else clamped(found, *ends)
+
+    def _sortable(self, tree: Tree, value: UnitValue, known: Mapping[str, Facts]) -> Tree:
+        """What a mode is made of: truths as 0 and 1, which every engine has a maximum of, and texts by code points."""
+        kind = summary_facts(value, dict(known)).kind
+        if value.summary is not Summary.MODE or kind not in (Kind.BOOLEAN, Kind.STRING):
+            return tree
+        if kind is Kind.STRING:
+            return self._profile.sortable(tree)
+        return case([(tree, number(1)), (missing(tree.copy()), null("INT"))], number(0))
+
+
+def _placed(rows: exp.Select, values: Mapping[str, Summary], keys: int, units: Sequence[str]) -> exp.Select:
+    """Rows with the place of each value whose median or mode is asked: by size, or by how often it stands.
+
+    Missing values come last; `times` are the values of the group, or those equal to this one.
+    """
+    asked = {name: each for name, each in values.items() if each in (Summary.MEDIAN, Summary.MODE)}
+    if not asked:
+        return rows
+    group = [*units, *(f"key_{index}" for index in range(keys))]
+    carried = [*group, *(name for name, summary in values.items() if summary is not Summary.ROWS)]
+    counts, places = [], []
+    for name, summary in asked.items():
+        alike = [*group, name] if summary is Summary.MODE else group
+        counts.append(named(_window(exp.Count(this=column(name)), alike), f"{name}_times"))
+        by_size = [
+            exp.Ordered(this=case([(missing(column(name)), number(1))], number(0))),
+            exp.Ordered(this=column(name)),
+        ]
+        by_times = [exp.Ordered(this=column(f"{name}_times"), desc=True)] if summary is Summary.MODE else []
+        places.append(named(_window(exp.RowNumber(), group, by_times + by_size), f"{name}_place"))
+    counted = over([*map(column, carried), *counts], rows)
+    return over([*map(column, [*carried, *(f"{name}_times" for name in asked)]), *places], counted)
+
+
+def _window(function: Tree, group: Sequence[str], order: Sequence[Tree] = ()) -> Tree:
+    sorting = exp.Order(expressions=list(order)) if order else None
+    return exp.Window(this=function, partition_by=[column(name) for name in group], order=sorting)
+
+
+def _at(name: str, place: Tree) -> Tree:
+    """The group's value at a place; none where there is none."""
+    return exp.Max(this=case([(binary(exp.EQ, column(f"{name}_place"), place), column(name))]))
 
 
 def unit_names(relation: Relation) -> list[str]:

@@ -18,7 +18,7 @@ from deniable.query.builder import Asker, Key, Query
 from deniable.query.keys import key_set
 from deniable.query.lowering import lowered
 from deniable.query.sql.averages import averages_units, over_units
-from deniable.query.sql.env import Env, aggregates, checked_clauses, output_name, part
+from deniable.query.sql.env import Env, aggregates, checked_clauses, output_name, part, unknown_function
 from deniable.query.sql.grouping import grouping_sets
 from deniable.query.sql.measures import Measures
 from deniable.query.sql.post import Constant, Field, Operation, Operator, Value
@@ -102,6 +102,9 @@ def _select(query: exp.Expression, env: Env, asker: Asker) -> Private:
         raise refused(query, env.text, "no-table", "this SELECT reads no table", "add FROM")
     below = _derived(query, inner)
     if below is None or (query.args.get("where") is not None and query.args["where"].find(exp.Select) is not None):
+        for each in query.expressions:
+            if (unknown := unknown_function(each, env.text)) is not None:
+                raise unknown
         raise refused(
             query, env.text, "rows", "single rows are private: a query computes aggregates of them",
             "write COUNT(*), SUM(x), AVG(x) ... GROUP BY",

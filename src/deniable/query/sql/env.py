@@ -5,7 +5,7 @@ A clause that was overlooked would change what a query means.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -77,6 +77,10 @@ def checked_clauses(select: exp.Expression, text: str, also_refused: Mapping[str
             raise refused(
                 select, text, codes.get(plain, "unsupported-clause"), also_refused[plain], "move it outermost"
             )
+    for expression in select.expressions:
+        window = next((node for node in own_nodes(expression) if isinstance(node, exp.Window)), None)
+        if window is not None:
+            raise refused(window, text, *REASONS["windows"], "GROUP BY what the window is partitioned by")
 
 
 def aggregates(select: exp.Expression) -> bool:
@@ -88,9 +92,25 @@ def aggregates(select: exp.Expression) -> bool:
 
 def own_aggregates(node: exp.Expression) -> bool:
     """Whether an expression has an aggregate of its own SELECT (not of a sub-query in it)."""
-    return any(
-        is_aggregate(inner) for inner in node.walk(prune=lambda each: isinstance(each, exp.Select | exp.Subquery))
-    )
+    return any(is_aggregate(inner) for inner in own_nodes(node))
+
+
+def own_nodes(node: exp.Expression) -> Iterator[exp.Expr]:
+    """The nodes of an expression, without those of sub-queries in it."""
+    yield from node.walk(prune=lambda each: isinstance(each, exp.Select | exp.Subquery))
+
+
+_STANDARD = {"VAR": "VAR_SAMP", "VARP": "VAR_POP", "STDEV": "STDDEV_SAMP", "STDEVP": "STDDEV_POP"}
+
+
+def unknown_function(node: exp.Expression, text: str) -> QueryRefused | None:
+    """The refusal of the first function of an expression that nobody here knows, by its name."""
+    found = next((each for each in own_nodes(node) if isinstance(each, exp.Anonymous) and not is_aggregate(each)), None)
+    if found is None:
+        return None
+    name = str(found.this).upper()
+    rewrite = f"write {_STANDARD[name]}" if name in _STANDARD else "write a standard SQL function"
+    return refused(found, text, "unsupported", f"{name} is not a function we know", rewrite)
 
 
 def output_name(expression: exp.Expression) -> str:

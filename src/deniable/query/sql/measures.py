@@ -167,7 +167,7 @@ class Measures:
         self, node: exp.Expression, of: exp.Expression, q: Fraction, condition: Expression | None, name: str
     ) -> Value:
         self._say(
-            f"{node.sql().upper()} is one of the column's public grid values, not interpolated; its error is in ranks."
+            f"{node.sql().upper()} is one of the column's public candidates, not interpolated; its error is in ranks."
         )
         return self.named(Quantile(self._of(of, condition), q), name, node)
 

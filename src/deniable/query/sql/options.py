@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from types import SimpleNamespace
 from typing import Any, TypeAlias
 
 import sqlglot
@@ -82,11 +83,19 @@ def _options(text: str, tokens: Sequence[Token], at: int) -> tuple[Options, int]
         if name not in _KNOWN or name in found:
             known = ", ".join(sorted(_KNOWN))
             raise _refused(text, tokens[at], f"{name!r} is not an option here, or stands twice; known: {known}")
-        found[name] = tokens[at + 2]
-        at += 3
+        found[name], at = _value(tokens, at + 2)
     if at >= len(tokens):
         raise _refused(text, tokens[-1], "OPTIONS( is never closed")
     return _read(text, found), at
+
+
+def _value(tokens: Sequence[Token], at: int) -> tuple[Token, int]:
+    """A value's token and where the next one stands; `.01` comes as a dot and a number that touch."""
+    value = tokens[at]
+    following = tokens[at + 1] if at + 1 < len(tokens) else None
+    if value.text == "." and following is not None and following.start == value.end + 1:
+        return SimpleNamespace(text=f"0.{following.text}", start=value.start, end=following.end), at + 2
+    return value, at + 1
 
 
 def _read(text: str, found: dict[str, Token]) -> Options:

@@ -9,24 +9,24 @@ from typing import Any
 
 from sqlglot import exp
 
+from deniable.errors import QueryRefused
 from deniable.plan.analysis import facts
-from deniable.plan.expression import Clamp, Column, Divide, Expression
-from deniable.plan.facts import LARGEST, Kind
+from deniable.plan.expression import Column, Expression
 from deniable.plan.nodes import Filter, Project, Relation, Summary, UnitAgg, UnitValue
 from deniable.plan.relation import OWN_UNIT, derive, schema, shape
+from deniable.plan.unit_mean import MOST_ROWS, mean_step, unit_mean
 from deniable.query.sql.conjuncts import conjuncts
 from deniable.query.sql.env import Env, is_aggregate, output_name, own_aggregates
 from deniable.query.sql.grouping import grouping_sets, one_set
 from deniable.query.sql.rows import rows
 from deniable.query.sql.source import Name, Source, refused
 
-MOST_ROWS = 2**20
-"""A unit's own average is that of up to so many rows; with more, sum and count are cut off there."""
-
 _SUMMARIES: dict[type[exp.Expression], Summary] = {
     exp.Sum: Summary.SUM,
     exp.Min: Summary.LEAST,
     exp.Max: Summary.GREATEST,
+    exp.Median: Summary.MEDIAN,
+    exp.Mode: Summary.MODE,
 }
 
 
@@ -132,23 +132,21 @@ class _PerUnit:
         of = self.source.translator.expression(node.this)
         if of not in self.means:
             known = facts(of, self.source.schema)
-            if known.kind is not Kind.NUMBER or not known.bounded:
-                raise refused(
-                    node, self.source.text, "unbounded", "AVG needs a number with bounds", "AVG(CLAMP(x, 0, 100))"
-                )
             total, count = (Column(self._value(kind(this=node.this.copy()))) for kind in (exp.Sum, exp.Count))
-            most = max(abs(end) for end in known.ends) or 1
-            finer = next(
-                (size for size in range(10, 0, -1) if most * MOST_ROWS * 2 ** (size + 1) + MOST_ROWS < LARGEST), 0
-            )
-            reach, step = most * MOST_ROWS * known.step, known.step / 2**finer
-            quotient = Divide(Clamp(total, -reach, reach), Clamp(count, Fraction(0), Fraction(MOST_ROWS)), step)
-            lower, upper = (end * known.step for end in known.ends)
-            self.means[of] = (f"mean_{len(self.means)}", Clamp(quotient, lower, upper))
+            try:
+                mean = unit_mean(total, count, known)
+            except QueryRefused as error:
+                raise refused(node, self.source.text, error.code, error.reason, error.rewrite) from None
+            self.means[of] = (f"mean_{len(self.means)}", mean)
             self.said.append(
-                f"{node.sql().upper()} of one unit is rounded to a multiple of {float(step):g} and reads up to {MOST_ROWS:,} rows."
+                f"{node.sql().upper()} of one unit is rounded to a multiple of {float(mean_step(known)):g} "
+                f"and reads up to {MOST_ROWS:,} rows."
             )
         return self.means[of][0]
+
+    def _say(self, node: exp.Expression) -> None:
+        if isinstance(node, exp.Median):
+            self.said.append(f"{node.sql().upper()} of one unit is the lower of two middle values.")
 
     def _value(self, node: exp.Expression) -> str:
         read, text = self.source.translator, self.source.text
@@ -162,17 +160,32 @@ class _PerUnit:
                 raise refused(node, text, "aggregate", "COUNT(DISTINCT ...) takes one column")
             else:
                 wanted = (Summary.COUNT, read.expression(inner))
+        elif isinstance(node, exp.WithinGroup) and (summary := _within_group(node)) is not None:
+            wanted = (summary, read.expression(node.expression.expressions[0].this))
         elif type(node) in _SUMMARIES and not node.expressions and not isinstance(inner, exp.Distinct):
             wanted = (_SUMMARIES[type(node)], read.expression(inner))
+            self._say(node)
         else:
             raise refused(
                 node,
                 text,
                 "aggregate",
-                "per unit there are COUNT, SUM, AVG, MIN and MAX",
+                "per unit there are COUNT, SUM, AVG, MIN, MAX, MEDIAN and MODE",
                 "clamp(SUM(x), lower, upper)",
             )
         return self.values.setdefault(wanted, f"value_{len(self.values)}")
+
+
+def _within_group(node: exp.WithinGroup) -> Summary | None:
+    """MODE() and PERCENTILE_DISC(0.5), rising; the latter is the lower median by definition."""
+    order = node.expression.expressions
+    if len(order) != 1 or order[0].args.get("desc"):
+        return None
+    if isinstance(node.this, exp.Mode) and node.this.this is None:
+        return Summary.MODE
+    share = node.this.this
+    middle = isinstance(share, exp.Literal) and not share.is_string and Fraction(share.this) == Fraction(1, 2)
+    return Summary.MEDIAN if isinstance(node.this, exp.PercentileDisc) and middle else None
 
 
 def _column(name: str, origin: exp.Expression) -> exp.Column:

@@ -33,7 +33,11 @@ _CONFIG: dict[str, str | bool | int | float | list[str]] = {
     "threads": "1",
     "temp_directory": "",
 }
-_DENIED = (exp.Anonymous, exp.Rand, exp.Unnest, exp.Command, exp.Lateral, exp.GenerateSeries, exp.Into)
+_DENIED = (exp.Anonymous, exp.Unnest, exp.Command, exp.Lateral, exp.GenerateSeries, exp.Into)
+_MOMENTARY = ("Current", "Session", "Local", "Utc", "Systimestamp", "Uuid", "Rand")
+_UNSTABLE = tuple(each for each in exp.ALL_FUNCTIONS if each.__name__.startswith(_MOMENTARY))
+_BARE = frozenset({"user", "current_role", "current_schema", "current_catalog", "session_user"})
+"""Functions, and words without parentheses, whose value depends on chance, the moment or who asks, not on the tables."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,11 +68,23 @@ def public_tables(statement: Statement, codebook: Codebook) -> tuple[str, ...] |
     return tuple(dict.fromkeys(found)) or None
 
 
+def _unstable(node: exp.Expr, tables: tuple[str, ...], codebook: Codebook) -> bool:
+    if not isinstance(node, exp.Column) or node.table or node.this.args.get("quoted"):
+        return isinstance(node, _UNSTABLE)
+    known = {variable.name.lower() for name in tables for variable in codebook[name].variables}
+    return node.name.lower() in _BARE - known
+
+
 def public_answer(statement: Statement, codebook: Codebook, tables: tuple[str, ...], engine: Engine) -> PublicRows:
     """The rows of a statement over public tables."""
     odd = statement.tree.find(*_DENIED)
     if odd is not None:
         raise refused(odd, statement.text, "unsupported", f"{type(odd).__name__} is not answered", "use plain SQL")
+    unstable = next((node for node in statement.tree.walk() if _unstable(node, tables, codebook)), None)
+    if unstable is not None:
+        word = unstable.sql(dialect="duckdb").upper()
+        message = f"{word} depends on chance, the moment or who asks"
+        raise refused(unstable, statement.text, "unsupported", message, "write the value itself")
     import duckdb
 
     with duckdb.connect(":memory:", config=_CONFIG) as database:

@@ -13,6 +13,7 @@ import sqlglot
 from sqlglot import exp
 
 from deniable.errors import InvalidArgument, QueryRefused, Span
+from deniable.query.sql.dialects import adapted
 from deniable.query.sql.options import Options, renamed_back, taken
 
 LONGEST_TEXT = 100_000
@@ -57,7 +58,7 @@ def read(text: str, *, dialect: str = "duckdb") -> Statement:
             "several-statements", f"expected one statement, got {len(trees)}", rewrite="send them singly"
         )
     renamed_back(trees[0])
-    return Statement(written, _select(trees[0]), explain, options, dialect)
+    return Statement(written, adapted(_select(trees[0]), dialect, written), explain, options, dialect)
 
 
 def _unexplained(text: str) -> tuple[str, bool]:
@@ -74,6 +75,12 @@ def _unexplained(text: str) -> tuple[str, bool]:
 def _select(tree: Any) -> exp.Expression:
     while isinstance(tree, exp.Subquery) and set(_given(tree)) <= {"this"}:
         tree = tree.this
+    if isinstance(tree, exp.Except | exp.Intersect):
+        raise QueryRefused(
+            "set-operation",
+            f"{type(tree).__name__.upper()} compares rows of two queries",
+            rewrite="use NOT IN, IN or a join",
+        )
     if not isinstance(tree, exp.Select | exp.Union):
         raise QueryRefused("not-a-query", "only SELECT is answered; nothing is ever written", rewrite="SELECT ...")
     return tree

@@ -245,6 +245,8 @@ _NOT_INSIDE = {
 def item(node: exp.Expression, env: Env) -> Source:
     """One table, CTE or derived table of FROM."""
     for name, value in node.args.items():
+        if name == "db" and value and value.name.lower() in env.codebook.schemas:
+            continue
         if value and name not in _TABLE_CLAUSES:
             code, reason = REASONS.get(name, ("unknown-table", f"a table is named alone, without {name}"))
             raise refused(node, env.text, code, reason, "name a table of the codebook")

@@ -6,13 +6,16 @@ Rows are sorted stably from the public order of the keys, so equal values never 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cmp_to_key
 from typing import Any
 
 from deniable.query.answering import Answered
 from deniable.query.sql.post import LEVEL, Cell, Field, Value, evaluate, fields
+
+_PLACE = "\0place"
+"""Where a row stood before this stage."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +58,7 @@ class Released:
                 sure = column.lower is not None and column.upper is not None
                 ends = (column.lower[index], column.upper[index]) if sure else (None, None)  # type: ignore[index]
                 row[column.name] = Cell(column.values[index], *ends)
-            row[LEVEL] = Cell(self.level[index] if self.level else 0)
+            row[LEVEL], row[_PLACE] = Cell(self.level[index] if self.level else 0), Cell(index)
             found.append(row)
         return found
 
@@ -121,8 +124,16 @@ def _column(
         kind, error = (known[value.name].kind, known[value.name].error) if value.name in known else ("key", "exact")
         if value.name in known and not cells and known[value.name].lower is not None:
             lower, upper = (), ()
-        return Answered(name, kind, values, lower, upper, error)
+        return replace(Answered(name, kind, values, lower, upper, error), **_choice_error(known.get(value.name), rows))
     noisy = len(fields(value) & set(known))
     sureness = max(Fraction(0), 1 - noisy * (1 - confidence))
     error = f"interval by arithmetic, holds with probability {float(sureness):g}" if sure else "no interval is said"
     return Answered(name, "computed", values, lower, upper, error)
+
+
+def _choice_error(column: Answered | None, rows: Sequence[dict[str, Cell]]) -> dict[str, Any]:
+    """The errors of private choices and the names of bins, for the rows that are left."""
+    if column is None:
+        return {}
+    off = None if column.off is None else tuple(column.off[row[_PLACE].value] for row in rows)
+    return {"off": off, "unit": column.unit, "bins": column.bins}

@@ -13,7 +13,7 @@ from sqlglot import exp
 from deniable.errors import QueryRefused
 from deniable.plan.expression import Expression, Literal
 from deniable.plan.translate import Translator
-from deniable.query.sql.env import is_aggregate, own_aggregates
+from deniable.query.sql.env import is_aggregate, own_aggregates, unknown_function
 from deniable.query.sql.measures import Measures
 from deniable.query.sql.post import LEVEL, Apply, Constant, Field, Function, Operation, Operator, Value
 from deniable.query.sql.source import refused
@@ -193,6 +193,9 @@ class Values:
 
     def _constant(self, node: exp.Expression) -> Constant:
         if list(node.find_all(exp.Column)) or own_aggregates(node):
+            unknown = unknown_function(node, self.text)
+            if unknown is not None:
+                raise unknown
             name = type(node).__name__
             raise self._refused(node, "unsupported", f"{name} of released values is not answered", "compute it outside")
         read = Translator(text=self.text).expression(node)
@@ -216,7 +219,8 @@ class Values:
         if isinstance(node, exp.Not):
             return Apply(Function.OPPOSITE, (self.condition(node.this),))
         if isinstance(node, exp.Is) and isinstance(node.expression, exp.Null):
-            return Apply(Function.MISSING, (self.value(node.this),))
+            missing = Apply(Function.MISSING, (self.value(node.this),))
+            return Apply(Function.OPPOSITE, (missing,)) if node.args.get("negate") else missing
         if isinstance(node, exp.Between) and not node.args.get("symmetric"):
             low, high = self._alike(node.this, node.args["low"]), self._alike(node.this, node.args["high"])
             return Apply(Function.ALL, (Operation(Operator.AT_LEAST, *low), Operation(Operator.AT_MOST, *high)))

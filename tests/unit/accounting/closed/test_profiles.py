@@ -150,6 +150,9 @@ def test_reading_backwards_survives_a_bad_guess():
         def guess(self, delta):
             return math.nan if delta < 1e-7 else 3000.0
 
+        def ceiling(self):
+            return None
+
     for chance in (Fraction(1, 10**6), Fraction(1, 10**8)):
         found = epsilon_of(Blind(), chance)
         right = epsilon(Gaussian(scale=1, sensitivity=1), delta=chance)

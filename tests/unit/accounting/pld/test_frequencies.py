@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from mpmath import mp, mpf
 
+from deniable.accounting.pld.band import fast_size
 from deniable.accounting.pld.spectrum import _low_frequencies
 from deniable.accounting.pld.tilt import Tilted
 
@@ -24,3 +25,12 @@ def test_coefficients_are_within_their_bound(count, length):
             real = sum((mpf(float(m)) * mp.cos(a) for m, a in zip(mass, angles, strict=True)), mpf(0))
             imaginary = -sum((mpf(float(m)) * mp.sin(a) for m, a in zip(mass, angles, strict=True)), mpf(0))
             assert abs(complex(real, imaginary) - found[frequency]) <= error
+
+
+def test_every_transform_has_a_power_of_two_places():
+    """For such lengths the error bound of docs/theory/pld.md is a theorem."""
+    for least in [*range(1, 300), 10**5 + 1, (1 << 20) + 1]:
+        size = fast_size(least)
+        assert size >= least
+        assert size & (size - 1) == 0
+        assert size < 2 * max(least, 64)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+import deniable as dp
 from deniable.errors import QueryRefused
 from deniable.query.sql import public
 from deniable.query.sql.explain import Explanation
@@ -68,3 +69,45 @@ def test_too_much_memory_is_refused(clinic: Session, monkeypatch: pytest.MonkeyP
 def test_no_file_and_no_setting_is_reached(clinic: Session) -> None:
     for query in ("SELECT * FROM cities, read_csv('/etc/passwd')", "SELECT getenv('HOME') FROM cities"):
         assert "/" not in str(_refused(clinic, query)).replace("read_csv('/etc/passwd')", "")
+
+
+UNSTABLE = [
+    "RANDOM()",
+    "UUID()",
+    "gen_random_uuid()",
+    "version()",
+    "current_user",
+    "session_user",
+    "user",
+    "current_role",
+    "current_schema",
+    "current_catalog",
+    "current_database()",
+    "current_date",
+    "current_timestamp",
+    "current_time",
+    "localtime",
+    "localtimestamp",
+    "now()",
+    "today()",
+]
+
+
+@pytest.mark.parametrize("word", UNSTABLE)
+def test_what_depends_on_chance_the_moment_or_who_asks_is_refused(clinic: Session, word: str) -> None:
+    for query in (f"SELECT {word} AS x FROM cities", f"SELECT COUNT(*) AS n FROM cities WHERE {word} IS NOT NULL"):
+        refusal = _refused(clinic, query)
+        assert refusal.code == "unsupported"
+        assert "not answered" in refusal.reason or "depends on chance, the moment or who asks" in refusal.reason
+
+
+def test_a_public_column_may_be_called_like_such_a_word() -> None:
+    book = {
+        "unit": "rows",
+        "tables": {"t": {"variables": {"x": "boolean"}}, "p": {"public": True, "variables": {"user": "string"}}},
+    }
+    asked = dp.Dataset({"t": {"x": [True]}, "p": {"user": ["Ada"]}}, codebook=book).session(dp.budget(epsilon=1))
+    for written in ("user", "p.user", '"user"'):
+        release = asked.sql(f"SELECT {written} AS x FROM p")
+        assert isinstance(release, Release)
+        assert release.table == [{"x": "Ada"}], written

@@ -1,0 +1,76 @@
+"""Where events and answers are kept: the small protocol the ledger needs, so that SQLite and a server can both do it.
+
+A journal stores what it is given, in order, and never changes or removes any of it. It knows nothing of privacy: the ledger
+decides inside `writing()`, where it is alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from typing import Protocol
+
+from deniable.ledger.chain import Event
+from deniable.ledger.store import Answer
+
+
+class Reading(Protocol):
+    """A consistent look at the journal."""
+
+    def events(self, *, after: Event | None) -> Iterator[Event]:
+        """The events after this one, each checked against the chain; all of them when `after` is None."""
+        ...
+
+    def answer(self, reservation: int) -> Answer | None:
+        """The stored answer of a reservation."""
+        ...
+
+    def kept(self) -> frozenset[int]:
+        """The reservations that have a stored answer."""
+        ...
+
+
+class Writing(Reading, Protocol):
+    """The journal, held by this writer alone; everything in it becomes durable together, or none of it."""
+
+    def append(self, event: Event) -> None:
+        """Add the next event of the chain."""
+        ...
+
+    def keep(self, reservation: int, answer: Answer) -> None:
+        """Add the answer of a reservation; a second one is refused."""
+        ...
+
+
+class Journal(Protocol):
+    """A place for one ledger, shared by threads and processes. Within a process, only one snapshot or transaction at a time."""
+
+    @property
+    def place(self) -> str:
+        """Where it is, without credentials; an anchor remembers it."""
+        ...
+
+    @property
+    def exists(self) -> bool:
+        """Is there a ledger here already?"""
+        ...
+
+    def create(self) -> None:
+        """Make an empty journal here; do nothing if another process was quicker."""
+        ...
+
+    def reading(self) -> AbstractContextManager[Reading]:
+        """Look, together with other readers."""
+        ...
+
+    def writing(self) -> AbstractContextManager[Writing]:
+        """Hold the journal alone. Leaving normally returns only when all is on disk; an error undoes everything."""
+        ...
+
+    def check(self) -> None:
+        """Raise `LedgerError` if the storage itself is damaged or was tampered with."""
+        ...
+
+    def backup(self, target: str) -> None:
+        """A consistent copy at a place where nothing is yet."""
+        ...

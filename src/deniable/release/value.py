@@ -1,0 +1,113 @@
+"""What a mechanism of the calculus released in a session: its answer, drawn once, with its error, cost and receipt."""
+
+from __future__ import annotations
+
+import html
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, TypeAlias
+
+from deniable.core.mechanism import Accuracy, Mechanism
+from deniable.cost import Cost
+from deniable.errors import InvalidArgument
+from deniable.ledger.numbers import number_from_text, number_text
+from deniable.ledger.receipt import Receipt
+from deniable.ledger.store import Packed
+from deniable.release.facts import ReleaseFacts
+from deniable.release.plain_values import value_from_record, value_record
+from deniable.release.release_table import ReleaseTable, extended_release_table, release_table
+
+Stated: TypeAlias = "Accuracy | tuple[Stated, ...] | None"
+"""The error of an answer; of each entry where the answer is a tuple."""
+
+
+@dataclass(frozen=True, slots=True)
+class ValueRelease:
+    """The answer of one mechanism and everything needed to trust it.
+
+    `accuracy` is how close the answer is to what it randomises, where the mechanism states that.
+    Guarantee: stated in `guarantee`; charged before it was drawn, as `receipt` shows.
+    """
+
+    value: Any
+    accuracy: Stated
+    guarantee: str
+    facts: ReleaseFacts
+    receipt: Receipt
+
+    @property
+    def cost(self) -> Cost:
+        """What it cost, as a record."""
+        return self.receipt.cost
+
+    @classmethod
+    def from_packed(cls, packed: Packed, receipt: Receipt) -> ValueRelease:
+        """The release that was stored as this record."""
+        record = packed.release
+        return cls(
+            value_from_record(record["value"]),
+            _accuracy(record["accuracy"]),
+            record["guarantee"],
+            ReleaseFacts.from_record(packed.facts),
+            receipt,
+        )
+
+    def release_table(self) -> ReleaseTable:
+        """The table a reader needs to judge this release."""
+        return release_table(self.facts)
+
+    def extended_table(self) -> ReleaseTable:
+        """Every fact about this release, with what the ledger knows."""
+        return extended_release_table(self.facts.with_receipt(self.receipt))
+
+    def to_json(self) -> str:
+        """Everything in it, as JSON text."""
+        record = value_packed(self.value, self.accuracy, self.guarantee, self.facts)
+        whole = {"release": record.release, "facts": record.facts, "receipt": self.receipt.to_record()}
+        return json.dumps(whole, sort_keys=True)
+
+    def __str__(self) -> str:
+        if isinstance(self.accuracy, tuple):
+            parts = zip(self.value, self.accuracy, strict=True)
+            lines = [f"{value}{'' if error is None else f' {error}'}" for value, error in parts]
+        else:
+            lines = [f"{self.value}{'' if self.accuracy is None else f' {self.accuracy}'}"]
+        return "\n".join([*lines, self.guarantee, str(self.receipt)])
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(str(self))}</pre>"
+
+
+def value_packed(value: Any, accuracy: Stated, guarantee: str, facts: ReleaseFacts) -> Packed:
+    """An answer as it is stored; refused when it cannot be written exactly."""
+    record = {"kind": "value", "value": value_record(value), "accuracy": _stated(accuracy), "guarantee": guarantee}
+    return Packed(record, facts.to_record())
+
+
+def _stated(accuracy: Stated) -> Any:
+    if isinstance(accuracy, tuple):
+        return [_stated(each) for each in accuracy]
+    if accuracy is None:
+        return None
+    numbers = {"error": number_text(accuracy.error), "confidence": number_text(accuracy.confidence)}
+    return {**numbers, "measure": accuracy.measure}
+
+
+def accuracy_of(mechanism: Mechanism, confidence: Fraction) -> Stated:
+    """What a mechanism states about its error, entry by entry where its answer is a tuple; None where it states nothing."""
+    try:
+        return mechanism.accuracy(confidence=confidence)
+    except InvalidArgument:
+        return None
+
+
+def _accuracy(record: Mapping[str, Any] | list[Any] | None) -> Stated:
+    if isinstance(record, list):
+        return tuple(_accuracy(each) for each in record)
+    if record is None:
+        return None
+    return Accuracy(number_from_text(record["error"]), number_from_text(record["confidence"]), record["measure"])

@@ -1,0 +1,275 @@
+"""Corners that random plans meet by luck, walked in full: ends of bounds, caps of every kind together, rows per unit, kept rows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import date, datetime
+from fractions import Fraction
+from itertools import product
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from deniable.engines.duckdb import DuckDBEngine
+from deniable.engines.reference import ReferenceEngine
+from deniable.plan.codebook import Codebook
+from deniable.plan.expression import Column
+from deniable.plan.nodes import (
+    Bounding,
+    ByHash,
+    ByOrder,
+    Distinct,
+    Filter,
+    GroupAgg,
+    Histogram,
+    Join,
+    JoinKind,
+    KeyColumn,
+    Project,
+    Relation,
+    Rows,
+    Summary,
+    Total,
+    Union,
+    UnitAgg,
+    Units,
+    UnitValue,
+    scan,
+)
+from deniable.plan.parse import parse
+from deniable.plan.relation import shape
+from deniable.plan.sensitivity import sensitivities
+from tests.engines.random_plans import KEY, UNITS, as_values, cells, codebook, relations, tables
+
+REALS = [index / 20 for index in range(-30, 31)]
+WHOLES = list(range(-30, 31))
+OFF_GRID = {
+    "{type: number, bounds: [0, 1], step: 0.35}": REALS,
+    "{type: number, bounds: [-0.8, 1], step: 0.35}": REALS,
+    "{type: number, bounds: [-0.8, 1], step: 0.35, outside: missing}": REALS,
+    "{type: number, bounds: [-1.3, -0.2], step: 0.5}": REALS,
+    "{type: integer, bounds: [-12, 25], step: 10}": WHOLES,
+    "{type: integer, bounds: [3, 18], step: 5, outside: missing}": WHOLES,
+}
+STORED = {"as they are": lambda cell: cell, "as text": str, "as reals": float}
+
+
+@pytest.mark.parametrize("how", STORED)
+@pytest.mark.parametrize("declared", OFF_GRID)
+def test_bounds_off_the_grid_keep_every_cell_inside(declared: str, how: str) -> None:
+    """Every engine reads the same grid point, between the ends the sensitivity rests on."""
+    book = Codebook.from_yaml(f"{{unit: rows, table: t, variables: {{row: integer, v: {declared}}}}}")
+    column = [STORED[how](cell) for cell in OFF_GRID[declared]]  # type: ignore[operator]
+    rows = {"t": {"row": list(range(len(column))), "v": column}}
+    known = book["t"]["v"].facts()
+    wide = Total(Column("v"), Fraction(-100), Fraction(100))
+    plan = GroupAgg(
+        scan(book),
+        (KeyColumn("row", Column("row")),),
+        Bounding(groups=1),
+        (("v", wide), ("n", Rows(1)), ("u", Units())),
+    )
+    duckdb, reference = DuckDBEngine(rows, book, key=KEY, threads=1), ReferenceEngine(rows, book, key=KEY)
+    found = as_values(duckdb.run(plan))
+    duckdb.close()
+    assert found == as_values(reference.run(plan))
+    low, high = known.ends
+    assert all(min(low, 0) <= value <= max(high, 0) for value in found["v"])
+    assert {low, high} <= set(found["v"])
+    assert max(map(abs, found["v"])) <= sensitivities(plan)["v"].linf
+
+
+DATES = [
+    "{type: date, bounds: [2020-02-29, 2020-12-31]}",
+    "{type: date, bounds: [2020-02-29, 2020-12-31], outside: missing}",
+    "{type: timestamp, bounds: [2020-02-29 12:00:00, 2020-12-31 23:59:59]}",
+    "{type: timestamp, bounds: [2020-02-29 12:00:00, 2020-12-31 23:59:59], outside: missing}",
+]
+MOMENTS = [
+    datetime(1, 1, 1), datetime(2020, 2, 28, 23, 59, 59), datetime(2020, 2, 29), datetime(2020, 2, 29, 12), datetime(2020, 7, 4),
+    datetime(2020, 12, 31), datetime(2020, 12, 31, 23, 59, 59), datetime(2021, 1, 1), datetime(2031, 5, 5), datetime(9999, 12, 31),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("how", ["timestamps", "dates", "text"])
+@pytest.mark.parametrize("declared", DATES)
+def test_dates_on_both_sides_of_their_bounds(declared: str, how: str) -> None:
+    book = Codebook.from_yaml(f"{{unit: rows, table: t, variables: {{row: integer, d: {declared}}}}}")
+    written: dict[str, list[Any]] = {
+        "timestamps": MOMENTS,
+        "dates": [date(moment.year, moment.month, moment.day) for moment in MOMENTS],
+        "text": [moment.isoformat(" ") for moment in MOMENTS],
+    }
+    rows = {"t": {"row": list(range(len(MOMENTS))), "d": written[how]}}
+    plan = GroupAgg(
+        scan(book),
+        tuple(KeyColumn(n, Column(n), keep_missing=True) for n in ("row", "d")),
+        Bounding(groups=1),
+        (("u", Units()),),
+    )
+    duckdb, reference = DuckDBEngine(rows, book, key=KEY, threads=1), ReferenceEngine(rows, book, key=KEY)
+    found = as_values(duckdb.run(plan))
+    duckdb.close()
+    assert found == as_values(reference.run(plan))
+    lower, upper = book["t"]["d"].lower, book["t"]["d"].upper
+    assert all(value is None or lower <= value <= upper for value in found["keys"]["d"])  # type: ignore[operator]
+    assert found["groups"] == len(MOMENTS)
+
+
+HEAVY = Codebook.from_yaml(
+    "{unit: {id: p, groups: 1, rows_per_group: 1}, table: t, variables: "
+    "{p: integer, k: {type: integer, bounds: [0, 9]}, x: {type: integer, bounds: [0, 9]}}}"
+)
+PEOPLE = {
+    "p": [1] * 24 + [2] * 8 + [3, 3, 4],
+    "k": [index % 5 for index in range(24)] + [index % 3 for index in range(8)] + [0, 1, 0],
+    "x": [(index * 7) % 10 for index in range(35)],
+}
+MEASURED = {
+    "all rows": (("n", Rows(99)), ("x", Total(Column("x"), Fraction(0), Fraction(999)))),
+    "few rows": (("n", Rows(2)), ("x", Total(Column("x"), Fraction(0), Fraction(20)))),
+    "values": (("d", Distinct(Column("x"), 9)), ("h", Histogram(Column("x"), 10, 99))),
+}
+CAPS = [
+    Bounding(groups=groups, rows_per_group=in_group, rows_per_unit=in_all, choice=choice)
+    for groups, in_group, in_all, choice in product(
+        (1, 3), (None, 2), (None, 4), (ByHash(), ByOrder(Column("x"), last=True))
+    )
+]
+
+
+def _capped(bounding: Bounding, measured: str) -> GroupAgg:
+    key = KeyColumn("k", Column("k"))
+    return GroupAgg(scan(HEAVY), (key,), bounding, (("u", Units()), *MEASURED[measured]))
+
+
+@pytest.mark.parametrize("measured", MEASURED)
+def test_caps_of_groups_and_rows_hold_together(measured: str) -> None:
+    """All caps at once: the same rows are kept by both engines, and person 1 never has more than the caps allow."""
+    duckdb, reference = (make({"t": PEOPLE}, HEAVY, key=KEY) for make in (DuckDBEngine, ReferenceEngine))
+    alone = ReferenceEngine({"t": {name: column[:24] for name, column in PEOPLE.items()}}, HEAVY, key=KEY)
+    for bounding in CAPS:
+        plan = _capped(bounding, measured)
+        assert as_values(duckdb.run(plan)) == as_values(reference.run(plan)), bounding
+        kept = alone.run(plan)
+        assert kept.groups <= bounding.groups
+        if measured == "all rows":
+            counts = kept.columns["n"].tolist()
+            assert max(counts) <= (bounding.rows_per_group or 99)
+            assert sum(counts) <= (bounding.rows_per_unit or 99)
+    duckdb.close()
+
+
+def test_kept_rows_serve_no_plan_with_other_bounds() -> None:
+    """After any preparation every plan gets what it would get from the rows themselves."""
+    some = [caps for caps in CAPS if isinstance(caps.choice, ByHash)] + CAPS[-1:]
+    asked = [_capped(caps, "all rows") for caps in some]
+    reference = ReferenceEngine({"t": PEOPLE}, HEAVY, key=KEY)
+    wanted = [as_values(reference.run(plan)) for plan in asked]
+    duckdb = DuckDBEngine({"t": PEOPLE}, HEAVY, key=KEY, threads=1)
+    for first in asked:
+        duckdb.prepare(first)
+    other = replace(asked[0], source=Filter(asked[0].source, parse("x > 4", schema=HEAVY["t"].schema)))
+    assert len(duckdb._connection().kept) == len(asked)
+    assert [as_values(duckdb.run(plan)) for plan in asked] == wanted
+    assert as_values(duckdb.run(other)) == as_values(reference.run(other))
+    duckdb.close()
+
+
+@pytest.mark.parametrize("prepared", range(0, len(CAPS), 5))
+def test_one_kept_table_is_not_read_for_another_plan(prepared: int) -> None:
+    reference = ReferenceEngine({"t": PEOPLE}, HEAVY, key=KEY)
+    duckdb = DuckDBEngine({"t": PEOPLE}, HEAVY, key=KEY, threads=1)
+    duckdb.prepare(_capped(CAPS[prepared], "all rows"))
+    for caps in CAPS[::2]:
+        plan = _capped(caps, "all rows")
+        assert as_values(duckdb.run(plan)) == as_values(reference.run(plan)), (CAPS[prepared], caps)
+    duckdb.close()
+
+
+UNIQUE = Codebook.from_yaml(
+    """
+unit: {id: p, unique: true, groups: 2, rows_per_group: 2}
+tables:
+  t: {unit: p, variables: {p: integer, k: {type: integer, bounds: [0, 9]}, x: {type: integer, bounds: [0, 10]}}}
+  w: {public: true, variables: {z: {type: integer, bounds: [0, 9]}}}
+"""
+)
+ONE_EACH = {"t": {"p": [1, 2, 3], "k": [0, 1, 1], "x": [10, 10, 3]}, "w": {"z": [0, 0, 1, 1, 1]}}
+
+
+def _unique_relations() -> Iterator[Relation]:
+    t, w = scan(UNIQUE, "t"), scan(UNIQUE, "w")
+    other = Project(t, (("q", Column("p")), ("y", Column("x"))))
+    yield from (t, Filter(t, parse("x > 4", schema=UNIQUE["t"].schema)), Union((t, t)), Union((t, t, t)))
+    for kind in JoinKind:
+        yield Join(t, w, (("k", "z"),), kind)
+        yield Join(t, other, (("p", "q"),), kind)
+        yield Join(Union((t, t)), other, (("p", "q"),), kind)
+    yield Join(Union((t, t)), Union((other, other)), (("p", "q"),))
+    for source in (t, Union((t, t)), Join(t, w, (("k", "z"),))):
+        for keys in ((), (("k", Column("k")),), (("p", Column("p")),), (("x", Column("x")), ("k", Column("k")))):
+            yield UnitAgg(source, keys, (UnitValue("n", Summary.ROWS),))
+
+
+def _most(engine: ReferenceEngine, relation: Relation) -> int:
+    """The rows of the unit that has most, as the reference engine counts them."""
+    return max(Counter(row.unit for row in engine._relation(relation)).values(), default=0)
+
+
+def test_no_unit_has_more_rows_than_the_plan_says() -> None:
+    engine, bounded = ReferenceEngine(ONE_EACH, UNIQUE, key=KEY), 0
+    for relation in _unique_relations():
+        most = shape(relation).most_rows
+        bounded += most is not None
+        assert most is None or _most(engine, relation) <= most, relation
+    assert bounded >= 15
+
+
+@pytest.mark.parametrize("kind", list(UNITS))
+@settings(max_examples=25, suppress_health_check=[*HealthCheck])
+@given(data=st.data())
+def test_no_unit_of_random_rows_has_more_than_the_plan_says(kind: str, data: st.DataObject) -> None:
+    book = codebook(kind)
+    engine = ReferenceEngine(data.draw(tables(kind)), book, key=KEY)
+    for _ in range(4):
+        relation = data.draw(relations(book))
+        most = shape(relation).most_rows
+        assert most is None or _most(engine, relation) <= most
+
+
+def test_a_unique_unit_moves_unions_by_at_most_the_triple() -> None:
+    """Person 1 goes: the union of the table with itself loses two rows."""
+    without = {**ONE_EACH, "t": {name: column[1:] for name, column in ONE_EACH["t"].items()}}
+    total = ("x", Total(Column("x"), Fraction(0), Fraction(1000)))
+    for times in (1, 2, 3):
+        source = Union((scan(UNIQUE, "t"),) * times) if times > 1 else scan(UNIQUE, "t")
+        plan = GroupAgg(source, (), Bounding(groups=2), (total, ("n", Rows(9)), ("u", Units())))
+        here, there = (ReferenceEngine(rows, UNIQUE, key=KEY).run(plan) for rows in (ONE_EACH, without))
+        for name, bound in sensitivities(plan).items():
+            moved = abs(cells(here, name)[()] - cells(there, name)[()])
+            assert moved <= bound.l1, (times, name)
+            assert moved == {"x": 10 * times, "n": times, "u": 1}[name]
+
+
+def test_the_group_of_missing_keys_is_counted() -> None:
+    """Person 1 is in the declared group and in that of the missing keys, and leaves both."""
+    book = Codebook.from_yaml(
+        "{unit: {id: p, groups: 5, rows_per_group: 9}, table: t, variables: {p: integer, k: string}}"
+    )
+    everyone = {"p": [1, 1, 1, 2], "k": ["a", None, "zz", "a"]}
+    without = {"p": [2], "k": ["a"]}
+    for domain, keep, groups in product([("a",), ("a", "zz")], [False, True], [1, 5]):
+        key = KeyColumn("k", Column("k"), domain, keep_missing=keep)
+        plan = GroupAgg(scan(book), (key,), Bounding(groups=groups), (("u", Units()), ("n", Rows(2))))
+        here, there = (ReferenceEngine({"t": rows}, book, key=KEY).run(plan) for rows in (everyone, without))
+        for name, bound in sensitivities(plan).items():
+            before, after = cells(here, name), cells(there, name)
+            moved = [abs(before.get(cell, 0) - after.get(cell, 0)) for cell in {*before, *after}]
+            moved = [change for change in moved if change]
+            assert len(moved) == min(len(domain) + keep, groups) == bound.l0
+            assert sum(moved) <= bound.l1

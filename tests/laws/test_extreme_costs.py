@@ -1,0 +1,100 @@
+"""Extreme costs: little or much noise, rare or all units, once or a billion times. Every reading ends, within a bound on memory,
+with a sound bracket and never with a Python error."""
+
+import json
+import math
+import os
+import subprocess
+import sys
+from itertools import pairwise, product
+
+import pytest
+
+from tests.conftest import EXPLORES
+
+LAWS = ("Gaussian", "Laplace", "DiscreteLaplace", "DiscreteGaussian")
+SCALES, RATES, TIMES = ("1/1000", "1", "1000000"), ("1/1000000000", "1/2", "1"), (1, 10**9)
+CHANCES, LOSSES = ("0", f"1/{10**300}", "1/1000000", "99/100"), ("0", "1", "10000")
+ALL = list(product(LAWS, SCALES, RATES, TIMES))
+FAST = [
+    (("Gaussian", "1/1000", "1/2", 10**9), ("1/1000000",), ()),
+    (("Gaussian", "1000000", "1/1000000000", 10**9), (), ("1",)),
+    (("Gaussian", "1/10", "1/100000", 10**5), (), ("1",)),  # one direction has a long thin tail
+    (("Laplace", "1/1000", "1/2", 10**9), (), ("1",)),
+    (("Laplace", "1/1000", "1", 10**9), ("1/1000000",), ()),
+    (("DiscreteLaplace", "1/1000", "1/2", 10**9), (), ("1",)),
+    (("DiscreteGaussian", "1/1000", "1", 1), ("1/1000000",), ()),
+]
+MEMORY = 1_000_000_000
+CHILD = """
+import json, resource, sys
+resource.setrlimit(resource.RLIMIT_AS, (3_000_000_000, 3_000_000_000))
+from fractions import Fraction
+import deniable as dp
+from deniable.errors import Unaccountable
+from tests.conftest import EXPLORES
+
+def cost(law, scale, rate, times):
+    made = getattr(dp.costs, law)(scale=Fraction(scale), sensitivity=1)
+    return (made.sampled(rate=Fraction(rate)) if Fraction(rate) < 1 else made).repeated(times)
+
+def ends(read, *args, **more):
+    try:
+        found = read(*args, **more)
+    except Unaccountable:
+        return None
+    return [found.lower, found.upper, found.gap, found.note]
+
+dp.delta(dp.costs.Laplace(scale=1).repeated(3), epsilon=1)
+start, answers = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, []
+for case, chances, losses in json.loads(sys.argv[1]):
+    made = cost(*case)
+    answers.append([
+        [ends(dp.epsilon, made, delta=Fraction(chance)) for chance in chances],
+        [ends(dp.delta, made, epsilon=Fraction(loss)) for loss in losses],
+    ])
+print(json.dumps([answers, 1024 * (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - start)]))
+"""
+
+
+def answers_within_memory(cases):
+    """Both kinds of answers for every case, from a process of its own with its memory watched."""
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    asked = json.dumps(cases)
+    done = subprocess.run(
+        [sys.executable, "-c", CHILD, asked], capture_output=True, text=True, env=environment, check=False
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    answers, memory = json.loads(done.stdout)
+    assert memory < MEMORY
+    return answers
+
+
+def assert_sound(answer, most):
+    """Ends in order and within range, and no larger where more is allowed."""
+    for lower, upper, gap, note in filter(None, answer):
+        assert 0 <= lower <= upper <= most
+        assert gap <= 1e-3 or upper <= 1e-300 or note or lower == 0
+    for (_, before, *_), (after, *_) in pairwise(filter(None, answer)):
+        assert after <= before
+
+
+def assert_all_sound(cases):
+    for losses, chances in answers_within_memory(cases):
+        assert_sound(losses, math.inf)
+        assert_sound(chances, 1.0)
+        assert all(chances)
+
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="no limits on memory")
+
+
+def test_extreme_costs_are_read_within_bounds():
+    assert_all_sound(FAST)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not EXPLORES, reason="all 504 questions take long: dev.py test --explore")
+@pytest.mark.parametrize("law", LAWS)
+def test_every_extreme_cost_is_read_within_bounds(law):
+    assert_all_sound([(case, CHANCES, LOSSES) for case in ALL if case[0] == law])

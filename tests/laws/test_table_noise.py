@@ -1,0 +1,136 @@
+"""What a table release prices is what it draws: threshold, cost, interval and noise of every kind, through the public path."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from fractions import Fraction
+
+import pytest
+
+import deniable as dp
+from deniable.accounting import epsilon
+from deniable.cost import Bounded
+from deniable.kernels import Law, Noise
+from deniable.testing import Silent
+from deniable.testing.output_law import output_law
+from tests.attacks.end_to_end import in_memory
+
+__all__ = ["in_memory"]
+
+pytestmark = pytest.mark.usefixtures("in_memory")
+
+BOOK = {
+    "name": "v",
+    "unit": {"id": "p", "groups": 1, "rows_per_group": 1},
+    "tables": {"v": {"variables": {"p": "integer", "ward": "string", "sex": {"type": "string", "categories": ["f"]}}}},
+}
+ALONE = {"p": [1], "ward": ["A"], "sex": ["f"]}
+TAIL = Fraction(1, 10**6)
+PAID = [{"rho": Fraction(18)}, {"rho": Fraction(1, 2)}, {"epsilon": Fraction(3)}]
+
+
+def session(budget, entropy):
+    return dp.Dataset(ALONE, codebook=BOOK).session(budget, entropy=entropy)
+
+
+def budget(paid):
+    return dp.budget(**{name: 2 * value for name, value in paid.items()}, delta=Fraction(1, 100))
+
+
+@pytest.mark.parametrize("law", list(Law))
+@pytest.mark.parametrize("paid", PAID)
+def test_the_delta_of_a_threshold_is_the_tail_of_what_is_drawn(law, paid):
+    """One unit alone in its group: the group is shown exactly as often as the noise that is drawn reaches the threshold."""
+    delta = Fraction(1, 1000)
+
+    def shown(entropy):
+        asked = session(budget(paid), entropy).query().group_by("ward").agg(n=dp.count_distinct())
+        return bool(asked.release(**paid, delta=delta, law=law).groups)
+
+    asked = session(budget(paid), Silent()).query().group_by("ward").agg(n=dp.count_distinct())
+    price = asked.price(**paid, delta=delta, law=law)
+    granted = sum(each.delta for each in price.bill.thresholds)
+    seen = output_law(shown, tail=TAIL)
+    assert seen.probability(True).lower <= granted <= delta
+    (noise,) = price.bill.noises.values()
+    exact = noise.tail(price.threshold - 1)
+    assert seen.probability(True).lower <= exact.upper
+    assert exact.lower <= seen.probability(True).upper
+    assert noise.tail(price.threshold - 2).upper > granted, "one less would leak more than was granted"
+
+
+@pytest.mark.parametrize("law", list(Law))
+@pytest.mark.parametrize("paid", PAID)
+def test_what_is_drawn_has_the_law_that_was_priced(law, paid):
+    """A count of one row: every released number has exactly the probability of the priced noise, and the interval holds."""
+
+    def count(entropy):
+        found = session(budget(paid), entropy).query().agg(n=dp.count()).release(**paid, law=law)
+        return found.table[0]["n"]
+
+    price = session(budget(paid), Silent()).query().agg(n=dp.count()).price(**paid, law=law)
+    (noise,) = price.bill.noises.values()
+    assert noise.law is law
+    assert price.law == law.value
+    seen, missed = output_law(count, tail=TAIL), Fraction(0)
+    for value in seen.chances:
+        drawn, exact = seen.probability(value), noise.mass(value - 1)
+        assert drawn.lower <= exact.upper
+        assert exact.lower <= drawn.upper
+        missed += drawn.lower if abs(value - 1) > price.errors["n"].within else 0
+    assert missed <= 1 - price.confidence
+
+
+@pytest.mark.parametrize("law", list(Law))
+@pytest.mark.parametrize("paid", PAID)
+def test_the_charge_covers_the_records(law, paid):
+    asked = session(budget(paid), Silent()).query().agg(n=dp.count(), k=dp.count_distinct()).price(**paid, law=law)
+    if isinstance(asked.charge, Bounded) and asked.charge.delta:
+        assert epsilon(asked.cost, delta=asked.charge.delta).upper <= asked.charge.epsilon
+    else:
+        assert asked.spend.loss <= next(iter(paid.values()))
+
+
+@pytest.mark.parametrize("law", list(Law))
+@pytest.mark.parametrize("scale", [Fraction(1, 3), Fraction(2), Fraction(15)])
+def test_the_stated_variance_is_near_the_exact_one(law, scale):
+    noise = Noise(law, scale)
+    exact = float(sum(at * at * noise.mass(at).midpoint for at in range(1, int(40 * scale) + 40)) * 2)
+    assert exact == pytest.approx(float(noise.variance), abs=0.2)
+
+
+def test_a_law_is_named_in_words():
+    asked = session(dp.budget(rho=1), Silent()).query().agg(n=dp.count())
+    assert asked.price(rho=1, law="discrete gaussian").law == "discrete Gaussian"
+    with pytest.raises(dp.InvalidArgument, match="law must be one of 'laplace', 'gaussian', 'discrete gaussian'"):
+        asked.price(rho=1, law="normal")
+    for law in (Law.GAUSSIAN, Law.DISCRETE_GAUSSIAN):
+        with pytest.raises(dp.InvalidArgument, match="needs a delta"):
+            session(dp.budget(epsilon=1), Silent()).query().agg(n=dp.count()).price(epsilon=1, law=law)
+
+
+@pytest.mark.parametrize("epsilon_", [1e-320, 5e-324, Fraction(1, 10**320)])
+def test_a_tiny_price_is_refused_in_words(epsilon_):
+    asked = session(dp.budget(epsilon=1, delta=1e-6), Silent()).query().agg(n=dp.count())
+    with pytest.raises(dp.InvalidArgument, match="needs noise of more than 1e\\+300 grid steps"):
+        asked.price(epsilon=epsilon_, law=Law.LAPLACE)
+    for law in (Law.GAUSSIAN, Law.DISCRETE_GAUSSIAN):
+        with suppress(dp.InvalidArgument):
+            assert asked.price(epsilon=epsilon_, law=law).spend.delta <= Fraction(1, 10**6)
+
+
+def test_errors_hold_before_it_is_known_which_groups_are_shown():
+    """The interval of a group of one fails as rarely as said over all releases, and always in those that show the group."""
+    delta, paid = Fraction(1, 1000), {"epsilon": Fraction(3)}
+
+    def outcome(entropy):
+        asked = session(budget(paid), entropy).query().group_by("ward").agg(n=dp.count_distinct())
+        answer = asked.release(**paid, delta=delta, law=Law.LAPLACE)
+        assert any("before it is known which groups are shown" in note for note in answer.notes)
+        return tuple(row["n_low"] <= 1 <= row["n_high"] for row in answer.table)
+
+    seen = output_law(outcome, tail=TAIL)
+    assert seen.probability((True,)).lower == 0
+    shown = seen.probability((False,))
+    assert shown.lower > 0
+    assert shown.upper <= Fraction(1, 20)

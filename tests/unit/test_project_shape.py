@@ -1,0 +1,83 @@
+"""The shape of the package may only improve: each number of `python3 dev.py shape` has a limit, which is lowered with it.
+
+Where a feature needs another module, raise the limit in the same commit, so that everybody sees it.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests import shape
+
+LIMITS = {
+    "modules": 404,
+    "public names in dp": 225,
+    "double class names": 42,
+    "double file names": 41,
+    "import cycles": 5,
+    "files run by a grouped count": 90,
+    "files run by the same in SQL": 92,
+    "modules loaded by the first calculus": 230,
+    "modules loaded by the first data set": 329,
+}
+
+
+@pytest.fixture(scope="module")
+def measured():
+    """In a process of its own: which files run depends on what was run before."""
+    root = Path(__file__).parents[2]
+    answer = subprocess.run(
+        [sys.executable, "-m", "tests.shape", "--json"], cwd=root, capture_output=True, text=True, check=True
+    )
+    return json.loads(answer.stdout)
+
+
+def test_each_number_has_its_limit(measured):
+    assert measured["counts"].keys() == LIMITS.keys()
+
+
+@pytest.mark.parametrize("label", LIMITS)
+def test_no_number_grows(measured, label):
+    number = measured["counts"][label]
+    assert number <= LIMITS[label], f"{label}: {number}, at most {LIMITS[label]}; {measured['names'].get(label, '')}"
+
+
+def modules(**texts):
+    return {f"a.{name}": ast.parse(text) for name, text in texts.items()}
+
+
+def graph_of(found):
+    return {name: set(shape.imports(tree, found)) for name, tree in found.items()}
+
+
+def test_imports_in_functions_count_and_those_for_types_do_not():
+    found = modules(
+        x="from a.y import f",
+        y="def f():\n    try:\n        from a import x\n    except ImportError:\n        import a.z\n",
+        z="from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from a.x import g\nimport json, a.w",
+        w="from a.z import h",
+    )
+    found["a"] = ast.parse("")
+    graph = graph_of(found)
+    assert graph == {"a.x": {"a.y"}, "a.y": {"a.x", "a.z"}, "a.z": {"a.w"}, "a.w": {"a.z"}, "a": set()}
+    assert shape.cycles(graph) == [["a.w", "a.z"], ["a.x", "a.y"]]
+    assert shape.cycles({"a": {"b"}, "b": {"c"}, "c": set()}) == []
+
+
+def test_a_class_name_in_two_modules_is_double():
+    found = modules(x="class A: ...\nclass B: ...", y="def f():\n    class A: ...", z="B = 1")
+    assert shape.double_classes(found) == ["A"]
+
+
+def test_files_run_are_those_of_the_package_in_which_something_was_called():
+    from deniable.exact.guards import integer
+
+    assert shape.files_run(lambda: json.dumps([1])) == set()
+    assert "exact/guards.py" in shape.files_run(lambda: integer(n=1))
+    assert sys.getprofile() is None
