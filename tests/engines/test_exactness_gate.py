@@ -194,7 +194,7 @@ def _answers(
     session = Dataset(engine, codebook=book).session(dp.budget(epsilon=10**6, delta=0.5), entropy=Silent())
     answers = [
         session.query().group_by("kind").agg(**asked).release(epsilon=1000),
-        session.query().group_by("word").agg(**asked).release(epsilon=1000, delta=0.4),
+        session.query().group_by("word").agg(**asked).release(epsilon=1000, delta=0.09),
         session.query().agg(**asked).release(epsilon=1000),
     ]
     engine.close()

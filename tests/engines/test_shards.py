@@ -111,6 +111,8 @@ def sharded_rows() -> dict[str, dict[str, list[Any]]]:
         "urgent": [True] * count,
         "day": [None] * count,
         "at": [None] * count,
+        "off": [0] * count,
+        "tens": [0] * count,
     }
     return {
         "visits": visits,

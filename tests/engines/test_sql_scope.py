@@ -59,7 +59,11 @@ SAME_MEANING_ANOTHER_PLAN = ("COUNT_IF", "COUNT(DISTINCT patient_id) FILTER", "I
 """These are written in another way in some dialects, which is another plan with the same value."""
 
 
-@pytest.mark.parametrize("dialect", ["postgres", "bigquery", "spark", "mysql"])
+REFUSED_AT_MOST = {"postgres": 10, "bigquery": 10, "spark": 10, "mysql": 12}
+"""MySQL compares text without regard to case, so that nine more queries are refused there, each with its rewrite."""
+
+
+@pytest.mark.parametrize("dialect", REFUSED_AT_MOST)
 def test_a_query_in_another_dialect_is_the_same_plan_or_refused(dialect: str, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.CRITICAL, logger="sqlglot")
     found = Counter[str]()
@@ -72,4 +76,4 @@ def test_a_query_in_another_dialect_is_the_same_plan_or_refused(dialect: str, ca
             continue
         assert same or any(words in query for words in SAME_MEANING_ANOTHER_PLAN), (query, text)
         found["same" if same else "another"] += 1
-    assert found["same"] >= len(ANSWERED) - 10
+    assert found["same"] >= len(ANSWERED) - REFUSED_AT_MOST[dialect]
