@@ -34,7 +34,7 @@ OUR_SETUP = (
 from fractions import Fraction
 import deniable as dp
 from deniable.core import Keyed, Lattice, LInfinity, PartitionDistance, AbsoluteDistance, Rows, Space, SymmetricDistance, Vectors
-ROWS = dp.rows(dp.numbers())
+ROWS = dp.calculus.rows(dp.calculus.numbers())
 """
 )
 OPENDP_SETUP = (
@@ -87,7 +87,7 @@ TASKS = [
         "median of 10^6 values",
         {
             "deniable": (
-                "data = numbers(10**6)\nm = ROWS >> dp.private_median(lower=0, upper=100, grid=Fraction(1, 100), scale=1)",
+                "data = numbers(10**6)\nm = ROWS >> dp.calculus.private_median(lower=0, upper=100, grid=Fraction(1, 100), scale=1)",
                 "m(data)",
             ),
             "OpenDP": (
@@ -108,7 +108,7 @@ TASKS = [
         {
             "deniable": (
                 "data = numbers(10**6)\n"
-                f"build = lambda s: ROWS >> dp.private_quantiles(qs={SHARES}, lower=0, upper=100, grid=Fraction(1, 100), scale=s)\n"
+                f"build = lambda s: ROWS >> dp.calculus.private_quantiles(qs={SHARES}, lower=0, upper=100, grid=Fraction(1, 100), scale=s)\n"
                 "m = dp.calibrate(build, d_in=1, epsilon=1)",
                 "m(data)",
             ),
@@ -134,7 +134,7 @@ TASKS = [
         {
             "deniable": (
                 "data = scores(10**6)\nspace = Space(Vectors(Lattice(), 10**6), LInfinity(monotonic=True))\n"
-                "m = space >> dp.noisy_top_k(k=10, scale=10, noise=dp.MaxNoise.EXPONENTIAL)",
+                "m = space >> dp.calculus.noisy_top_k(k=10, scale=10, noise=dp.calculus.MaxNoise.EXPONENTIAL)",
                 "m(data)",
             ),
             "OpenDP": (
@@ -149,7 +149,7 @@ TASKS = [
         "histogram of 10^6 bins",
         {
             "deniable": (
-                "data = numbers(10**6)\nm = ROWS >> dp.private_histogram(edges=np.linspace(0, 100, 10**6 + 1), scale=1)",
+                "data = numbers(10**6)\nm = ROWS >> dp.calculus.private_histogram(edges=np.linspace(0, 100, 10**6 + 1), scale=1)",
                 "m(data)",
             ),
             "OpenDP": (
@@ -172,7 +172,7 @@ TASKS = [
             "deniable": (
                 "data = {str(k): int(v) % 40 + 1 for k, v in enumerate(scores(10**6))}\n"
                 "space = Space(Keyed(Lattice(), None), PartitionDistance(AbsoluteDistance()))\n"
-                "m = space >> dp.threshold_histogram(scale=1, threshold=dp.threshold_for(1e-8, scale=1, l0=1, linf=1))",
+                "m = space >> dp.calculus.threshold_histogram(scale=1, threshold=dp.calculus.threshold_for(1e-8, scale=1, l0=1, linf=1))",
                 "m(data)",
             ),
             "OpenDP": (
@@ -189,7 +189,7 @@ TASKS = [
             "deniable": (
                 "data = scores(10**7).reshape(-1, 10) % 2001 - 1000\n"
                 "space = Space(Rows(Vectors(Lattice(Fraction(1, 100), -1000, 1000), 10)), SymmetricDistance())\n"
-                "m = space >> dp.private_covariance(scale=40)",
+                "m = space >> dp.calculus.private_covariance(scale=40)",
                 "m(data).covariance",
             ),
             "NumPy, no privacy": ("data = (scores(10**7).reshape(-1, 10) % 2001 - 1000) / 100", "data.T @ data"),
@@ -198,7 +198,10 @@ TASKS = [
     Task(
         "10^7 numbers clamped and added up",
         {
-            "deniable": ("data = numbers(10**7)\nt = ROWS >> dp.clamp(lower=0, upper=100) >> dp.total()", "t(data)"),
+            "deniable": (
+                "data = numbers(10**7)\nt = ROWS >> dp.calculus.clamp(lower=0, upper=100) >> dp.calculus.total()",
+                "t(data)",
+            ),
             "NumPy, no privacy": ("data = numbers(10**7)", "np.clip(data, 0, 100).sum()"),
         },
     ),

@@ -46,7 +46,7 @@ TRIALS = [
         "median, ranks",
         RANKS,
         {
-            "deniable": "m = ROWS >> dp.private_median(lower=0, upper=100, grid=Fraction(1, 100), scale=1)\ndraw = lambda: [m(data)]",
+            "deniable": "m = ROWS >> dp.calculus.private_median(lower=0, upper=100, grid=Fraction(1, 100), scale=1)\ndraw = lambda: [m(data)]",
             "OpenDP": "m = calibrated(lambda s: dp.m.make_private_quantile(*REALS, dp.max_divergence(), GRID, 0.5, s))\n"
             "draw = lambda: [m(data)]",
             "diffprivlib": "draw = lambda: [tools.quantile(data, 0.5, epsilon=1.0, bounds=(0, 100))]",
@@ -60,7 +60,7 @@ TRIALS = [
         "nine deciles, ranks",
         RANKS,
         {
-            "deniable": f"build = lambda s: ROWS >> dp.private_quantiles(qs={SHARES}, lower=0, upper=100, "
+            "deniable": f"build = lambda s: ROWS >> dp.calculus.private_quantiles(qs={SHARES}, lower=0, upper=100, "
             "grid=Fraction(1, 100), scale=s)\nm = dp.calibrate(build, d_in=1, epsilon=1)\ndraw = lambda: m(data)",
             "OpenDP": "build = lambda a: lambda s: dp.m.make_private_quantile(*REALS, dp.max_divergence(), GRID, a, s)\n"
             f"ms = [build(a)(9 * dp.binary_search_param(build(a), 1, 1.0, T=float)) for a in {SHARES}]\n"
@@ -78,7 +78,7 @@ TRIALS = [
         "data = scores(10**4)\ntop = sum(sorted(data)[-10:])\n",
         {
             "deniable": "space = Space(Vectors(Lattice(), 10**4), LInfinity(monotonic=True))\n"
-            "m = space >> dp.noisy_top_k(k=10, scale=10, noise=dp.MaxNoise.EXPONENTIAL)\ndraw = lambda: m(data)",
+            "m = space >> dp.calculus.noisy_top_k(k=10, scale=10, noise=dp.calculus.MaxNoise.EXPONENTIAL)\ndraw = lambda: m(data)",
             "OpenDP": "space = dp.vector_domain(dp.atom_domain(T=int)), dp.linf_distance(T=int, monotonic=True)\n"
             "m = calibrated(lambda s: dp.m.make_noisy_top_k(*space, dp.max_divergence(), 10, s))\ndraw = lambda: m(data)",
         },
@@ -88,7 +88,7 @@ TRIALS = [
         "histogram of 1000 bins, count",
         BINS,
         {
-            "deniable": "m = ROWS >> dp.private_histogram(edges=[Fraction(k, 10) for k in range(1001)], scale=1)\n"
+            "deniable": "m = ROWS >> dp.calculus.private_histogram(edges=[Fraction(k, 10) for k in range(1001)], scale=1)\n"
             "draw = lambda: m(data)",
             "OpenDP": "space = dp.vector_domain(dp.atom_domain(T=int)), dp.l1_distance(T=int)\n"
             "m = dp.m.make_laplace(*space, scale=1.0)\ndraw = lambda: m(truth)",
@@ -103,7 +103,7 @@ TRIALS = [
         KEYS,
         {
             "deniable": "space = Space(Keyed(Lattice(), None), PartitionDistance(AbsoluteDistance()))\n"
-            "m = space >> dp.threshold_histogram(scale=1, threshold=dp.threshold_for(1e-8, scale=1, l0=1, linf=1))\n"
+            "m = space >> dp.calculus.threshold_histogram(scale=1, threshold=dp.calculus.threshold_for(1e-8, scale=1, l0=1, linf=1))\n"
             "draw = lambda: m(truth)",
             "OpenDP": "space = dp.map_domain(dp.atom_domain(T=str), dp.atom_domain(T=int)), "
             "dp.l01inf_distance(dp.absolute_distance(T=int))\n"
@@ -115,7 +115,7 @@ TRIALS = [
         "covariance of 10^4 × 10 at delta = 10^-8, entry",
         MOMENTS,
         {
-            "deniable": "m = dp.calibrate(lambda s: space >> dp.private_covariance(scale=s), d_in=1, epsilon=1, delta=1e-8)\n"
+            "deniable": "m = dp.calibrate(lambda s: space >> dp.calculus.private_covariance(scale=s), d_in=1, epsilon=1, delta=1e-8)\n"
             "draw = lambda: m(data).covariance.ravel()",
         },
         "mean_error(draw(), truth)",

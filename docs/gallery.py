@@ -199,7 +199,7 @@ def training_profile() -> Figure:
 
 def strength() -> Figure:
     """Which definition implies which."""
-    return dp.strength.picture()
+    return dp.accounting.strength.picture()
 
 
 PICTURES: dict[str, Callable[[], Figure]] = {

@@ -1,10 +1,11 @@
-"""Every constructor of the calculus under its own name, also where the plain name belongs to a table aggregate.
+"""The calculus: every space, stable transformation, mechanism, combinator and compositor, each under its own name.
 
 `dp.count()` is an aggregate of a private table; `dp.calculus.count()` is the stable transformation of the same name.
 """
 
-from deniable import mechanisms, transformations
+from deniable import core, mechanisms, transformations
+from deniable.core import *  # noqa: F403
 from deniable.mechanisms import *  # noqa: F403
 from deniable.transformations import *  # noqa: F403
 
-__all__ = sorted({*mechanisms.__all__, *transformations.__all__})
+__all__ = sorted({*core.__all__, *mechanisms.__all__, *transformations.__all__})

@@ -8,6 +8,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+__all__ = [
+    "BudgetExceeded",
+    "DeniableError",
+    "EngineFailed",
+    "InvalidArgument",
+    "LedgerError",
+    "QueryRefused",
+    "Retired",
+    "SpaceMismatch",
+    "Span",
+    "Unaccountable",
+    "Unanswered",
+]
+
 
 class DeniableError(Exception):
     """The root of the tree: catch this to catch everything deniable raises on purpose."""

@@ -35,7 +35,7 @@ from tests.stateful import stateful
 
 ROOT = Path(dp.__file__).parent
 NUMBER = Space(Lattice(), AbsoluteDistance())
-STREAM = dp.stream(NUMBER)
+STREAM = dp.calculus.stream(NUMBER)
 SAME = Transformation(NUMBER, NUMBER, lambda data, _: data, lambda d_in: d_in)
 WHOLE = Bounded(epsilon=1)
 PAID = own_mechanism(NUMBER, function=lambda data, _: "answer", privacy_map=lambda _: WHOLE, author="a test")
@@ -127,7 +127,9 @@ CASES = {
         lambda: (STREAM >> m.stream_maximum(scale=1))([], entropy=Silent()), lambda run: run.feed(5), in_places
     ),
     "deniable.transformations.each:EachPiece": Case(
-        lambda: (STREAM >> dp.in_each(m.laplace(scale=1)))([], entropy=Silent()), lambda run: run.feed(5), all_alike
+        lambda: (STREAM >> dp.calculus.in_each(m.laplace(scale=1)))([], entropy=Silent()),
+        lambda run: run.feed(5),
+        all_alike,
     ),
     "deniable.mechanisms.continual:RunningTotal": Case(_total, lambda run: run.feed(10), in_some_order),
 }

@@ -4,12 +4,12 @@ import pytest
 
 EXAMPLE = """
 import deniable as dp
-scores = dp.rows(dp.numbers(), size=None)                         # lists of numbers; neighbours add or remove rows
-noisy_total = scores >> dp.clamp(lower=0, upper=100) >> dp.total() >> dp.laplace(scale=20)
+scores = dp.calculus.rows(dp.calculus.numbers(), size=None)                         # lists of numbers; neighbours add or remove rows
+noisy_total = scores >> dp.calculus.clamp(lower=0, upper=100) >> dp.calculus.total() >> dp.calculus.laplace(scale=20)
 noisy_total.cost(d_in=1); noisy_total.loss(d_in=1)                # what one person's row costs: epsilon = 5
 noisy_total.accuracy(confidence=0.95)                             # +- 59.9 (rounded up to the grid clamp chose from its bounds, unless declared)
 noisy_total(data)                                                 # one draw, unmetered
-dp.calibrate(lambda s: scores >> dp.clamp(lower=0, upper=100) >> dp.total() >> dp.laplace(scale=s), d_in=1, epsilon=1)
+dp.calibrate(lambda s: scores >> dp.calculus.clamp(lower=0, upper=100) >> dp.calculus.total() >> dp.calculus.laplace(scale=s), d_in=1, epsilon=1)
 """  # noqa: E501
 
 

@@ -41,4 +41,4 @@ def test_every_picture_is_a_document_and_on_the_page():
 
 def test_the_table_of_arrows_is_the_data():
     listed = [(row[1], row[2]) for row in rows("docs/gallery.md")[1:]]
-    assert listed == [(each.strong.name, each.weak.name) for each in dp.strength.IMPLICATIONS]
+    assert listed == [(each.strong.name, each.weak.name) for each in dp.accounting.strength.IMPLICATIONS]

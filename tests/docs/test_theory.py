@@ -37,4 +37,6 @@ CONSTRUCTORS = sorted(
 def test_every_constructor_is_on_a_page(constructor):
     told = {word.split("(")[0] for page in THEORY for word in quoted((ROOT / page).read_text(encoding="utf-8"))}
     name = constructor.rpartition(".")[2]
-    assert told & {constructor, f"dp.{name}", f"deniable.{name}"}, f"docs/theory says nothing of `{constructor}`"
+    assert told & {constructor, f"dp.calculus.{name}", f"deniable.calculus.{name}"}, (
+        f"docs/theory says nothing of `{constructor}`"
+    )

@@ -103,13 +103,15 @@ def test_every_mechanism_states_an_error_of_all_its_outputs_or_says_what_it_lack
 
 
 COMBINED = {
-    "sampled": ROWS >> dp.sampled(m.private_histogram(scale=1), rate=QUARTER),
-    "shuffled": Space(Rows(Booleans(), size=9), Hamming()) >> dp.shuffled(m.randomized_response(truth=Fraction(3, 4))),
-    "in_batches": ROWS >> dp.in_batches(m.private_histogram(scale=1), batches=4),
-    "timed": PAIR >> dp.timed(m.laplace(scale=1), slowdown=0, scale=1e-4, radius=1e-4, tick=1e-4, author="a test"),
-    "best_of": COIN >> dp.best_of(m.randomized_response(truth=Fraction(3, 4)), score=int, tries=QUARTER),
+    "sampled": ROWS >> dp.calculus.sampled(m.private_histogram(scale=1), rate=QUARTER),
+    "shuffled": Space(Rows(Booleans(), size=9), Hamming())
+    >> dp.calculus.shuffled(m.randomized_response(truth=Fraction(3, 4))),
+    "in_batches": ROWS >> dp.calculus.in_batches(m.private_histogram(scale=1), batches=4),
+    "timed": PAIR
+    >> dp.calculus.timed(m.laplace(scale=1), slowdown=0, scale=1e-4, radius=1e-4, tick=1e-4, author="a test"),
+    "best_of": COIN >> dp.calculus.best_of(m.randomized_response(truth=Fraction(3, 4)), score=int, tries=QUARTER),
     "first_above": COIN
-    >> dp.first_above(m.randomized_response(truth=Fraction(3, 4)), score=int, threshold=1, stop=QUARTER),
+    >> dp.calculus.first_above(m.randomized_response(truth=Fraction(3, 4)), score=int, threshold=1, stop=QUARTER),
 }
 
 
@@ -153,7 +155,7 @@ def _series(price: Selected, miss: Fraction) -> float:
 @pytest.mark.parametrize(("stopping", "shape", "tries"), STOPS)
 def test_the_best_of_some_runs_misses_as_often_as_said(stopping, shape, tries):
     price = Selected(FREE, stopping=stopping, tries=tries, shape=shape)
-    mechanism = COIN >> dp.best_of(m.coin_flip(), score=int, tries=tries, stopping=stopping, shape=shape)
+    mechanism = COIN >> dp.calculus.best_of(m.coin_flip(), score=int, tries=tries, stopping=stopping, shape=shape)
     for q in (Fraction(1, 10), Fraction(1, 5), Fraction(3, 4)):
         beta = _all_miss(price, q)
         assert float(beta) == pytest.approx(_series(price, 1 - q), rel=1e-9)
@@ -166,7 +168,7 @@ def test_the_best_of_some_runs_misses_as_often_as_said(stopping, shape, tries):
 )
 def test_the_best_of_some_runs_by_its_exact_law(stopping, tries):
     """A run scores one with probability 3/4; the answer scores zero when all runs do, or there is none."""
-    mechanism = COIN >> dp.best_of(
+    mechanism = COIN >> dp.calculus.best_of(
         m.randomized_response(truth=Fraction(3, 4)), score=int, tries=tries, stopping=stopping
     )
     law = output_law(lambda entropy: mechanism.function(True, entropy) is True, tail=Fraction(1, 10**3))
@@ -177,7 +179,7 @@ def test_the_best_of_some_runs_by_its_exact_law(stopping, tries):
 
 
 def test_no_run_at_all_is_said():
-    few = COIN >> dp.best_of(m.coin_flip(), score=int, tries=1, stopping=Stopping.POISSON)
+    few = COIN >> dp.calculus.best_of(m.coin_flip(), score=int, tries=1, stopping=Stopping.POISSON)
     with pytest.raises(InvalidArgument, match="raise tries"):
         few.accuracy(confidence=Fraction(99, 100))
     assert exp(-few.accuracy(confidence=Fraction(1, 2)).error).lower <= Fraction(1, 2)
@@ -185,7 +187,9 @@ def test_no_run_at_all_is_said():
 
 def test_the_first_above_gives_up_as_often_as_said():
     for truth, stop in product((Fraction(3, 4), Fraction(9, 10)), (QUARTER, Fraction(1, 2))):
-        mechanism = COIN >> dp.first_above(m.randomized_response(truth=truth), score=int, threshold=1, stop=stop)
+        mechanism = COIN >> dp.calculus.first_above(
+            m.randomized_response(truth=truth), score=int, threshold=1, stop=stop
+        )
         law = output_law(lambda entropy, run=mechanism: run.function(True, entropy), tail=Fraction(1, 10**4))
         missed = (1 - truth) * stop / (truth + stop - truth * stop)
         known, unknown = _masses(law)

@@ -75,10 +75,10 @@ def test_unbounded_to_bounded_is_the_loss_at_distance_two():
     assert check_privacy(noisy, [0, 0], [0, 1], d_in=2, tail=Fraction(1, 10**4)).kept
     assert check_privacy(noisy, [0, 0], [0, 1], d_in=1, tail=Fraction(1, 10**4)).broken
     sized = rows(integers(lower=0, upper=1), size=2)
-    through = sized >> dp.unbounded() >> calculus.histogram() >> laplace(scale=1)
+    through = sized >> dp.calculus.unbounded() >> calculus.histogram() >> laplace(scale=1)
     assert through.cost(d_in=1) == noisy.cost(d_in=2)
     with pytest.raises(SpaceMismatch, match="already adds and removes"):
-        BITS >> dp.unbounded()
+        BITS >> dp.calculus.unbounded()
 
 
 def test_bounded_to_unbounded_only_where_the_size_is_public():
@@ -86,7 +86,7 @@ def test_bounded_to_unbounded_only_where_the_size_is_public():
     for needs_size in (calculus.mean(), calculus.variance(), calculus.std()):
         with pytest.raises(SpaceMismatch, match="public number of rows"):
             BITS >> needs_size
-    resized = BITS >> dp.resize(size=2, constant=0) >> calculus.mean() >> laplace(scale=1)
+    resized = BITS >> dp.calculus.resize(size=2, constant=0) >> calculus.mean() >> laplace(scale=1)
     sized = rows(integers(lower=0, upper=1), size=2) >> calculus.mean() >> laplace(scale=1)
     assert resized.cost(d_in=1) == sized.cost(d_in=1)
     for left, right in ([[], [1]], [[1, 0], [1, 0, 1]], [[1, 1, 1], [1, 1]]):
@@ -96,8 +96,8 @@ def test_bounded_to_unbounded_only_where_the_size_is_public():
 def test_e17_composition_holds_when_the_second_question_depends_on_the_first_answer():
     """Errata E17: no independence is needed; the second query and its noise are chosen from the first answer."""
     first = BITS >> calculus.count() >> laplace(scale=2)
-    ones = BITS >> dp.filter_rows(lambda x: x == 1, author="test") >> calculus.count() >> laplace(scale=1)
-    zeros = BITS >> dp.filter_rows(lambda x: x == 0, author="test") >> calculus.count() >> laplace(scale=1)
+    ones = BITS >> dp.calculus.filter_rows(lambda x: x == 1, author="test") >> calculus.count() >> laplace(scale=1)
+    zeros = BITS >> dp.calculus.filter_rows(lambda x: x == 0, author="test") >> calculus.count() >> laplace(scale=1)
 
     def conversation(data, entropy):
         answer = first.function(data, entropy)

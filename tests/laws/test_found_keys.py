@@ -88,7 +88,7 @@ def test_a_choice_that_looks_at_others_is_caught():
     def careless(data, entropy):
         return honest.function({**data, "who": ["all"] * len(data["who"])}, entropy)
 
-    wrong = dp.core.Transformation(PEOPLE, honest.target, careless, honest.stability_map)
+    wrong = dp.calculus.Transformation(PEOPLE, honest.target, careless, honest.stability_map)
     assert not keeps_coupling(wrong, people(a="x"), people(a="x", b="y"), apart=wrong.stability_map(ONE))
 
 
@@ -108,7 +108,7 @@ def test_one_person_moves_all_counts_one_way():
 def test_the_asylum_example_has_squared_sensitivity_four():
     """At most four rows of a person, at most one in a year: 4 for the Gaussian, where a limit of four rows alone gives 16."""
     space = frame({"who": Texts(), "year": integers(lower=0, upper=9)}, identifier="who")
-    each = t.in_each(t.count()) >> dp.gaussian(scale=1)
+    each = t.in_each(t.count()) >> dp.calculus.gaussian(scale=1)
     known = space >> t.group_by("year", keys=range(10), groups=4, rows=1) >> each
     blind = space >> t.truncate_rows(rows=4) >> t.group_by("year", keys=range(10)) >> each
     assert known.cost(d_in=1) == Gaussian(scale=1, squared_sensitivity=4)
@@ -119,7 +119,7 @@ def test_the_asylum_example_has_squared_sensitivity_four():
 
 
 def test_equal_keys_are_one_key_whatever_they_are_written_as():
-    built = rows(dp.core.Anything()) >> t.count_by_key()
+    built = rows(dp.calculus.Anything()) >> t.count_by_key()
     assert [(type(key), key, n) for key, n in built([1, 1.0, True, "1", None, [1], -0.0, 0]).items()] == [
         (int, 1, 3), (str, "1", 1), (int, 0, 2)
     ]  # fmt: skip
@@ -136,7 +136,7 @@ TABLES = [{key: n for key, n in table.items() if n} for table in TABLES]
     ("space", "d_in"), [(ONE_WAY, (1, 1, 1)), (BOTH_WAYS, (1, 1, 1)), (BOTH_WAYS, (2, 2, 1)), (ONE_WAY, (3, 3, 1))]
 )
 def test_the_top_k_keep_their_promise_on_all_small_tables(k, candidates, space, d_in):
-    mechanism = space >> dp.private_top_k(k=k, scale=1, margin=2, candidates=candidates)
+    mechanism = space >> dp.calculus.private_top_k(k=k, scale=1, margin=2, candidates=candidates)
     laws = [output_law(lambda e, d=table: mechanism.function(d, e), tail=TAIL) for table in TABLES]
     cost, limit = mechanism.cost(d_in=d_in), Triple(*map(Fraction, d_in))
     promised = {loss: dp.delta(cost, epsilon=loss).upper for loss in (Fraction(0), Fraction(k), Fraction(2 * k))}
@@ -154,7 +154,7 @@ def _one_way(left, right):
 
 def test_a_new_key_uses_up_its_delta():
     """One person, one key, an empty table: the whole difference is the chance that it beats the stop, 1/(1 + e^(margin - 1))."""
-    mechanism = ONE_WAY >> dp.private_top_k(k=1, scale=1, margin=4, candidates=1)
+    mechanism = ONE_WAY >> dp.calculus.private_top_k(k=1, scale=1, margin=4, candidates=1)
     cost = mechanism.cost(d_in=(1, 1, 1))
     assert isinstance(cost, Composed)
     assert cost.costs[0] == Repeated(Exponential(eta=ONE), 1)
@@ -179,7 +179,7 @@ def test_planted_faults_of_the_top_k_are_caught(planted, monkeypatch):
     else:
         monkeypatch.setitem(module, "_slip", lambda m, **how: slip(m, **{**how, "kept": 1}))
         pair, d_in = ({}, dict.fromkeys("abcd", 1)), (4, 4, 1)
-    mechanism = ONE_WAY >> dp.private_top_k(
+    mechanism = ONE_WAY >> dp.calculus.private_top_k(
         k=1, scale=1, margin=5, candidates=4 if planted == "delta of one key" else 1
     )
     assert check_privacy(mechanism, *pair, d_in=d_in, losses=[0, 1, 2], tail=TAIL).broken
@@ -189,10 +189,10 @@ def test_planted_faults_of_the_top_k_are_caught(planted, monkeypatch):
 @pytest.mark.parametrize(("k", "l0", "linf"), [(1, 1, 1), (3, 5, 1), (2, 2000, 2)])
 def test_the_margin_is_the_least_that_is_enough(k, l0, linf, monotonic):
     how = {"k": k, "scale": 2, "candidates": 50}
-    margin = dp.margin_for(1e-6, l0=l0, linf=linf, monotonic=monotonic, **how)
+    margin = dp.calculus.margin_for(1e-6, l0=l0, linf=linf, monotonic=monotonic, **how)
     space = ONE_WAY if monotonic else BOTH_WAYS
     enough, less = (
-        (space >> dp.private_top_k(margin=m, **how)).cost(d_in=(l0, l0 * linf, linf)).costs[1].delta
+        (space >> dp.calculus.private_top_k(margin=m, **how)).cost(d_in=(l0, l0 * linf, linf)).costs[1].delta
         for m in (margin, margin - 1)
     )
     assert enough <= Fraction(1, 10**6) < less
@@ -205,15 +205,15 @@ def test_from_rows_to_answers():
     }
     space = frame({"who": integers(), "url": Texts()}, identifier="who")
     counts = space >> t.count_by_key("url", groups=3, rows=1)
-    margin = dp.margin_for(1e-9, k=2, scale=2, l0=3)
-    assert set((counts >> dp.private_top_k(k=5, scale=2, margin=margin))(visits)) == {"home", "news"}
-    assert set((counts >> dp.threshold_histogram(scale=3, threshold=200))(visits)) == {"home", "news"}
-    assert (counts >> dp.select_partitions(epsilon=1, delta=1e-9))(visits) == ["home", "news"]
-    assert (rows(Texts()) >> t.count_by_key() >> dp.most_frequent(scale=1, delta=1e-9))(
+    margin = dp.calculus.margin_for(1e-9, k=2, scale=2, l0=3)
+    assert set((counts >> dp.calculus.private_top_k(k=5, scale=2, margin=margin))(visits)) == {"home", "news"}
+    assert set((counts >> dp.calculus.threshold_histogram(scale=3, threshold=200))(visits)) == {"home", "news"}
+    assert (counts >> dp.calculus.select_partitions(epsilon=1, delta=1e-9))(visits) == ["home", "news"]
+    assert (rows(Texts()) >> t.count_by_key() >> dp.calculus.most_frequent(scale=1, delta=1e-9))(
         ["home"] * 90 + ["x"] * 9
     ) == "home"
-    held = dp.compositor(visits, space, budget=dp.budget(epsilon=3, delta=1e-6))
-    assert set(held.release(counts >> dp.private_top_k(k=2, scale=2, margin=margin))) == {"home", "news"}
+    held = dp.calculus.compositor(visits, space, budget=dp.budget(epsilon=3, delta=1e-6))
+    assert set(held.release(counts >> dp.calculus.private_top_k(k=2, scale=2, margin=margin))) == {"home", "news"}
 
 
 def test_what_is_refused():
@@ -234,6 +234,6 @@ def test_what_is_refused():
     with pytest.raises(SpaceMismatch, match="rows or a frame"):
         ONE_WAY >> t.count_by_key()
     with pytest.raises(SpaceMismatch, match="use noisy_top_k"):
-        rows(integers(lower=0, upper=1)) >> t.histogram() >> dp.private_top_k(k=1, scale=1, margin=1)
+        rows(integers(lower=0, upper=1)) >> t.histogram() >> dp.calculus.private_top_k(k=1, scale=1, margin=1)
     with pytest.raises(InvalidArgument, match="at most the number of candidates"):
-        ONE_WAY >> dp.private_top_k(k=3, scale=1, margin=1, candidates=2)
+        ONE_WAY >> dp.calculus.private_top_k(k=3, scale=1, margin=1, candidates=2)

@@ -87,7 +87,13 @@ def test_a_joined_frame_is_bounded_and_answered():
         Frame({"who": Texts(), "day": DIGIT, "paid": DIGIT}),
         IdentifierDistance("who"),
     )
-    paid = joined >> dp.truncate_rows(rows=2) >> dp.calculus.column("paid") >> dp.total() >> dp.laplace(scale=2)
+    paid = (
+        joined
+        >> dp.calculus.truncate_rows(rows=2)
+        >> dp.calculus.column("paid")
+        >> dp.calculus.total()
+        >> dp.calculus.laplace(scale=2)
+    )
     assert paid.loss(d_in=1).upper == 1
     assert isinstance(paid(data), int)
 
@@ -100,7 +106,7 @@ def test_the_distance_of_several_frames_counts_people_once():
     assert SIMPLE.distance(both, other) == 2  # removed and added
     moved = {"visits": {"who": ["a"], "day": [0]}, "bills": {"who": ["b"], "paid": [0]}}
     assert SIMPLE.distance(both, moved) == 3
-    assert dp.adjacent(both, none, SIMPLE)
+    assert dp.calculus.adjacent(both, none, SIMPLE)
     assert {"visits": {}} not in SIMPLE.domain
     assert 7 not in SIMPLE.domain
 
@@ -113,8 +119,8 @@ def test_the_distance_of_several_frames_counts_people_once():
         (lambda: SIMPLE >> t.join_frames("visits", "invoices"), InvalidArgument, "not one of the frames"),
         (lambda: CLINIC >> t.join_frames("visits", "bills"), InvalidArgument, "columns of both frames"),
         (lambda: SIMPLE >> t.join_frames("visits", "bills", on=["day"]), InvalidArgument, "column of both"),
-        (lambda: dp.rows(dp.numbers()) >> t.take_frame("visits"), SpaceMismatch, "several frames"),
-        (lambda: SIMPLE >> dp.truncate_rows(rows=1), SpaceMismatch, "works on a frame"),
+        (lambda: dp.calculus.rows(dp.calculus.numbers()) >> t.take_frame("visits"), SpaceMismatch, "several frames"),
+        (lambda: SIMPLE >> dp.calculus.truncate_rows(rows=1), SpaceMismatch, "works on a frame"),
     ],
 )
 def test_wrong_joins_are_refused_when_built(build, error, match):

@@ -69,17 +69,17 @@ def test_a_remainder_that_does_not_exist_is_never_missing():
     assert list(built.steps([0, 2, 3])) == [0, 1, 1]
     assert all(cell in built.target.domain.element for cell in built.steps([0, 1, 2, 3, 4, 5, 6]))
     assert not built.target.domain.element.missing
-    assert isinstance((built >> t.total() >> dp.laplace(scale=6))([0, 2, 3]), int)
+    assert isinstance((built >> t.total() >> dp.calculus.laplace(scale=6))([0, 2, 3]), int)
 
 
 @pytest.mark.parametrize(
     "step",
     [
-        dp.exponential(scale=1),
-        *(dp.report_noisy_max(scale=1, noise=noise) for noise in dp.MaxNoise),
-        dp.noisy_top_k(k=2, scale=1),
-        dp.noisy_max_with_gap(scale=1),
-        dp.one_shot_top_k(k=1, scale=1),
+        dp.calculus.exponential(scale=1),
+        *(dp.calculus.report_noisy_max(scale=1, noise=noise) for noise in dp.calculus.MaxNoise),
+        dp.calculus.noisy_top_k(k=2, scale=1),
+        dp.calculus.noisy_max_with_gap(scale=1),
+        dp.calculus.one_shot_top_k(k=1, scale=1),
     ],
     ids=repr,
 )
@@ -93,7 +93,9 @@ def test_a_noisy_maximum_never_returns_its_value(step):
     assert low == high
 
 
-@pytest.mark.parametrize("step", [dp.laplace(scale=1), dp.gaussian(scale=1), dp.exponential(scale=1)], ids=repr)
+@pytest.mark.parametrize(
+    "step", [dp.calculus.laplace(scale=1), dp.calculus.gaussian(scale=1), dp.calculus.exponential(scale=1)], ids=repr
+)
 def test_counts_under_keys_from_the_data_are_refused_without_a_threshold(step):
     with pytest.raises(SpaceMismatch, match="needs public keys"):
         Space(Keyed(Lattice(), None), PartitionDistance(AbsoluteDistance())) >> step

@@ -183,7 +183,7 @@ LOOSE = frame(
 )
 BOTH = frames({"one": {"who": Texts(), "x": WHOLE}, "two": {"who": Texts(), "y": WHOLE}}, identifier="who")
 COIN = Space(Rows(Booleans(), size=3), Hamming())
-NOISE = t.total() >> dp.laplace(scale=1)
+NOISE = t.total() >> dp.calculus.laplace(scale=1)
 POINT = {"lower": 0, "upper": 9, "grid": 1, "scale": 1}
 MORE = {
     "pair_randomly": [ROWS >> t.pair_randomly(), rows(Numbers()) >> t.pair_randomly(matchings=2)],
@@ -204,7 +204,7 @@ MORE = {
         PEOPLE >> t.group_by("town", keys=["a", "b"], groups=1, rows=1),
     ],
     "in_each": [
-        Space(Keyed(Rows(integers()), ("a", "b")), dp.core.PartitionDistance(SymmetricDistance()))
+        Space(Keyed(Rows(integers()), ("a", "b")), dp.calculus.PartitionDistance(SymmetricDistance()))
         >> t.in_each(t.count() >> m.laplace(scale=1)),
         VISITS >> t.group_by("town", keys=["a"]) >> t.in_each(t.column("x") >> t.total()),
         (VISITS >> t.group_by("town", keys=["a"])).target >> t.in_each(t.column("x") >> t.total()),
@@ -265,7 +265,7 @@ MORE = {
         rows(Booleans()) >> m.private_histogram(scale=1),
     ],
     "private_mode": [rows(Categories((1, "b"))) >> m.private_mode(scale=1)],
-    "noisy_top_k": [Space(Keyed(Lattice(), ("a", "b")), dp.core.LInfinity()) >> m.noisy_top_k(k=1, scale=1)],
+    "noisy_top_k": [Space(Keyed(Lattice(), ("a", "b")), dp.calculus.LInfinity()) >> m.noisy_top_k(k=1, scale=1)],
     "gaussian": [Space(Vectors(Lattice(), 2), L2()) >> m.gaussian(scale=1)],
     "together": [ROWS >> m.together(m.private_median(**POINT), t.count() >> m.laplace(scale=1))],
 }  # fmt: skip
@@ -275,7 +275,7 @@ def _public() -> set[str]:
     """Every public constructor of the calculus: what returns a step, or a stream."""
     return {
         name
-        for name in dp.calculus.__all__
+        for name in {*m.__all__, *t.__all__}
         if name not in NO_MECHANISM | {"Summary", "moments_of", "vector_moments_of"}
     }
 
@@ -315,7 +315,7 @@ def test_no_cell_raises_through_a_compositor(name, built):
     watched, entropy = _watched(built), system_entropy()
     for cell in ZOO:
         for data in odd(built.source.domain, cell):
-            held = dp.compositor(
+            held = dp.calculus.compositor(
                 data,
                 built.source,
                 costs=[watched.cost(d_in=_near(built.source))],
@@ -326,7 +326,7 @@ def test_no_cell_raises_through_a_compositor(name, built):
 
 
 def _near(space: Space) -> Any:
-    return (1, 1, 1) if isinstance(space.metric, dp.core.PartitionDistance) else 1
+    return (1, 1, 1) if isinstance(space.metric, dp.calculus.PartitionDistance) else 1
 
 
 @pytest.mark.parametrize(("name", "built"), BUILT, ids=[f"{name} {place}" for place, (name, _) in enumerate(BUILT)])
@@ -349,7 +349,7 @@ def test_a_frame_of_no_shape_is_refused_when_it_is_opened_and_read_all_the_same(
     """The curator hears of it before anything is charged; beneath, what lacks is missing."""
     for data in ragged(built.source.domain):
         with pytest.raises(InvalidArgument, match="column"):
-            dp.compositor(data, built.source, costs=[FREE])
+            dp.calculus.compositor(data, built.source, costs=[FREE])
         built(data)
 
 
@@ -371,7 +371,9 @@ def test_no_piece_of_a_stream_raises(name, rows_in_pieces):
     """Odd cells as the numbers of a stream, and as rows of its pieces; a run that has told its last answer is begun again."""
     built = STREAMS[name]
     if rows_in_pieces:
-        built = dp.stream(rows(numbers())) >> t.in_each(t.clamp(lower=0, upper=1, grid=1) >> t.total()) >> built
+        built = (
+            dp.calculus.stream(rows(numbers())) >> t.in_each(t.clamp(lower=0, upper=1, grid=1) >> t.total()) >> built
+        )
     for cell in ZOO:
-        held = dp.compositor([], built.source, costs=[built.cost(d_in=(1, 1, 1))], d_in=(1, 1, 1))
+        held = dp.calculus.compositor([], built.source, costs=[built.cost(d_in=(1, 1, 1))], d_in=(1, 1, 1))
         held.release(built).feed([cell] if rows_in_pieces else cell)

@@ -172,31 +172,31 @@ BIT = Space(Booleans(), DiscreteDistance())
 def test_the_plan_of_a_book_takes_smaller_answers():
     """Two answers of epsilon 1 declared; coins of 0.2 are taken, what is dearer is refused and uses nothing up."""
     plan = [Bounded(epsilon=1)] * 2
-    held = dp.compositor(True, BIT, costs=plan, entropy=Silent())
-    held.release(dp.randomized_response(truth=Fraction(55, 100)))
+    held = dp.calculus.compositor(True, BIT, costs=plan, entropy=Silent())
+    held.release(dp.calculus.randomized_response(truth=Fraction(55, 100)))
     with pytest.raises(BudgetExceeded, match="no measure proves no larger"):
-        held.release(dp.randomized_response(truth=Fraction(9, 10)))
-    held.release(dp.randomized_response(truth=Fraction(73, 100)))
+        held.release(dp.calculus.randomized_response(truth=Fraction(9, 10)))
+    held.release(dp.calculus.randomized_response(truth=Fraction(73, 100)))
     with pytest.raises(Retired):
-        held.release(dp.randomized_response(truth=Fraction(55, 100)))
+        held.release(dp.calculus.randomized_response(truth=Fraction(55, 100)))
 
 
 def test_what_is_noted_is_what_was_declared():
     """A smaller cost was chosen along the way: read as if it had been planned it would promise too much."""
-    held = dp.compositor(0, NUMBER, costs=[Gaussian(scale=1, sensitivity=1)] * 2, entropy=Silent())
-    held.release(dp.gaussian(scale=5))
+    held = dp.calculus.compositor(0, NUMBER, costs=[Gaussian(scale=1, sensitivity=1)] * 2, entropy=Silent())
+    held.release(dp.calculus.gaussian(scale=5))
     assert held.gate.charged == Gaussian(scale=1, sensitivity=1)
     assert held.gate.total == Composed((Gaussian(scale=1, sensitivity=1),) * 2)
 
 
 def test_a_plan_inside_a_plan_and_in_a_sample():
-    outer = dp.compositor(0, NUMBER, costs=[Bounded(epsilon=1)], entropy=Silent())
+    outer = dp.calculus.compositor(0, NUMBER, costs=[Bounded(epsilon=1)], entropy=Silent())
     inner = outer.planned([Bounded(epsilon=Fraction(3, 5)), Bounded(epsilon=Fraction(2, 5))])
-    inner.release(dp.laplace(scale=2))
-    inner.release(dp.laplace(scale=5))
-    rows = dp.rows(dp.integers(lower=0, upper=1))
-    held = dp.compositor([1, 0], rows, budget=dp.budget(rho=1), entropy=Silent())
+    inner.release(dp.calculus.laplace(scale=2))
+    inner.release(dp.calculus.laplace(scale=5))
+    rows = dp.calculus.rows(dp.calculus.integers(lower=0, upper=1))
+    held = dp.calculus.compositor([1, 0], rows, budget=dp.budget(rho=1), entropy=Silent())
     (batch,) = held.batches([Gaussian(scale=2, sensitivity=1)], steps=1, rate=HALF)
     with pytest.raises(BudgetExceeded):
-        batch.release(dp.total() >> dp.laplace(scale=100))
-    batch.release(dp.total() >> dp.gaussian(scale=3))
+        batch.release(dp.calculus.total() >> dp.calculus.laplace(scale=100))
+    batch.release(dp.calculus.total() >> dp.calculus.gaussian(scale=3))

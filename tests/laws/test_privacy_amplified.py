@@ -29,8 +29,8 @@ from deniable.testing.output_law import output_law
 
 HALF, THIRD = Fraction(1, 2), Fraction(1, 3)
 BIT = integers(lower=0, upper=1)
-COUNT = dp.calculus.count() >> dp.laplace(scale=1)
-TOTAL = dp.total() >> dp.laplace(scale=1)
+COUNT = dp.calculus.count() >> dp.calculus.laplace(scale=1)
+TOTAL = dp.calculus.total() >> dp.calculus.laplace(scale=1)
 TAIL = Fraction(1, 10**6)
 
 
@@ -45,7 +45,7 @@ def kept(mechanism, left, right, **more):
 
 @pytest.mark.parametrize("rate", [THIRD, Fraction(9, 10), Fraction(1)])
 def test_a_poisson_sample_costs_what_its_exact_law_loses(rate):
-    mechanism = rows(BIT) >> dp.sampled(COUNT, rate=rate)
+    mechanism = rows(BIT) >> dp.calculus.sampled(COUNT, rate=rate)
     verdicts = [kept(mechanism, few, many) for few, many in pairwise([[0] * n for n in range(4)])]
     assert verdicts[0].reaches(Fraction(9, 10))  # with others in the data their coins hide the unit further
     assert mechanism.cost(d_in=1) == Sampled(mechanism_cost(COUNT, rows(BIT)), rate=rate)
@@ -58,40 +58,40 @@ def mechanism_cost(inner, space, d_in=1):
 
 def test_a_poisson_sample_with_a_replaced_row():
     space = rows(BIT, size=3)
-    mechanism = space >> dp.sampled(TOTAL, rate=THIRD)
+    mechanism = space >> dp.calculus.sampled(TOTAL, rate=THIRD)
     assert mechanism.cost(d_in=1).neighbours is Neighbours.REPLACE
     for left, right in ([[0, 0, 0], [0, 0, 1]], [[1, 1, 1], [1, 0, 1]], [[0, 1, 0], [0, 1, 1]]):
         kept(mechanism, left, right)
-    signed = rows(integers(lower=-1, upper=1), size=2) >> dp.sampled(TOTAL, rate=HALF)
+    signed = rows(integers(lower=-1, upper=1), size=2) >> dp.calculus.sampled(TOTAL, rate=HALF)
     assert kept(signed, [0, 1], [0, -1]).reaches(Fraction(1, 2))
 
 
 def test_a_smaller_claim_is_refuted():
     """What sampling at 1/2 really loses is more than sampling at 1/3 may."""
     laws = [
-        output_law(lambda e, d=data: (rows(BIT) >> dp.sampled(COUNT, rate=HALF)).function(d, e), tail=TAIL)
+        output_law(lambda e, d=data: (rows(BIT) >> dp.calculus.sampled(COUNT, rate=HALF)).function(d, e), tail=TAIL)
         for data in ([0], [0, 0])
     ]
-    honest = (rows(BIT) >> dp.sampled(COUNT, rate=HALF)).cost(d_in=1)
+    honest = (rows(BIT) >> dp.calculus.sampled(COUNT, rate=HALF)).cost(d_in=1)
     assert compare(*laws, honest).kept
-    assert compare(*laws, (rows(BIT) >> dp.sampled(COUNT, rate=THIRD)).cost(d_in=1)).broken
+    assert compare(*laws, (rows(BIT) >> dp.calculus.sampled(COUNT, rate=THIRD)).cost(d_in=1)).broken
 
 
 def test_people_are_drawn_with_all_their_rows():
     people = frame({"who": Texts(), "x": BIT}, identifier="who")
-    inner = dp.truncate_rows(rows=2) >> dp.calculus.column("x") >> COUNT
-    mechanism = people >> dp.sampled(inner, rate=THIRD)
+    inner = dp.calculus.truncate_rows(rows=2) >> dp.calculus.column("x") >> COUNT
+    mechanism = people >> dp.calculus.sampled(inner, rate=THIRD)
     left, right = {"who": ["a", "b"], "x": [0, 1]}, {"who": ["a", "b", "c", "c"], "x": [0, 1, 1, 1]}
     assert kept(mechanism, left, right).reaches(HALF)
     sizes = output_law(
-        lambda e: len((people >> dp.sampled(own_size(), rate=HALF)).function(right, e)), tail=TAIL
+        lambda e: len((people >> dp.calculus.sampled(own_size(), rate=HALF)).function(right, e)), tail=TAIL
     ).chances
     assert set(sizes) == {0, 1, 2, 3, 4}
 
 
-@dp.step
+@dp.calculus.step
 def own_size(space):
-    return dp.own_mechanism(
+    return dp.calculus.own_mechanism(
         space, function=lambda data, _: data["x"], privacy_map=lambda _: Bounded(epsilon=0), author="test"
     )
 
@@ -102,7 +102,7 @@ def own_size(space):
 @pytest.mark.parametrize("size", [1, 2, 3])
 def test_a_sample_of_fixed_size(size):
     space = rows(BIT, size=3)
-    mechanism = space >> dp.sampled(TOTAL, size=size)
+    mechanism = space >> dp.calculus.sampled(TOTAL, size=size)
     cost = mechanism.cost(d_in=1)
     assert (cost.rate, cost.how, cost.neighbours) == (
         Fraction(size, 3),
@@ -115,16 +115,16 @@ def test_a_sample_of_fixed_size(size):
 
 def test_an_ordered_sample_keeps_its_order():
     ordered = rows(BIT, size=3, metric=Hamming())
-    mechanism = ordered >> dp.sampled(dp.unordered() >> TOTAL, size=2)
+    mechanism = ordered >> dp.calculus.sampled(dp.calculus.unordered() >> TOTAL, size=2)
     assert kept(mechanism, [0, 1, 1], [0, 1, 0])
-    drawn = Space(ordered.domain, Hamming()) >> dp.sampled(own_rows(), size=2)
+    drawn = Space(ordered.domain, Hamming()) >> dp.calculus.sampled(own_rows(), size=2)
     law = output_law(lambda e: drawn.function([0, 1, 0], e))
     assert set(law.chances) == {(0, 1), (0, 0), (1, 0)}
 
 
-@dp.step
+@dp.calculus.step
 def own_rows(space):
-    return dp.own_mechanism(
+    return dp.calculus.own_mechanism(
         space, function=lambda data, _: list(data), privacy_map=lambda _: Bounded(epsilon=0), author="test"
     )
 
@@ -135,18 +135,18 @@ def own_rows(space):
 @pytest.mark.parametrize("cap", [1, 2])
 def test_a_capped_sample(cap):
     """With a public size the chance that a unit pushes another out is counted; without it that is charged always."""
-    public = rows(BIT, size=3) >> dp.sampled(TOTAL, rate=HALF, cap=cap)
+    public = rows(BIT, size=3) >> dp.calculus.sampled(TOTAL, rate=HALF, cap=cap)
     assert isinstance(public.cost(d_in=1), Mixed)
     for left, right in ([[0, 0, 0], [0, 0, 1]], [[1, 1, 1], [1, 0, 1]]):
         kept(public, left, right)
-    private = rows(BIT) >> dp.sampled(TOTAL, rate=HALF, cap=cap)
+    private = rows(BIT) >> dp.calculus.sampled(TOTAL, rate=HALF, cap=cap)
     for left, right in ([[0, 0], [0, 0, 1]], [[1, 1], [1, 1, 0]], [[1, 1, 1], [1, 1, 1, 0]]):
         kept(private, left, right)
 
 
 def test_a_capped_sample_priced_as_a_poisson_one_is_refuted():
     """A row that pushes another out moves a signed total by two: the plain Poisson price is too small."""
-    mechanism = rows(integers(lower=-1, upper=1)) >> dp.sampled(TOTAL, rate=Fraction(9, 10), cap=1)
+    mechanism = rows(integers(lower=-1, upper=1)) >> dp.calculus.sampled(TOTAL, rate=Fraction(9, 10), cap=1)
     left, right = [1, 1], [1, 1, -1]
     laws = [output_law(lambda e, d=data: mechanism.function(d, e), tail=TAIL) for data in (left, right)]
     assert compare(*laws, mechanism.cost(d_in=1)).kept
@@ -160,7 +160,7 @@ def test_a_capped_sample_priced_as_a_poisson_one_is_refuted():
 @pytest.mark.parametrize("truth", [Fraction(3, 4), Fraction(19, 20)])
 def test_shuffled_reports(size, truth):
     space = rows(Booleans(), size=size)
-    mechanism = space >> dp.shuffled(dp.randomized_response(truth=truth))
+    mechanism = space >> dp.calculus.shuffled(dp.calculus.randomized_response(truth=truth))
     assert mechanism.cost(d_in=1).reports == size
     same, other = [False] * size, [False] * (size - 1) + [True]
 
@@ -174,19 +174,21 @@ def test_shuffled_reports(size, truth):
         assert mechanism.cost(d_in=2) == mechanism.cost(d_in=1).group(2)
         assert (
             dp.delta(mechanism.cost(d_in=1), epsilon=HALF).upper
-            < dp.delta((space >> dp.shuffled(dp.randomized_response(truth=truth))).cost(d_in=2), epsilon=HALF).upper
+            < dp.delta(
+                (space >> dp.calculus.shuffled(dp.calculus.randomized_response(truth=truth))).cost(d_in=2), epsilon=HALF
+            ).upper
         )
 
 
 def test_one_pass_through_disjoint_batches_costs_one_batch():
-    mechanism = rows(BIT) >> dp.in_batches(COUNT, batches=2)
+    mechanism = rows(BIT) >> dp.calculus.in_batches(COUNT, batches=2)
     assert mechanism.cost(d_in=1) == mechanism_cost(COUNT, rows(BIT))
     assert kept(mechanism, [0], [0, 0], losses=[0, HALF, 1]).reaches(HALF)
-    replaced = rows(BIT, size=2) >> dp.in_batches(TOTAL, batches=2)
+    replaced = rows(BIT, size=2) >> dp.calculus.in_batches(TOTAL, batches=2)
     kept(replaced, [0, 0], [0, 1], losses=[0, HALF, 1])
-    law = output_law(lambda e: (rows(BIT) >> dp.in_batches(own_rows(), batches=2)).function([0, 1], e))
+    law = output_law(lambda e: (rows(BIT) >> dp.calculus.in_batches(own_rows(), batches=2)).function([0, 1], e))
     assert set(law.chances) == {((0, 1), ()), ((0,), (1,)), ((1,), (0,)), ((), (0, 1))}
-    ordered = rows(BIT, metric=InsertDelete()) >> dp.in_batches(own_rows(), batches=3)
+    ordered = rows(BIT, metric=InsertDelete()) >> dp.calculus.in_batches(own_rows(), batches=3)
     assert sum(map(len, ordered([0, 1, 1, 0]))) == 4
     with pytest.raises(InvalidArgument, match="one row at a time"):
         mechanism.cost(d_in=2)
@@ -195,7 +197,7 @@ def test_one_pass_through_disjoint_batches_costs_one_batch():
 # People of several rows -----------------------------------------------------------------------------------------------------
 
 PEOPLE = frame({"who": Texts(), "x": BIT}, identifier="who")
-ANYONE = dp.truncate_rows(rows=1) >> dp.calculus.column("x") >> COUNT
+ANYONE = dp.calculus.truncate_rows(rows=1) >> dp.calculus.column("x") >> COUNT
 """Any one row of a person says all that two of them do."""
 
 
@@ -212,10 +214,10 @@ def test_the_rows_of_a_person_are_drawn_together(how):
 
 def test_a_person_of_two_rows_is_one_unit_of_the_sample():
     """Were the rows tossed one by one, a person of two would be seen three times in four: the promise would be broken."""
-    mechanism = PEOPLE >> dp.sampled(ANYONE, rate=HALF)
+    mechanism = PEOPLE >> dp.calculus.sampled(ANYONE, rate=HALF)
     nobody, one = {"who": [], "x": []}, {"who": ["a", "a"], "x": [1, 1]}
     assert check_privacy(mechanism, nobody, one, tail=TAIL).kept
-    by_row = dp.own_mechanism(
+    by_row = dp.calculus.own_mechanism(
         PEOPLE,
         function=lambda data, entropy: (rows(BIT) >> COUNT).function(
             [1] if any(dp.noise.bernoulli(HALF, entropy) for _ in data["who"]) else [], entropy
@@ -231,7 +233,9 @@ def test_a_person_of_two_rows_is_one_unit_of_the_sample():
 
 def test_a_population_pays_once_for_all_answers_about_the_sample():
     whole = Laplace(scale=2).repeated(3)
-    found = dp.population_cost(whole, rate=THIRD, design=dp.Design.SIMPLE_RANDOM, secrecy=dp.Secrecy.SECRET)
+    found = dp.accounting.population_cost(
+        whole, rate=THIRD, design=dp.accounting.Design.SIMPLE_RANDOM, secrecy=dp.accounting.Secrecy.SECRET
+    )
     assert found == Sampled(whole, rate=THIRD, how=Sampling.WITHOUT_REPLACEMENT, neighbours=Neighbours.REPLACE)
     apart = Laplace(scale=2).sampled(rate=THIRD).repeated(3)
     assert dp.delta(found, epsilon=Fraction(1, 2)).upper > dp.delta(apart, epsilon=Fraction(1, 2)).upper
@@ -256,16 +260,23 @@ def test_adding_amplified_answers_about_one_sample_is_refuted():
 
 
 @pytest.mark.parametrize(
-    "design", [each for each in dp.Design if each not in (dp.Design.POISSON, dp.Design.SIMPLE_RANDOM)]
+    "design",
+    [
+        each
+        for each in dp.accounting.Design
+        if each not in (dp.accounting.Design.POISSON, dp.accounting.Design.SIMPLE_RANDOM)
+    ],
 )
 def test_designs_that_do_not_amplify_are_refused(design):
     with pytest.raises(InvalidArgument, match="does not amplify"):
-        dp.population_cost(Laplace(scale=1), rate=HALF, design=design, secrecy=dp.Secrecy.SECRET)
+        dp.accounting.population_cost(Laplace(scale=1), rate=HALF, design=design, secrecy=dp.accounting.Secrecy.SECRET)
 
 
 def test_a_known_sample_is_refused():
     with pytest.raises(InvalidArgument, match="only while it is secret"):
-        dp.population_cost(Laplace(scale=1), rate=HALF, design=dp.Design.SIMPLE_RANDOM, secrecy=dp.Secrecy.KNOWN)
+        dp.accounting.population_cost(
+            Laplace(scale=1), rate=HALF, design=dp.accounting.Design.SIMPLE_RANDOM, secrecy=dp.accounting.Secrecy.KNOWN
+        )
 
 
 # Refusals -----------------------------------------------------------------------------------------------------------------
@@ -273,15 +284,15 @@ def test_a_known_sample_is_refused():
 
 def test_what_a_sample_refuses():
     with pytest.raises(InvalidArgument, match="one unit at a time"):
-        (rows(BIT) >> dp.sampled(COUNT, rate=HALF)).cost(d_in=2)
+        (rows(BIT) >> dp.calculus.sampled(COUNT, rate=HALF)).cost(d_in=2)
     with pytest.raises(SpaceMismatch, match="public number of rows"):
-        rows(BIT) >> dp.sampled(COUNT, size=2)
+        rows(BIT) >> dp.calculus.sampled(COUNT, size=2)
     with pytest.raises(SpaceMismatch, match="public number of rows"):
-        frame({"who": Texts()}, identifier="who") >> dp.sampled(COUNT, size=2)
+        frame({"who": Texts()}, identifier="who") >> dp.calculus.sampled(COUNT, size=2)
     with pytest.raises(InvalidArgument, match="at most the 3 rows"):
-        rows(BIT, size=3) >> dp.sampled(TOTAL, size=4)
+        rows(BIT, size=3) >> dp.calculus.sampled(TOTAL, size=4)
     with pytest.raises(SpaceMismatch, match="drawn from rows"):
-        Space(Vectors(Lattice(), 2), LInfinity()) >> dp.sampled(COUNT, rate=HALF)
+        Space(Vectors(Lattice(), 2), LInfinity()) >> dp.calculus.sampled(COUNT, rate=HALF)
     for wrong in (
         {},
         {"rate": HALF, "size": 1},
@@ -291,29 +302,29 @@ def test_what_a_sample_refuses():
         {"rate": 1, "cap": 0},
     ):
         with pytest.raises(InvalidArgument):
-            rows(BIT, size=3) >> dp.sampled(TOTAL, **wrong)
+            rows(BIT, size=3) >> dp.calculus.sampled(TOTAL, **wrong)
 
 
 def test_a_sample_after_a_choice_by_the_data_is_refused():
     """A transformation that moves more than one row for one is no row-by-row choice: sampling after it does not amplify."""
-    doubled = dp.own_transformation(
+    doubled = dp.calculus.own_transformation(
         rows(BIT), rows(BIT), function=lambda data: data + data, stability_map=lambda d: 2 * d, author="test"
     )
-    twice = doubled >> dp.sampled(COUNT, rate=HALF)
+    twice = doubled >> dp.calculus.sampled(COUNT, rate=HALF)
     with pytest.raises(InvalidArgument, match="one unit at a time"):
         twice.cost(d_in=1)
 
 
 def test_what_a_shuffler_refuses():
     with pytest.raises(SpaceMismatch, match="public number of reports"):
-        rows(Booleans()) >> dp.shuffled(dp.randomized_response(truth=HALF))
+        rows(Booleans()) >> dp.calculus.shuffled(dp.calculus.randomized_response(truth=HALF))
     with pytest.raises(Unaccountable):
-        rows(Lattice(Fraction(1), 0, 1), size=5) >> dp.shuffled(leaky())
+        rows(Lattice(Fraction(1), 0, 1), size=5) >> dp.calculus.shuffled(leaky())
 
 
-@dp.step
+@dp.calculus.step
 def leaky(space):
-    return dp.own_mechanism(
+    return dp.calculus.own_mechanism(
         space,
         function=lambda data, _: data,
         privacy_map=lambda _: Bounded(epsilon=1, delta=Fraction(1, 10)),
@@ -329,7 +340,7 @@ STEP = (rows(BIT) >> COUNT).cost(d_in=1)
 def test_e29_what_is_charged_is_what_is_drawn():
     """Errata E29: the loader is the accountant; every batch drawn is charged, no other batch exists, and nothing else fits it."""
     price = STEP.sampled(rate=HALF)
-    session = dp.compositor([1] * 40, rows(BIT), costs=[price] * 3, entropy=Seeded(1))
+    session = dp.calculus.compositor([1] * 40, rows(BIT), costs=[price] * 3, entropy=Seeded(1))
     seen = []
     for batch in session.batches([STEP], rate=HALF, steps=3):
         seen.append(batch.release(batch.space >> COUNT))
@@ -341,13 +352,13 @@ def test_e29_what_is_charged_is_what_is_drawn():
 
 def test_e29_a_batch_is_charged_before_it_is_drawn_and_takes_what_was_declared():
     budget = dp.budget(epsilon=1)
-    session = dp.compositor([1] * 40, rows(BIT), budget=budget, entropy=Seeded(2))
+    session = dp.calculus.compositor([1] * 40, rows(BIT), budget=budget, entropy=Seeded(2))
     batches = session.batches([STEP], rate=HALF, steps=100)
     assert session.spent == dp.accounting.NOTHING
     first = next(batches)
     assert session.spent.loss > 0
     with pytest.raises(BudgetExceeded, match="declared to cost"):
-        first.release(first.space >> dp.calculus.count() >> dp.laplace(scale=HALF))
+        first.release(first.space >> dp.calculus.count() >> dp.calculus.laplace(scale=HALF))
     affordable = int(1 / dp.accounting.Pure().read(STEP.sampled(rate=HALF)))
     for _ in range(affordable - 1):
         next(batches)
@@ -365,7 +376,7 @@ def test_e29_a_loop_over_the_whole_data_is_refuted():
 
 def test_batches_of_a_fixed_size():
     space = rows(BIT, size=6)
-    session = dp.odometer([1, 0, 1, 0, 1, 1], space, entropy=Seeded(3))
+    session = dp.calculus.odometer([1, 0, 1, 0, 1, 1], space, entropy=Seeded(3))
     price = (rows(BIT, size=2) >> TOTAL).cost(d_in=1)
     answers = [batch.release(batch.space >> TOTAL) for batch in session.batches([price], size=2, steps=4)]
     assert len(answers) == 4
@@ -376,6 +387,6 @@ def test_batches_of_a_fixed_size():
 
 
 def test_shuffled_price():
-    assert (rows(Booleans(), size=9, metric=ChangeOne()) >> dp.shuffled(dp.coin_flip())).cost(d_in=1) == Shuffled(
-        epsilon=dp.accounting.pure(dp.costs.RandomizedResponse(truth=Fraction(3, 4))), reports=9
-    )
+    assert (rows(Booleans(), size=9, metric=ChangeOne()) >> dp.calculus.shuffled(dp.calculus.coin_flip())).cost(
+        d_in=1
+    ) == Shuffled(epsilon=dp.accounting.pure(dp.costs.RandomizedResponse(truth=Fraction(3, 4))), reports=9)

@@ -16,7 +16,7 @@ from deniable.testing.output_law import OutputLaw, chance, output_law
 HALF, THIRD, TENTH = Fraction(1, 2), Fraction(1, 3), Fraction(1, 10)
 YES_NO = Space(Booleans(), DiscreteDistance())
 FOUR = Space(categories("abcd"), DiscreteDistance())
-TOLD = dp.randomized_response(truth=Fraction(3, 4))
+TOLD = dp.calculus.randomized_response(truth=Fraction(3, 4))
 NB, POISSON = Stopping.NEGATIVE_BINOMIAL, Stopping.POISSON
 RANK = "abcd".index
 
@@ -60,7 +60,7 @@ CASES = [
 @pytest.mark.parametrize("space", [YES_NO, FOUR], ids=["two answers", "four answers"])
 def test_the_best_of_many_keeps_its_promise(space, stopping, tries, shape):
     score = float if space is YES_NO else RANK
-    mechanism = space >> dp.best_of(TOLD, score=score, stopping=stopping, tries=tries, shape=shape)
+    mechanism = space >> dp.calculus.best_of(TOLD, score=score, stopping=stopping, tries=tries, shape=shape)
     inputs = [False, True] if space is YES_NO else ["a", "b", "d"]
     laws = {data: best_law(space, TOLD, data, stopping, tries, shape, score) for data in inputs}
     for left in inputs:
@@ -76,7 +76,7 @@ def test_the_best_of_many_keeps_its_promise(space, stopping, tries, shape):
     [(NB, Fraction(9, 10), Fraction(1)), (NB, Fraction(9, 10), -HALF), (POISSON, TENTH, HALF)],
 )
 def test_running_it_has_the_law_of_the_formula(stopping, tries, shape):
-    mechanism = YES_NO >> dp.best_of(TOLD, score=float, stopping=stopping, tries=tries, shape=shape)
+    mechanism = YES_NO >> dp.calculus.best_of(TOLD, score=float, stopping=stopping, tries=tries, shape=shape)
     for data in (False, True):
         run = output_law(lambda e, d=data: mechanism.function(d, e), tail=Fraction(1, 10**7))
         formula = best_law(YES_NO, TOLD, data, stopping, tries, shape)
@@ -89,7 +89,7 @@ def test_running_it_has_the_law_of_the_formula(stopping, tries, shape):
 
 def test_the_geometric_law_comes_near_three_epsilon():
     """Many tries make the claim of 3 epsilon nearly true: fewer would be refuted, so the map is not idle."""
-    rare = dp.randomized_response(truth=Fraction(999, 1000))
+    rare = dp.calculus.randomized_response(truth=Fraction(999, 1000))
     laws = {data: best_law(YES_NO, rare, data, NB, Fraction(1, 31)) for data in (False, True)}
     loss = dp.accounting.pure((YES_NO >> rare).cost(d_in=1))
     assert compare(laws[False], laws[True], Bounded(epsilon=3 * loss)).kept
@@ -100,8 +100,8 @@ def test_the_first_above_a_threshold_costs_twice():
     """Pr[answer] = P(answer)/(1 - (1-p)(1-stop)), Pr[None] = (1-p) stop/(1 - (1-p)(1-stop)): Liu and Talwar's law."""
     stop = Fraction(1, 1000)
     for truth in (Fraction(3, 4), Fraction(19, 20)):
-        candidate = dp.randomized_response(truth=truth)
-        mechanism = FOUR >> dp.first_above(candidate, score=RANK, threshold=2, stop=stop)
+        candidate = dp.calculus.randomized_response(truth=truth)
+        mechanism = FOUR >> dp.calculus.first_above(candidate, score=RANK, threshold=2, stop=stop)
         laws = {}
         for data in "abcd":
             single = output_law(lambda e, d=data, c=candidate: (FOUR >> c).function(d, e))
@@ -121,7 +121,7 @@ def test_the_first_above_a_threshold_costs_twice():
 
 def test_running_the_first_above_has_that_law():
     stop = Fraction(9, 10)
-    mechanism = YES_NO >> dp.first_above(TOLD, score=float, threshold=1, stop=stop)
+    mechanism = YES_NO >> dp.calculus.first_above(TOLD, score=float, threshold=1, stop=stop)
     run = output_law(lambda e: mechanism.function(False, e), cut=Fraction(1, 10**9))
     hit = Fraction(1, 4)
     whole = 1 - (1 - hit) * (1 - stop)
@@ -131,8 +131,11 @@ def test_running_the_first_above_has_that_law():
 
 
 def test_several_candidates_are_drawn_with_equal_chances():
-    exact, vague = dp.randomized_response(truth=Fraction(9, 10)), dp.randomized_response(truth=Fraction(3, 5))
-    mechanism = YES_NO >> dp.best_of([exact, vague], score=float, tries=Fraction(99, 100))
+    exact, vague = (
+        dp.calculus.randomized_response(truth=Fraction(9, 10)),
+        dp.calculus.randomized_response(truth=Fraction(3, 5)),
+    )
+    mechanism = YES_NO >> dp.calculus.best_of([exact, vague], score=float, tries=Fraction(99, 100))
     one = mechanism.cost(d_in=1).cost
     assert isinstance(one, Mixed)
     assert [part for part, _ in one.parts] == [HALF, HALF]
@@ -141,7 +144,7 @@ def test_several_candidates_are_drawn_with_equal_chances():
     assert compare(
         law, output_law(lambda e: mechanism.function(False, e), tail=Fraction(1, 10**4)), mechanism.cost(d_in=1)
     ).kept
-    same = YES_NO >> dp.best_of([vague, vague], score=float, tries=HALF)
+    same = YES_NO >> dp.calculus.best_of([vague, vague], score=float, tries=HALF)
     assert same.cost(d_in=1).cost == (YES_NO >> vague).cost(d_in=1)
 
 
@@ -151,43 +154,48 @@ def test_a_score_that_fails_is_the_lowest_and_never_an_error():
             raise RuntimeError("data-dependent")
         return float("nan") if answer == "c" else RANK(answer)
 
-    mechanism = FOUR >> dp.best_of(dp.randomized_response(truth=Fraction(1, 4)), score=score, tries=Fraction(1, 20))
+    mechanism = FOUR >> dp.calculus.best_of(
+        dp.calculus.randomized_response(truth=Fraction(1, 4)), score=score, tries=Fraction(1, 20)
+    )
     seeds = [mechanism(data, entropy=Seeded(seed)) for seed, data in enumerate("abcd" * 5)]
     assert set(seeds) <= set("abcd")
     assert seeds.count("b") > 10  # the highest score that does not fail
-    assert (FOUR >> dp.first_above(dp.randomized_response(truth=Fraction(1, 4)), score=score, threshold=0, stop=TENTH))(
-        "c", entropy=Seeded(1)
-    ) in ("a", "b", None)
+    assert (
+        FOUR
+        >> dp.calculus.first_above(
+            dp.calculus.randomized_response(truth=Fraction(1, 4)), score=score, threshold=0, stop=TENTH
+        )
+    )("c", entropy=Seeded(1)) in ("a", "b", None)
 
 
 def test_a_candidate_with_a_renyi_curve_and_refusals():
-    counted = dp.calculus.count() >> dp.gaussian(scale=30)
-    mechanism = rows(integers()) >> dp.best_of(counted, score=lambda answer: -abs(answer), tries=TENTH)
+    counted = dp.calculus.count() >> dp.calculus.gaussian(scale=30)
+    mechanism = rows(integers()) >> dp.calculus.best_of(counted, score=lambda answer: -abs(answer), tries=TENTH)
     one = dp.epsilon((rows(integers()) >> counted).cost(d_in=1), delta=1e-6)
     best = dp.epsilon(mechanism.cost(d_in=1), delta=1e-6)
     assert one.upper < best.upper < 4 * one.upper
     assert isinstance(mechanism([1, 2, 3]), int)
     with pytest.raises(Unaccountable):
-        (rows(integers()) >> dp.first_above(counted, score=float, threshold=0, stop=HALF)).cost(d_in=1)
+        (rows(integers()) >> dp.calculus.first_above(counted, score=float, threshold=0, stop=HALF)).cost(d_in=1)
     for wrong in ({"tries": 1}, {"tries": 0}, {"tries": HALF, "shape": -1}):
         with pytest.raises(InvalidArgument):
-            YES_NO >> dp.best_of(TOLD, score=float, **wrong)
+            YES_NO >> dp.calculus.best_of(TOLD, score=float, **wrong)
     with pytest.raises(InvalidArgument, match="at least one candidate"):
-        YES_NO >> dp.best_of([], score=float, tries=HALF)
+        YES_NO >> dp.calculus.best_of([], score=float, tries=HALF)
     with pytest.raises(InvalidArgument):
-        YES_NO >> dp.first_above(TOLD, score=float, threshold=0, stop=0)
+        YES_NO >> dp.calculus.first_above(TOLD, score=float, threshold=0, stop=0)
 
 
 def test_selecting_among_leaky_candidates_is_refused():
-    leaky = dp.step(
-        lambda space: dp.own_mechanism(
+    leaky = dp.calculus.step(
+        lambda space: dp.calculus.own_mechanism(
             space,
             function=lambda data, _: data,
             privacy_map=lambda _: Concentrated(rho=1, delta=Fraction(1, 10**6)),
             author="test",
         )
     )
-    mechanism = YES_NO >> dp.best_of(leaky(), score=float, tries=HALF)
+    mechanism = YES_NO >> dp.calculus.best_of(leaky(), score=float, tries=HALF)
     with pytest.raises(Unaccountable, match="no delta"):
         dp.epsilon(mechanism.cost(d_in=1), delta=1e-5)
     assert mechanism.claims

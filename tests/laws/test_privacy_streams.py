@@ -32,15 +32,15 @@ HALF = Fraction(1, 2)
     [
         dp.calculus.count(),
         dp.calculus.count_distinct(),
-        dp.clamp(lower=0, upper=1) >> dp.total(),
-        dp.filter_rows(bool, author="a test"),
+        dp.calculus.clamp(lower=0, upper=1) >> dp.calculus.total(),
+        dp.calculus.filter_rows(bool, author="a test"),
     ],
     ids=["count", "distinct", "total", "filter"],
 )
 def test_a_stream_maps_to_a_stream_no_further_than_it_says(inner, every):
     """All pairs of streams of two pieces of up to two rows; in each of two metrics the bound is also reached."""
     source = stream(BITS, metric=PerPiece(BITS.metric)) if every else stream(BITS)
-    built = source >> dp.in_each(inner)
+    built = source >> dp.calculus.in_each(inner)
     pieces = [[], [0], [1], [0, 1], [1, 1]]
     tight = False
     for left, right in product(product(pieces, repeat=2), repeat=2):
@@ -53,13 +53,15 @@ def test_a_stream_maps_to_a_stream_no_further_than_it_says(inner, every):
 
 
 def test_plain_rows_in_a_stream_are_rows_in_all_pieces_together():
-    counted = stream(BITS) >> dp.in_each(dp.calculus.count())
+    counted = stream(BITS) >> dp.calculus.in_each(dp.calculus.count())
     assert counted.map(d_in=2) == Triple(Fraction(2), Fraction(2), Fraction(2))
 
 
 def test_pieces_to_come_are_mapped_as_they_arrive():
     totals = (
-        stream(BITS) >> dp.in_each(dp.clamp(lower=0, upper=1) >> dp.total()) >> dp.running_total(horizon=4, scale=1)
+        stream(BITS)
+        >> dp.calculus.in_each(dp.calculus.clamp(lower=0, upper=1) >> dp.calculus.total())
+        >> dp.calculus.running_total(horizon=4, scale=1)
     )
     run = totals([], entropy=Silent())
     assert [run.feed(piece) for piece in ([1, 1], [0, 7], [])] == [2, 3, 3]
@@ -91,7 +93,12 @@ def test_no_change_of_a_stream_moves_its_blocks_further_than_they_are_priced(hor
 
 
 def test_the_blocks_of_the_definition_are_the_ones_that_get_noise():
-    run, numbers, noisy, draws = (NUMBERS >> dp.running_total(horizon=8, scale=1))([], entropy=Silent()), [], [], []
+    run, numbers, noisy, draws = (
+        (NUMBERS >> dp.calculus.running_total(horizon=8, scale=1))([], entropy=Silent()),
+        [],
+        [],
+        [],
+    )
     run._noise = lambda entropy: draws.append(1) or 0
     for number in (3, 1, 4, 1, 5, 9, 2, 6):
         numbers.append(number)
@@ -122,7 +129,7 @@ def _law(mechanism, pieces, *, ask=lambda run: None, tail=Fraction(1, 10**4)):
     ("left", "right", "d_in"), [([0, 0], [1, 0], (1, 1, 1)), ([0, 2], [1, 1], (2, 2, 1)), ([0, 0], [2, 0], (1, 2, 2))]
 )
 def test_an_answer_for_every_piece(left, right, d_in):
-    noisy = NUMBERS >> dp.in_each(dp.laplace(scale=1))
+    noisy = NUMBERS >> dp.calculus.in_each(dp.calculus.laplace(scale=1))
     cost = noisy.cost(d_in=d_in)
     assert compare(_law(noisy, left), _law(noisy, right), cost).kept
     assert hockey_stick(_law(noisy, left), _law(noisy, right), Fraction(d_in[1]) * Fraction(9, 10)).lower > 0
@@ -131,7 +138,7 @@ def test_an_answer_for_every_piece(left, right, d_in):
 @pytest.mark.parametrize("monotonic", [False, True])
 def test_the_largest_piece_of_a_stream(monotonic):
     """All pairs of streams of three numbers that move by at most one, or one way; ties are everywhere."""
-    mechanism = DAILY >> dp.stream_maximum(scale=1, monotonic=monotonic)
+    mechanism = DAILY >> dp.calculus.stream_maximum(scale=1, monotonic=monotonic)
     cost = mechanism.cost(d_in=1)
     assert cost == Bounded(epsilon=1 if monotonic else 2)
     laws = {
@@ -148,7 +155,7 @@ def test_the_largest_piece_of_a_stream(monotonic):
 
 def test_the_end_of_a_run_is_an_answer():
     """When a run retires depends on the data; it is a function of its alerts, and the law above it is no further apart."""
-    watched = DAILY >> dp.alerts(threshold=2, scale=HALF, query_scale=HALF, monotonic=True)
+    watched = DAILY >> dp.calculus.alerts(threshold=2, scale=HALF, query_scale=HALF, monotonic=True)
     cost = watched.cost(d_in=1)
     for left, right in (([0, 0, 0], [1, 1, 1]), ([1, 0, 2], [2, 0, 2])):
         assert compare(_law(watched, left), _law(watched, right), cost).kept

@@ -43,7 +43,7 @@ def mechanism(watch, cost=FREE, answer=lambda data, entropy: "done", **settings)
         return Mechanism(space, function, lambda d_in: cost)
 
     stated = {"slowdown": TICK, "scale": 2 * TICK, "radius": 4 * TICK, "author": "a test", **settings}
-    return NUMBER >> dp.timed(Step("work", working), clock=watch.clock(), **stated)
+    return NUMBER >> dp.calculus.timed(Step("work", working), clock=watch.clock(), **stated)
 
 
 def elapsed(data, **settings):
@@ -86,7 +86,7 @@ def test_the_inner_price_and_claims_travel():
 
 
 def test_a_real_clock_waits():
-    built = NUMBER >> dp.timed(
+    built = NUMBER >> dp.calculus.timed(
         m.laplace(scale=1), slowdown=0, scale=TICK, radius=TICK, author="a test", tick=Fraction(1, 10**4)
     )
     assert isinstance(built(3), int)

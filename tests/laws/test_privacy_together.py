@@ -15,14 +15,14 @@ from deniable.testing.output_law import output_law
 
 NUMBER = Space(Lattice(), AbsoluteDistance())
 BITS = rows(integers(lower=0, upper=1))
-COUNT = dp.calculus.count() >> dp.laplace(scale=1)
-SUM = dp.total() >> dp.laplace(scale=1)
-COIN = dp.randomized_response(truth=Fraction(3, 4))
+COUNT = dp.calculus.count() >> dp.calculus.laplace(scale=1)
+SUM = dp.calculus.total() >> dp.calculus.laplace(scale=1)
+COIN = dp.calculus.randomized_response(truth=Fraction(3, 4))
 TAIL = Fraction(1, 10**4)
 
 
 def test_several_as_one_keep_the_promise_and_use_it_up():
-    both = NUMBER >> dp.together(dp.laplace(scale=1), dp.laplace(scale=2))
+    both = NUMBER >> dp.calculus.together(dp.calculus.laplace(scale=1), dp.calculus.laplace(scale=2))
     assert both.cost() == Composed((DiscreteLaplace(scale=1), DiscreteLaplace(scale=2)))
     assert check_privacy(both, 0, 1, tail=TAIL).kept
     near = check_privacy(both, 0, 1, losses=[Fraction(149, 100)], tail=TAIL)
@@ -31,31 +31,35 @@ def test_several_as_one_keep_the_promise_and_use_it_up():
 
 def test_the_law_of_the_tuple_is_the_product_of_the_laws():
     """Each draws noise of its own: noise shared between the two would be seen here."""
-    both = NUMBER >> dp.together(dp.laplace(scale=1), dp.laplace(scale=1))
+    both = NUMBER >> dp.calculus.together(dp.calculus.laplace(scale=1), dp.calculus.laplace(scale=1))
     joint = output_law(lambda entropy: both.function(3, entropy), tail=TAIL)
-    alone = output_law(lambda entropy: (NUMBER >> dp.laplace(scale=1)).function(3, entropy), tail=TAIL)
+    alone = output_law(lambda entropy: (NUMBER >> dp.calculus.laplace(scale=1)).function(3, entropy), tail=TAIL)
     for first, second in ((3, 3), (3, 4), (1, 6)):
         product = alone.probability(first).lower * alone.probability(second).lower
         assert abs(joint.probability((first, second)).lower - product) < Fraction(1, 2**150)
 
 
 def test_paying_for_one_of_two_is_caught():
-    both = NUMBER >> dp.together(dp.laplace(scale=1), dp.laplace(scale=1))
-    cheap = dp.own_mechanism(
+    both = NUMBER >> dp.calculus.together(dp.calculus.laplace(scale=1), dp.calculus.laplace(scale=1))
+    cheap = dp.calculus.own_mechanism(
         NUMBER, function=both.function, privacy_map=lambda _: DiscreteLaplace(scale=1), author="a test"
     )
     assert check_privacy(cheap, 0, 1, tail=TAIL).broken
 
 
-PARTS = dp.together(COUNT, SUM)
+PARTS = dp.calculus.together(COUNT, SUM)
 
 
 @pytest.mark.parametrize(
     ("mechanism", "left", "right"),
     [
-        (BITS >> dp.sampled(PARTS, rate=Fraction(1, 2)), [1], [1, 1]),
-        (BITS >> dp.in_batches(PARTS, batches=1), [1], [1, 0]),
-        (BITS >> dp.partition_by(lambda row: 0, keys=[0], author="a test") >> dp.in_each(PARTS), [1], [1, 0]),
+        (BITS >> dp.calculus.sampled(PARTS, rate=Fraction(1, 2)), [1], [1, 1]),
+        (BITS >> dp.calculus.in_batches(PARTS, batches=1), [1], [1, 0]),
+        (
+            BITS >> dp.calculus.partition_by(lambda row: 0, keys=[0], author="a test") >> dp.calculus.in_each(PARTS),
+            [1],
+            [1, 0],
+        ),
     ],
     ids=["sampled", "in batches", "in each"],
 )
@@ -65,20 +69,22 @@ def test_combinators_take_several_as_one(mechanism, left, right):
 
 def test_the_best_of_several_and_a_shuffler_take_several_as_one():
     bit = Space(Booleans(), DiscreteDistance())
-    pair = dp.together(COIN, COIN)
-    best = bit >> dp.best_of(pair, score=lambda answer: sum(answer), tries=Fraction(3, 4))
+    pair = dp.calculus.together(COIN, COIN)
+    best = bit >> dp.calculus.best_of(pair, score=lambda answer: sum(answer), tries=Fraction(3, 4))
     assert isinstance(best.cost(), Selected)
     assert best.cost().cost == (bit >> pair).cost()
     assert check_privacy(best, True, False, losses=[0, 1, 2], tail=Fraction(1, 10**2)).kept
-    mixed = rows(Booleans(), size=2) >> dp.shuffled(pair)
+    mixed = rows(Booleans(), size=2) >> dp.calculus.shuffled(pair)
     assert isinstance(mixed.cost(), Shuffled)
     assert exp(mixed.cost().epsilon).upper >= 9  # three to one, twice
     assert check_privacy(mixed, [True, True], [False, True], losses=[0, 1, 2]).kept
 
 
 def test_accuracies_are_a_tuple_and_end_with_post_processing():
-    both = BITS >> dp.together(
-        COUNT, dp.clamp(lower=0, upper=1) >> dp.total() >> dp.laplace(scale=3), (BITS >> COUNT) >> str
+    both = BITS >> dp.calculus.together(
+        COUNT,
+        dp.calculus.clamp(lower=0, upper=1) >> dp.calculus.total() >> dp.calculus.laplace(scale=3),
+        (BITS >> COUNT) >> str,
     )
     first, second, none = both.accuracy(confidence=0.9)
     assert first == (BITS >> COUNT).accuracy(confidence=0.9)
@@ -89,7 +95,9 @@ def test_accuracies_are_a_tuple_and_end_with_post_processing():
         wider[0].error == (BITS >> COUNT).accuracy(confidence=Fraction(19, 20)).error
     )  # two stated: a half of a tenth each
     assert (wider[0].confidence, wider[2]) == (Fraction(9, 10), None)
-    chained = BITS >> dp.calculus.count() >> dp.together(dp.laplace(scale=1), dp.laplace(scale=2))
+    chained = (
+        BITS >> dp.calculus.count() >> dp.calculus.together(dp.calculus.laplace(scale=1), dp.calculus.laplace(scale=2))
+    )
     assert len(chained.accuracy()) == 2
     with pytest.raises(InvalidArgument, match="accuracy"):
         (both >> list).accuracy()
@@ -98,16 +106,16 @@ def test_accuracies_are_a_tuple_and_end_with_post_processing():
 
 def test_what_cannot_be_put_together():
     with pytest.raises(InvalidArgument, match="at least one"):
-        NUMBER >> dp.together()
+        NUMBER >> dp.calculus.together()
     with pytest.raises(InvalidArgument, match="got a Transformation"):
-        BITS >> dp.together(dp.calculus.count())
+        BITS >> dp.calculus.together(dp.calculus.count())
     with pytest.raises(InvalidArgument, match="got a int"):
-        BITS >> dp.together(3)
+        BITS >> dp.calculus.together(3)
     with pytest.raises(SpaceMismatch):
-        BITS >> dp.together(NUMBER >> dp.laplace(scale=1))
+        BITS >> dp.calculus.together(NUMBER >> dp.calculus.laplace(scale=1))
 
 
 def test_a_compositor_charges_for_all():
-    held = dp.compositor([1, 0, 1], BITS, budget=dp.budget(epsilon=2), entropy=Silent())
+    held = dp.calculus.compositor([1, 0, 1], BITS, budget=dp.budget(epsilon=2), entropy=Silent())
     assert held.release(PARTS) == (3, 2)
     assert held.remaining.loss == 0

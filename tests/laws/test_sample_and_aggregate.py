@@ -25,7 +25,7 @@ def wild(part):
 @pytest.mark.parametrize("parts", [1, 2, 3])
 def test_e07_one_row_moves_one_estimate(parts):
     """Errata E7: independent parts; a row added or removed changes one estimate at most, however unstable the estimator."""
-    built = rows(SMALL) >> dp.in_random_parts(wild, parts=parts, to=SMALL, default=0, author="test")
+    built = rows(SMALL) >> dp.calculus.in_random_parts(wild, parts=parts, to=SMALL, default=0, author="test")
     for size in range(3):
         left, right = list(range(1, size + 1)), list(range(1, size + 2))
         assert keeps_coupling(built, left, right, apart=ONE)
@@ -35,28 +35,31 @@ def test_e07_one_row_moves_one_estimate(parts):
 
 
 def test_a_replaced_row_moves_one_estimate():
-    built = rows(SMALL, size=3) >> dp.in_random_parts(wild, parts=2, to=SMALL, default=0, author="test")
+    built = rows(SMALL, size=3) >> dp.calculus.in_random_parts(wild, parts=2, to=SMALL, default=0, author="test")
     assert keeps_coupling(built, [1, 2, 3], [1, 2, 9], apart=ONE)
     assert keeps_coupling(built, [1, 2, 3], [7, 2, 9], apart=TWO)
-    plain = rows(SMALL, size=2) >> dp.in_random_parts(sum, parts=2, to=integers(), default=0, author="test")
+    plain = rows(SMALL, size=2) >> dp.calculus.in_random_parts(sum, parts=2, to=integers(), default=0, author="test")
     assert not keeps_coupling(plain, [1, 2], [7, 9], apart=ONE)
 
 
 def test_an_order_that_the_metric_ignores_is_no_order_for_the_estimator():
-    built = rows(SMALL) >> dp.in_random_parts(wild, parts=2, to=SMALL, default=0, author="test")
+    built = rows(SMALL) >> dp.calculus.in_random_parts(wild, parts=2, to=SMALL, default=0, author="test")
     assert keeps_coupling(built, [1, 2, 3], [3, 1, 2], apart=Fraction(0))
-    ordered = rows(SMALL, metric=InsertDelete()) >> dp.in_random_parts(
+    ordered = rows(SMALL, metric=InsertDelete()) >> dp.calculus.in_random_parts(
         wild, parts=1, to=SMALL, default=0, author="test"
     )
     assert ordered([1, 2, 3]) == [wild([1, 2, 3])]
     assert (
-        rows(SMALL, size=2, metric=Hamming()) >> dp.in_random_parts(wild, parts=1, to=SMALL, default=0, author="t")
+        rows(SMALL, size=2, metric=Hamming())
+        >> dp.calculus.in_random_parts(wild, parts=1, to=SMALL, default=0, author="t")
     )([4, 5]) == [wild([4, 5])]
 
 
 def test_a_person_moves_one_estimate():
     people = frame({"who": Texts(), "x": SMALL}, identifier="who")
-    built = people >> dp.in_random_parts(lambda part: wild(part["x"]), parts=2, to=SMALL, default=0, author="test")
+    built = people >> dp.calculus.in_random_parts(
+        lambda part: wild(part["x"]), parts=2, to=SMALL, default=0, author="test"
+    )
     left, right = {"who": ["a"], "x": [1]}, {"who": ["a", "b", "b"], "x": [1, 2, 3]}
     assert keeps_coupling(built, left, right, apart=ONE)
 
@@ -67,24 +70,24 @@ def test_what_the_estimator_breaks_is_the_default():
             raise ValueError("no rows")
         return 77 if len(part) == 1 else part[0]
 
-    built = rows(SMALL) >> dp.in_random_parts(broken, parts=1, to=SMALL, default=5, author="test")
+    built = rows(SMALL) >> dp.calculus.in_random_parts(broken, parts=1, to=SMALL, default=5, author="test")
     assert [built(data) for data in ([], [3], [4, 4])] == [[5], [5], [4]]
     assert built.claims == ("test: broken",)
 
 
 def test_equal_cells_look_alike():
-    built = rows(Numbers()) >> dp.in_random_parts(repr, parts=1, to=Texts(), default="", author="test")
+    built = rows(Numbers()) >> dp.calculus.in_random_parts(repr, parts=1, to=Texts(), default="", author="test")
     assert built([-0.0]) == built([0.0])
     assert built([float("nan")]) == built([None])
 
 
 def test_the_whole_mechanism_keeps_its_promise():
-    step = dp.sample_and_aggregate(
+    step = dp.calculus.sample_and_aggregate(
         wild,
         parts=2,
         to=integers(lower=0, upper=1),
         default=0,
-        aggregate=dp.total() >> dp.laplace(scale=2),
+        aggregate=dp.calculus.total() >> dp.calculus.laplace(scale=2),
         author="test",
     )
     mechanism = rows(integers(lower=0, upper=1)) >> step
@@ -94,8 +97,8 @@ def test_the_whole_mechanism_keeps_its_promise():
 
 
 def test_a_private_median_of_medians():
-    median_of = dp.private_median(lower=0, upper=9, grid=1, scale=Fraction(1, 2))
-    step = dp.sample_and_aggregate(
+    median_of = dp.calculus.private_median(lower=0, upper=9, grid=1, scale=Fraction(1, 2))
+    step = dp.calculus.sample_and_aggregate(
         lambda part: int(median(part)),
         parts=9,
         to=SMALL,
@@ -111,8 +114,10 @@ def test_a_private_median_of_medians():
 
 def test_refusals():
     with pytest.raises(InvalidArgument, match="default must be a member"):
-        rows(SMALL) >> dp.in_random_parts(wild, parts=2, to=SMALL, default=-1, author="test")
+        rows(SMALL) >> dp.calculus.in_random_parts(wild, parts=2, to=SMALL, default=-1, author="test")
     with pytest.raises(InvalidArgument):
-        rows(SMALL) >> dp.in_random_parts(wild, parts=0, to=SMALL, default=0, author="test")
+        rows(SMALL) >> dp.calculus.in_random_parts(wild, parts=0, to=SMALL, default=0, author="test")
     with pytest.raises(SpaceMismatch, match="rows or a frame"):
-        Space(Vectors(Lattice(), 2), LInfinity()) >> dp.in_random_parts(wild, parts=2, to=SMALL, default=0, author="t")
+        Space(Vectors(Lattice(), 2), LInfinity()) >> dp.calculus.in_random_parts(
+            wild, parts=2, to=SMALL, default=0, author="t"
+        )

@@ -102,20 +102,22 @@ def test_the_stated_variance_is_near_the_exact_one(law, scale):
 def test_a_law_is_named_in_words():
     asked = session(dp.budget(rho=1), Silent()).query().agg(n=dp.count())
     assert asked.price(rho=1, law="discrete gaussian").law == "discrete Gaussian"
-    with pytest.raises(dp.InvalidArgument, match="law must be one of 'laplace', 'gaussian', 'discrete gaussian'"):
+    with pytest.raises(
+        dp.errors.InvalidArgument, match="law must be one of 'laplace', 'gaussian', 'discrete gaussian'"
+    ):
         asked.price(rho=1, law="normal")
     for law in (Law.GAUSSIAN, Law.DISCRETE_GAUSSIAN):
-        with pytest.raises(dp.InvalidArgument, match="needs a delta"):
+        with pytest.raises(dp.errors.InvalidArgument, match="needs a delta"):
             session(dp.budget(epsilon=1), Silent()).query().agg(n=dp.count()).price(epsilon=1, law=law)
 
 
 @pytest.mark.parametrize("epsilon_", [1e-320, 5e-324, Fraction(1, 10**320)])
 def test_a_tiny_price_is_refused_in_words(epsilon_):
     asked = session(dp.budget(epsilon=1, delta=1e-6), Silent()).query().agg(n=dp.count())
-    with pytest.raises(dp.InvalidArgument, match="needs noise of more than 1e\\+300 grid steps"):
+    with pytest.raises(dp.errors.InvalidArgument, match="needs noise of more than 1e\\+300 grid steps"):
         asked.price(epsilon=epsilon_, law=Law.LAPLACE)
     for law in (Law.GAUSSIAN, Law.DISCRETE_GAUSSIAN):
-        with suppress(dp.InvalidArgument):
+        with suppress(dp.errors.InvalidArgument):
             assert asked.price(epsilon=epsilon_, law=law).spend.delta <= Fraction(1, 10**6)
 
 

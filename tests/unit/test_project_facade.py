@@ -79,9 +79,46 @@ def test_directory_is_the_public_names():
     assert dir(dp) == sorted(dp.__all__)
 
 
-def test_unknown_name_is_refused_in_one_line():
-    with pytest.raises(AttributeError, match="no public name 'laplce'"):
-        dp.laplce  # noqa: B018
+def test_few_names_at_the_front_door():
+    assert len(dp.__all__) <= 60
+    assert [
+        name for name in PUBLIC if isinstance(getattr(dp, name), type) and issubclass(getattr(dp, name), Exception)
+    ] == ["DeniableError"]
+
+
+def test_what_the_calculus_holds_is_there_and_nowhere_else():
+    """A name of both is an aggregate here and a transformation there; everything else has one place."""
+    both = set(dp.calculus.__all__) & set(PUBLIC)
+    assert {name for name in both if dp._PUBLIC[name].partition(":")[0] != "deniable.query.aggregates"} == set()
+    assert all(getattr(dp, name) is not getattr(dp.calculus, name) for name in both)
+
+
+def test_the_calculus_is_whole():
+    for package in (dp.calculus.core, dp.calculus.mechanisms, dp.calculus.transformations):
+        assert set(package.__all__) <= set(dp.calculus.__all__)
+        assert all(getattr(dp.calculus, name) is getattr(package, name) for name in package.__all__)
+
+
+@pytest.mark.parametrize(
+    ("name", "advice"),
+    [
+        ("laplace", "it is deniable.calculus.laplace"),
+        ("InvalidArgument", "it is deniable.errors.InvalidArgument"),
+        ("strength", "it is deniable.accounting.strength"),
+        ("laplce", "did you mean deniable.calculus.laplace?"),
+        ("Datset", "did you mean deniable.Dataset?"),
+        ("qqqqqq", "dir(deniable) lists them"),
+    ],
+)
+def test_a_name_that_is_elsewhere_is_answered_with_its_place(name, advice):
+    text = f"deniable has no public name {name!r}; {advice}"
+    with pytest.raises(AttributeError) as asked:
+        getattr(dp, name)
+    assert str(asked.value) == text
+    with pytest.raises(ImportError) as imported:
+        exec(f"from deniable import {name}")
+    assert str(imported.value) == text
+    assert not hasattr(dp, name)
 
 
 def test_costs_is_the_module_of_costs():

@@ -4,7 +4,7 @@ A privacy map returns a cost, a record of what happened; here it becomes a loss.
 as a `Bracket` that encloses the truth.
 """
 
-from deniable.accounting import classic, composition, designs, probabilistic
+from deniable.accounting import classic, composition, designs, probabilistic, strength
 from deniable.accounting.bracket import Bracket
 from deniable.accounting.budget import Budget, budget
 from deniable.accounting.calibrate import calibrate
@@ -13,6 +13,7 @@ from deniable.accounting.dominance import no_larger
 from deniable.accounting.explain import Explanation, explain
 from deniable.accounting.filters import Kind, Rule, rule_from_record
 from deniable.accounting.implied import Implications, Implied, implications, implied_guarantee
+from deniable.accounting.interpretation import Belief, detection_power, odds, posterior, truth_probability
 from deniable.accounting.loss_distribution import LossDistribution, loss_distribution
 from deniable.accounting.measures.approximate import Approximate
 from deniable.accounting.measures.concentrated import ZeroConcentrated
@@ -29,6 +30,7 @@ __all__ = [
     "NOTHING",
     "Adaptivity",
     "Approximate",
+    "Belief",
     "Bracket",
     "Budget",
     "Design",
@@ -54,6 +56,7 @@ __all__ = [
     "composition",
     "delta",
     "designs",
+    "detection_power",
     "epsilon",
     "explain",
     "filters_from_record",
@@ -61,12 +64,16 @@ __all__ = [
     "implied_guarantee",
     "loss_distribution",
     "no_larger",
+    "odds",
     "per_query",
     "population_cost",
+    "posterior",
     "probabilistic",
     "profile",
     "pure",
     "rho",
     "rule_from_record",
+    "strength",
     "tradeoff",
+    "truth_probability",
 ]

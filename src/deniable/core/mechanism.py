@@ -94,7 +94,7 @@ class Mechanism:
         if self.utility is None:
             raise InvalidArgument(
                 "this mechanism states no accuracy: ask the mechanism before its answer was processed further, "
-                "or state one with utility=dp.Utility(measure, error) in post or own_mechanism"
+                "or state one with utility=dp.calculus.Utility(measure, error) in post or own_mechanism"
             )
         return self.utility.accuracy(confidence=confidence, simultaneous=simultaneous)
 

@@ -31,7 +31,6 @@ from deniable.mechanisms.private_top_k import margin_for, private_top_k
 from deniable.mechanisms.propose_test_release import most_frequent, propose_test_release
 from deniable.mechanisms.query_stream import QueryStream, query_stream
 from deniable.mechanisms.randomized_response import coin_flip, local_mean, randomized_response
-from deniable.mechanisms.readings import Belief, detection_power, odds, posterior, truth_probability
 from deniable.mechanisms.selection import keep_probability, new_key_delta, threshold_for
 from deniable.mechanisms.set_union import set_union
 from deniable.mechanisms.spine import NoisySpine, noisy_hierarchy
@@ -44,7 +43,6 @@ from deniable.mechanisms.top_k import Leaders, noisy_top_k, one_shot_top_k
 from deniable.mechanisms.tree import NoisyTree, noisy_tree
 
 __all__ = [
-    "Belief",
     "Combination",
     "ConsistentMarginals",
     "Estimate",
@@ -72,7 +70,6 @@ __all__ = [
     "combine",
     "consistent",
     "consistent_marginals",
-    "detection_power",
     "discrete_gaussian",
     "estimate_mean",
     "estimate_share",
@@ -94,9 +91,7 @@ __all__ = [
     "noisy_max_with_gap",
     "noisy_top_k",
     "noisy_tree",
-    "odds",
     "one_shot_top_k",
-    "posterior",
     "private_bounds",
     "private_cdf",
     "private_covariance",
@@ -125,7 +120,6 @@ __all__ = [
     "timed",
     "together",
     "truncated_laplace",
-    "truth_probability",
     "upper_estimate",
     "whole_counts",
 ]

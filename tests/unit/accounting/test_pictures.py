@@ -76,10 +76,14 @@ def test_epsilon_per_query_keeps_the_promise_under_every_rule():
 
 
 def test_the_graph_of_definitions_names_every_measure():
-    words = "".join(drawn(dp.strength.picture()).itertext())
-    assert all(measure.name in words for measure in dp.strength.MEASURES)
-    numbers = [element.text for element in drawn(dp.strength.picture()).iter("{http://www.w3.org/2000/svg}text")]
-    assert [str(k) for k in range(1, len(dp.strength.IMPLICATIONS) + 1)] == [text for text in numbers if text.isdigit()]
+    words = "".join(drawn(dp.accounting.strength.picture()).itertext())
+    assert all(measure.name in words for measure in dp.accounting.strength.MEASURES)
+    numbers = [
+        element.text for element in drawn(dp.accounting.strength.picture()).iter("{http://www.w3.org/2000/svg}text")
+    ]
+    assert [str(k) for k in range(1, len(dp.accounting.strength.IMPLICATIONS) + 1)] == [
+        text for text in numbers if text.isdigit()
+    ]
 
 
 def test_a_graph_needs_its_places():
@@ -92,19 +96,19 @@ def test_a_graph_needs_its_places():
 
 def test_every_arrow_converts_what_it_says():
     """A loss under the stronger definition has one under the weaker, and it is no smaller in what it promises about delta."""
-    measures = {type(measure): measure for measure in dp.strength.MEASURES}
+    measures = {type(measure): measure for measure in dp.accounting.strength.MEASURES}
     release = {
         "pure differential privacy": dp.costs.Laplace(scale=2),
         "bounded range": dp.costs.Exponential(eta=Fraction(1, 2)),
     }
-    for arrow in dp.strength.IMPLICATIONS:
+    for arrow in dp.accounting.strength.IMPLICATIONS:
         source, target = measures[arrow.strong], measures[arrow.weak]
         cost = release.get(source.name, dp.costs.Gaussian(scale=4, sensitivity=1))
         if source.name in ("(epsilon, delta)", "probabilistic differential privacy"):
             cost = dp.costs.Bounded(epsilon=Fraction(1, 2), delta=Fraction(1, 10**6))
         loss = source.read(cost)
         point = {"delta": Fraction(1, 10**5)} if target.name == "(epsilon, delta)" else {}
-        weaker = target.promise(dp.strength.convert(loss, source=source, target=target, **point))
+        weaker = target.promise(dp.accounting.strength.convert(loss, source=source, target=target, **point))
         stronger = source.promise(loss)
         if point:
             assert dp.delta(stronger, epsilon=weaker.epsilon).upper <= weaker.delta
@@ -115,13 +119,15 @@ def test_every_arrow_converts_what_it_says():
 
 def test_only_a_pair_takes_a_delta():
     with pytest.raises(InvalidArgument, match="takes none"):
-        dp.strength.convert(
+        dp.accounting.strength.convert(
             Fraction(1), source=dp.accounting.Pure(), target=dp.accounting.ZeroConcentrated(), delta=0.1
         )
 
 
 def test_a_loss_of_the_wrong_kind_is_refused_in_one_line():
     with pytest.raises(InvalidArgument, match="a loss under zero-concentrated privacy is a Spend"):
-        dp.strength.convert(Fraction(1, 8), source=dp.accounting.ZeroConcentrated(), target=dp.accounting.Approximate())
+        dp.accounting.strength.convert(
+            Fraction(1, 8), source=dp.accounting.ZeroConcentrated(), target=dp.accounting.Approximate()
+        )
     with pytest.raises(InvalidArgument, match="is a Fraction"):
-        dp.strength.convert("1", source=dp.accounting.Pure(), target=dp.accounting.Approximate())
+        dp.accounting.strength.convert("1", source=dp.accounting.Pure(), target=dp.accounting.Approximate())

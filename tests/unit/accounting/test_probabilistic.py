@@ -66,10 +66,10 @@ def test_a_pair_implies_a_probability_and_back(epsilon):
     """On every pair of small laws: their exact delta gives a chance that is never exceeded, and that chance is a delta."""
     for p, q in product(EIGHTHS, repeat=2):
         pair = Spend(epsilon, max(hockey_stick(p, q, epsilon), hockey_stick(q, p, epsilon)))
-        found = dp.strength.convert(pair, source=Approximate(), target=Probabilistic())
+        found = dp.accounting.strength.convert(pair, source=Approximate(), target=Probabilistic())
         assert max(chance_above(p, q, found.loss), chance_above(q, p, found.loss)) <= found.delta
         likely = Spend(epsilon, max(chance_above(p, q, epsilon), chance_above(q, p, epsilon)))
-        back = dp.strength.convert(likely, source=Probabilistic(), target=Approximate())
+        back = dp.accounting.strength.convert(likely, source=Probabilistic(), target=Approximate())
         assert max(hockey_stick(p, q, back.loss), hockey_stick(q, p, back.loss)) <= back.delta
 
 
@@ -80,7 +80,7 @@ def test_neither_constant_can_be_lowered():
     q = (mass / (2 * exp(epsilon).upper) * Fraction(999, 1000), Fraction(0))
     q = (q[0], 1 - q[0])
     pair = Spend(epsilon, max(hockey_stick(p, q, epsilon), hockey_stick(q, p, epsilon)))
-    found = dp.strength.convert(pair, source=Approximate(), target=Probabilistic())
+    found = dp.accounting.strength.convert(pair, source=Approximate(), target=Probabilistic())
     assert found.delta * Fraction(99, 100) < chance_above(p, q, found.loss) <= found.delta
 
 

@@ -74,9 +74,9 @@ def test_columns_of_unequal_length_are_filled():
 def test_how_a_number_is_read_does_not_depend_on_its_neighbours():
     """2**53 + 1 is no double: beside a fraction or alone, it must become the same one."""
     large = 2**53 + 1
-    alone = values_of([large], dp.numbers())
+    alone = values_of([large], dp.calculus.numbers())
     for beside in ([large, 0.5], [large, None], [large, "x"], [large, [1]], np.array([large, 0.5], dtype=object)):
-        assert values_of(beside, dp.numbers())[0] == alone[0] == 2.0**53
+        assert values_of(beside, dp.calculus.numbers())[0] == alone[0] == 2.0**53
 
 
 def test_the_order_of_keys_does_not_depend_on_the_order_they_come_in():
@@ -87,11 +87,11 @@ def test_the_order_of_keys_does_not_depend_on_the_order_they_come_in():
 
 @pytest.mark.parametrize("row", [["cat"] * 80, [["cat"]] * 80, [("cat", None, math.nan, ["odd"])] * 80])
 def test_a_basket_that_is_a_text_is_one_item(row):
-    found = (dp.rows(dp.core.Anything()) >> dp.set_union(items=2, scale=1, delta=0.001))(row)
+    found = (dp.calculus.rows(dp.calculus.Anything()) >> dp.calculus.set_union(items=2, scale=1, delta=0.001))(row)
     assert found == ["cat"]
 
 
 @pytest.mark.parametrize("data", [5, "rows", {"a": [1]}, None, iter([1])])
 def test_what_is_no_list_of_rows_is_refused_when_it_is_opened(data):
-    with pytest.raises(dp.InvalidArgument, match="no list or array"):
-        dp.compositor(data, dp.rows(dp.numbers()), budget=dp.budget(epsilon=1))
+    with pytest.raises(dp.errors.InvalidArgument, match="no list or array"):
+        dp.calculus.compositor(data, dp.calculus.rows(dp.calculus.numbers()), budget=dp.budget(epsilon=1))

@@ -96,17 +96,19 @@ def test_random_transformations_draw_from_the_entropy_they_are_handed():
 
 def test_a_transformation_by_itself_shows_numbers_people_read():
     """Called alone a sum is the sum; inside a chain, and as `steps`, it is an exact whole number of grid steps."""
-    space = dp.rows(dp.numbers())
-    clamped = space >> dp.clamp(lower=0, upper=10, grid=Fraction(1, 4))
+    space = dp.calculus.rows(dp.calculus.numbers())
+    clamped = space >> dp.calculus.clamp(lower=0, upper=10, grid=Fraction(1, 4))
     assert clamped([1.5, 3.1, 99, None]) == [1.5, 3.0, 10.0, 0.0]
-    total = clamped >> dp.total()
+    total = clamped >> dp.calculus.total()
     assert (total([1.5, 2.25, 3]), total.steps([1.5, 2.25, 3])) == (6.75, 27)
-    sized = dp.rows(dp.integers(lower=0, upper=4), size=4) >> dp.calculus.mean()
+    sized = dp.calculus.rows(dp.calculus.integers(lower=0, upper=4), size=4) >> dp.calculus.mean()
     assert (sized([1, 2, 3, 4]), sized.steps([1, 2, 3, 4])) == (2.5, 10)
-    pairs = dp.rows(dp.core.Vectors(dp.numbers(), 2)) >> dp.clamp_entries(lower=0, upper=2, grid=0.5)
+    pairs = dp.calculus.rows(dp.calculus.Vectors(dp.calculus.numbers(), 2)) >> dp.calculus.clamp_entries(
+        lower=0, upper=2, grid=0.5
+    )
     assert pairs([[0.5, 9]]) == [[0.5, 2.0]]
-    split = clamped >> dp.partition_by(lambda x: x > 8, keys=[True, False], author="test")
+    split = clamped >> dp.calculus.partition_by(lambda x: x > 8, keys=[True, False], author="test")
     assert split([1.5, 3]) == {True: [3.0], False: [1.5]}
-    assert (total >> dp.laplace(scale=1)).cost(d_in=1) == dp.costs.DiscreteLaplace(scale=4, sensitivity=40)
+    assert (total >> dp.calculus.laplace(scale=1)).cost(d_in=1) == dp.costs.DiscreteLaplace(scale=4, sensitivity=40)
     counted = space >> dp.calculus.count()
     assert counted([1.0, 2.0]) == 2

@@ -12,7 +12,7 @@ from deniable.cost import Bounded, Concentrated, Gaussian, Laplace
 from deniable.errors import BudgetExceeded, InvalidArgument
 
 SPACE = rows(integers(lower=0, upper=1))
-STEP = dp.calculus.count() >> dp.laplace(scale=10)
+STEP = dp.calculus.count() >> dp.calculus.laplace(scale=10)
 PRICE = (SPACE >> STEP).cost(d_in=1)
 SMALL = dp.budget(epsilon=Fraction(1, 5))
 
@@ -20,11 +20,11 @@ SMALL = dp.budget(epsilon=Fraction(1, 5))
 def parent(kind, child):
     """A compositor of this kind with room for that child."""
     if kind == "filter":
-        return dp.compositor([1] * 9, SPACE, budget=dp.budget(epsilon=1))
+        return dp.calculus.compositor([1] * 9, SPACE, budget=dp.budget(epsilon=1))
     if kind == "odometer":
-        return dp.odometer([1] * 9, SPACE)
+        return dp.calculus.odometer([1] * 9, SPACE)
     wanted = Bounded(epsilon=SMALL.epsilon) if child == "filter" else PRICE
-    return dp.compositor([1] * 9, SPACE, costs=[wanted])
+    return dp.calculus.compositor([1] * 9, SPACE, costs=[wanted])
 
 
 def opened(compositor, kind):
@@ -54,7 +54,7 @@ def test_each_in_each(outer, inner):
 
 @pytest.mark.parametrize("middle", ["filter", "odometer"])
 def test_three_deep(middle):
-    above = dp.compositor([1] * 9, SPACE, budget=dp.budget(epsilon=1))
+    above = dp.calculus.compositor([1] * 9, SPACE, budget=dp.budget(epsilon=1))
     between = opened(above, middle)
     below = between.planned([PRICE])
     below.release(SPACE >> STEP)
@@ -63,7 +63,7 @@ def test_three_deep(middle):
 
 def test_concurrent_children_share_one_budget():
     """Two children used turn by turn: what each may spend was paid when it was opened, and a third does not fit."""
-    whole = dp.compositor([1] * 9, SPACE, budget=dp.budget(epsilon=Fraction(1, 2)))
+    whole = dp.calculus.compositor([1] * 9, SPACE, budget=dp.budget(epsilon=Fraction(1, 2)))
     one, two = whole.filter(SMALL), whole.filter(SMALL)
     for child in (one, two, two, one):
         child.release(SPACE >> STEP)
@@ -78,8 +78,8 @@ def test_a_filter_says_which_theorem_it_rests_on_and_never_a_loss_distribution()
     """A loss distribution is sound for losses fixed beforehand only: no rule of a filter is one."""
     assert all(kind.adaptivity is Adaptivity.LOSSES for kind in Kind)
     assert all("distribution" not in kind.theorem for kind in Kind)
-    assert dp.compositor([], SPACE, costs=[PRICE]).adaptivity is Adaptivity.QUERIES
-    assert dp.compositor([], SPACE, budget=dp.budget(epsilon=1)).adaptivity is Adaptivity.LOSSES
+    assert dp.calculus.compositor([], SPACE, costs=[PRICE]).adaptivity is Adaptivity.QUERIES
+    assert dp.calculus.compositor([], SPACE, budget=dp.budget(epsilon=1)).adaptivity is Adaptivity.LOSSES
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_a_filter_says_which_theorem_it_rests_on_and_never_a_loss_distribution()
 def test_a_workload_picks_the_best_rule_and_says_so(workload, kind):
     """The filter that suits it gets most of delta: hardly less fits than under the best rule alone with all of delta."""
     budget = dp.budget(epsilon=1, delta=1e-6)
-    session = dp.compositor([1] * 9, SPACE, budget=budget, workload=workload)
+    session = dp.calculus.compositor([1] * 9, SPACE, budget=budget, workload=workload)
     session.gate.charge(dp.costs.composed(workload[: len(workload) // 2 or 1]))
     assert session.gate.rule.kind is kind
     assert "best of several filters" in session.theorem
@@ -108,7 +108,7 @@ def _fitting(rule, workload):
     """How many times over the workload fits a rule, by trying."""
     try:
         spent = rule.read(dp.costs.composed(workload))
-    except dp.Unaccountable:
+    except dp.errors.Unaccountable:
         return 0
     return min(
         rule.limit.loss / spent.loss if spent.loss else 10**9, rule.limit.delta / spent.delta if spent.delta else 10**9
@@ -117,11 +117,11 @@ def _fitting(rule, workload):
 
 def test_a_workload_belongs_to_a_budget():
     with pytest.raises(InvalidArgument, match="a plan needs none"):
-        dp.compositor([], SPACE, costs=[PRICE], workload=[PRICE])
+        dp.calculus.compositor([], SPACE, costs=[PRICE], workload=[PRICE])
 
 
 def test_a_child_with_a_workload():
-    whole = dp.compositor([1] * 9, SPACE, budget=dp.budget(epsilon=2, delta=1e-5))
+    whole = dp.calculus.compositor([1] * 9, SPACE, budget=dp.budget(epsilon=2, delta=1e-5))
     child = whole.filter(
         dp.budget(epsilon=Fraction(1, 4), delta=1e-7), workload=[Gaussian(scale=50, sensitivity=1)] * 9
     )
@@ -131,14 +131,14 @@ def test_a_child_with_a_workload():
 
 
 def test_an_odometer_under_a_plan_counts_in_rho():
-    plan = dp.compositor([1] * 9, SPACE, costs=[Concentrated(rho=1)])
+    plan = dp.calculus.compositor([1] * 9, SPACE, costs=[Concentrated(rho=1)])
     child = plan.odometer()
     assert child.gate.inner.rule.kind is Kind.CONCENTRATED
 
 
 def test_a_child_is_charged_what_its_own_rule_guarantees():
     """Under a rho parent a child of (1, 1e-6) keeps rho too, and costs a twentieth of what its pair would."""
-    whole = dp.compositor([1] * 9, SPACE, budget=dp.budget(rho=Fraction(1, 10), delta=1e-5))
+    whole = dp.calculus.compositor([1] * 9, SPACE, budget=dp.budget(rho=Fraction(1, 10), delta=1e-5))
     child = whole.filter(dp.budget(epsilon=1, delta=1e-6))
     rule = child.gate.filters.only
     assert rule.kind is Kind.CONCENTRATED
@@ -151,7 +151,7 @@ def test_a_child_is_charged_what_its_own_rule_guarantees():
 
 
 def test_the_plainest_pair_of_budgets_nests():
-    whole = dp.compositor([1] * 9, SPACE, budget=dp.budget(epsilon=2, delta=1e-5))
+    whole = dp.calculus.compositor([1] * 9, SPACE, budget=dp.budget(epsilon=2, delta=1e-5))
     whole.filter(dp.budget(epsilon=1, delta=1e-6))
     assert whole.spent == Spend(Fraction(1), Fraction(1, 10**6))
     assert whole.gate.charged == Bounded(epsilon=1, delta=Fraction(1, 10**6))
@@ -164,7 +164,7 @@ def test_the_delta_of_a_child_is_paid_and_compared(parent):
     cost = (small.rule() if "rho" in parent else small.filters().rules[0]).limit
     each = cost.delta if "rho" in parent else small.delta
     room = 5 * each if "rho" in parent else 25 * each  # a fifth is kept for leaks
-    whole = dp.compositor([1] * 9, SPACE, budget=dp.budget(**parent, delta=room))
+    whole = dp.calculus.compositor([1] * 9, SPACE, budget=dp.budget(**parent, delta=room))
     for count in range(1, 6):
         whole.filter(small)
         assert whole.spent.delta == count * each
@@ -179,7 +179,7 @@ def test_a_filter_in_memory_compares_delta():
         (dp.budget(rho=1, delta=Fraction(1, 10**6)), 10),
         (dp.budget(epsilon=1, delta=Fraction(1, 10**6)), 2),
     ):
-        gate = dp.Filter(budget.filters())
+        gate = dp.calculus.Filter(budget.filters())
         for _ in range(most):
             gate.charge(leak)
         with pytest.raises(BudgetExceeded, match="delta 1e-7"):
@@ -187,7 +187,7 @@ def test_a_filter_in_memory_compares_delta():
 
 
 def test_an_odometer_without_a_budget_adds_epsilons_and_deltas():
-    meter = dp.odometer([1] * 9, SPACE)
+    meter = dp.calculus.odometer([1] * 9, SPACE)
     meter.gate.charge(Bounded(epsilon=Fraction(1, 2), delta=Fraction(1, 10**6)))
     meter.gate.charge(Bounded(epsilon=Fraction(1, 2), delta=Fraction(1, 10**6)))
     assert str(meter.spent) == "epsilon 1, delta 2e-6"

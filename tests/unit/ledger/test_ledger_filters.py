@@ -110,7 +110,7 @@ def test_replaying_the_recorded_costs_gives_the_same_filters(path, terms):
 def test_the_ledger_refuses_what_the_gate_in_memory_refuses(path, terms):
     import deniable as dp
 
-    ledger, gate = Ledger.open(path, terms=terms(budget=BUDGET)), dp.Filter(BUDGET.filters())
+    ledger, gate = Ledger.open(path, terms=terms(budget=BUDGET)), dp.calculus.Filter(BUDGET.filters())
     costs = [Gaussian(scale=30, sensitivity=1), Laplace(scale=9), Bounded(epsilon=Fraction(1, 20), delta=1e-8)]
     for step in range(30):
         cost, outcomes = costs[step * step % 3], []

@@ -43,7 +43,7 @@ def _noisy(variances, seed):
 @pytest.mark.parametrize("variances", SETS, ids=str)
 def test_marginals_are_the_weighted_least_squares_fit(variances):
     measured = _noisy(variances, 7)
-    found = dp.consistent_marginals(measured, variances=variances)
+    found = dp.calculus.consistent_marginals(measured, variances=variances)
     whole = np.vstack([_design(axes) / variances[axes] ** 0.5 for axes in variances])
     target = np.concatenate([measured[axes].ravel() / variances[axes] ** 0.5 for axes in variances])
     fit = np.linalg.lstsq(whole, target, rcond=None)[0]
@@ -57,7 +57,7 @@ def test_marginals_are_the_weighted_least_squares_fit(variances):
 
 @pytest.mark.parametrize("variances", SETS, ids=str)
 def test_every_two_tables_agree_on_what_they_share(variances):
-    found = dp.consistent_marginals(_noisy(variances, 3), variances=variances).tables
+    found = dp.calculus.consistent_marginals(_noisy(variances, 3), variances=variances).tables
     for one, two in combinations(variances, 2):
         shared = sorted(set(one) & set(two))
         sums = []
@@ -71,18 +71,18 @@ def test_every_two_tables_agree_on_what_they_share(variances):
 def test_marginals_that_agree_are_left_as_they_are():
     whole = np.arange(6.0).reshape(2, 3)
     measured = {("a", "b"): whole, ("b",): whole.sum(axis=0), (): whole.sum()}
-    found = dp.consistent_marginals(measured, variances=dict.fromkeys(measured, 2.0))
+    found = dp.calculus.consistent_marginals(measured, variances=dict.fromkeys(measured, 2.0))
     for axes, cells in measured.items():
         assert found.tables[axes] == pytest.approx(cells)
 
 
 def test_answers_about_one_number():
-    found = dp.combine([10, 20], variances=[1, 4])
+    found = dp.calculus.combine([10, 20], variances=[1, 4])
     assert (found.value, found.variance) == pytest.approx((12, 0.8))
-    assert dp.combine([10, 20, 30], variances=[1, 0, 4]).value == 20
-    assert dp.combine([5], variances=[3]).variance == 3
-    assert dp.combine([1, 1], variances=[1e-300, 1e-300]).variance == pytest.approx(5e-301)
-    marginal = dp.consistent_marginals({(): np.array(10.0)}, variances={(): 1.0})
+    assert dp.calculus.combine([10, 20, 30], variances=[1, 0, 4]).value == 20
+    assert dp.calculus.combine([5], variances=[3]).variance == 3
+    assert dp.calculus.combine([1, 1], variances=[1e-300, 1e-300]).variance == pytest.approx(5e-301)
+    marginal = dp.calculus.consistent_marginals({(): np.array(10.0)}, variances={(): 1.0})
     assert marginal.tables[()] == 10
 
 
@@ -91,7 +91,7 @@ def test_answers_about_one_number():
 )
 def test_bad_answers_are_refused(values, variances):
     with pytest.raises(InvalidArgument):
-        dp.combine(values, variances=variances)
+        dp.calculus.combine(values, variances=variances)
 
 
 @pytest.mark.parametrize(
@@ -108,4 +108,4 @@ def test_bad_answers_are_refused(values, variances):
 )
 def test_bad_marginals_are_refused(measured, variances):
     with pytest.raises(InvalidArgument):
-        dp.consistent_marginals(measured, variances=variances)
+        dp.calculus.consistent_marginals(measured, variances=variances)

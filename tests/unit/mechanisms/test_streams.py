@@ -147,7 +147,7 @@ def test_alerts_on_both_sides():
 def test_the_sales_alert_costs_one_and_a_half_times_what_a_book_claims():
     """A sale is at most 10, a customer buys once a day: threshold noise 10·s, query noise 20·s, all sums move one way."""
     day = rows(integers(lower=0, upper=10))
-    sales = stream(day, metric=PerPiece(day.metric)) >> dp.in_each(dp.total())
+    sales = stream(day, metric=PerPiece(day.metric)) >> dp.calculus.in_each(dp.calculus.total())
     watched = sales >> alerts(threshold=100, scale=10, query_scale=20, monotonic=True)
     assert watched.cost(d_in=1) == Bounded(epsilon=Fraction(3, 2))
     assert (sales >> alerts(threshold=100, scale=15, query_scale=30, monotonic=True)).loss(d_in=1).upper == 1.0
@@ -155,27 +155,27 @@ def test_the_sales_alert_costs_one_and_a_half_times_what_a_book_claims():
 
 def test_streams_are_charged_and_started_by_a_compositor():
     day = rows(integers(lower=0, upper=10))
-    held = dp.compositor([], stream(day), budget=dp.budget(epsilon=5), entropy=Silent())
-    sums = dp.in_each(dp.total())
+    held = dp.calculus.compositor([], stream(day), budget=dp.budget(epsilon=5), entropy=Silent())
+    sums = dp.calculus.in_each(dp.calculus.total())
     alert = held.release(sums >> alerts(threshold=12, scale=20, query_scale=20))
     assert held.spent.loss == Fraction(3, 2)
     total = held.release(stream(day) >> sums >> running_total(horizon=3, scale=10))
     assert held.spent.loss == Fraction(3, 2) + 2
-    best = held.release(sums >> dp.stream_maximum(scale=20))
+    best = held.release(sums >> dp.calculus.stream_maximum(scale=20))
     with pytest.raises(BudgetExceeded):
         held.release(sums >> alerts(threshold=12, scale=10))
     assert [alert.feed([5]), alert.feed([9, 9])] == [False, True]
     assert [total.feed([5]), total.feed([9, 9]), total.feed([])] == [5, 23, 23]
     assert ([best.feed([5]), best.feed([9, 9]), best.feed([])], best.finish()) == ([0, 1, 2], 1)
     assert held.remaining.loss == Fraction(1, 2)
-    noisy = dp.compositor([], stream(day), budget=dp.budget(epsilon=5), entropy=Silent()).release(
-        dp.in_each(dp.total() >> laplace(scale=2))
+    noisy = dp.calculus.compositor([], stream(day), budget=dp.budget(epsilon=5), entropy=Silent()).release(
+        dp.calculus.in_each(dp.calculus.total() >> laplace(scale=2))
     )
     assert noisy.feed([1, 2, 3]) == 6
 
 
 def test_a_query_stream_is_charged_by_a_compositor():
-    held = dp.compositor(7, NUMBER, budget=dp.budget(epsilon=3), entropy=Silent())
+    held = dp.calculus.compositor(7, NUMBER, budget=dp.budget(epsilon=3), entropy=Silent())
     asked = held.release(query_stream(threshold=5, scale=1, query_scale=1, sensitivity=1))
     assert held.remaining.loss == 0
     assert asked.ask(scaled(1))
@@ -185,7 +185,7 @@ def test_a_query_stream_is_charged_by_a_compositor():
     ("thing", "named"), [(len, "builtin"), (scaled(1), "Transformation"), (dp.costs.FREE, "Composed")]
 )
 def test_only_mechanisms_are_released(thing, named):
-    held = dp.compositor(7, NUMBER, budget=dp.budget(epsilon=3))
+    held = dp.calculus.compositor(7, NUMBER, budget=dp.budget(epsilon=3))
     with pytest.raises(InvalidArgument, match=f"got a {named}"):
         held.release(thing)
     assert held.spent.loss == 0
@@ -193,7 +193,7 @@ def test_only_mechanisms_are_released(thing, named):
 
 def test_a_stream_begins_empty():
     for opened in (
-        lambda: dp.compositor([1, 2], STREAM, budget=dp.budget(epsilon=1)),
+        lambda: dp.calculus.compositor([1, 2], STREAM, budget=dp.budget(epsilon=1)),
         lambda: (STREAM >> alerts(threshold=1, scale=1))([1, 2]),
     ):
         with pytest.raises(InvalidArgument, match="2 are there"):
@@ -210,7 +210,7 @@ def test_streams_that_do_not_fit():
         lambda: stream(rows(integers())) >> alerts(threshold=1, scale=1),
         lambda: NUMBER >> running_total(horizon=2, scale=1),
         lambda: DAILY >> running_total(horizon=2, scale=1),
-        lambda: DAILY >> dp.in_each(laplace(scale=1)),
+        lambda: DAILY >> dp.calculus.in_each(laplace(scale=1)),
     ):
         with pytest.raises(SpaceMismatch):
             build()
@@ -240,7 +240,7 @@ def test_changes_spread_over_pieces_are_priced_by_the_worst_spread():
     capped = Transformation(
         space, NUMBER, lambda data, _: min(len(data), 1), lambda d_in: min(plain(d_in), Fraction(1))
     )
-    occupied = stream(space) >> dp.in_each(capped)
+    occupied = stream(space) >> dp.calculus.in_each(capped)
     assert occupied.map(d_in=2) == Triple(Fraction(2), Fraction(2), Fraction(1))
     assert (occupied >> running_total(horizon=2, scale=1)).cost(d_in=2).sensitivity == 2 * 2  # two pieces, two levels
     assert (occupied >> running_total(horizon=1, scale=1)).cost(d_in=2).sensitivity == 1

@@ -33,7 +33,7 @@ def _tail(people: int, yes: int, error: Fraction) -> Fraction:
 @pytest.mark.parametrize("people", [1, 5, 20])
 @pytest.mark.parametrize("confidence", [Fraction(1, 2), Fraction(19, 20)])
 def test_the_error_of_a_share_holds_for_every_share(people, confidence):
-    error = dp.Survey(truth=TRUTH, people=people).accuracy(confidence=confidence).error
+    error = dp.calculus.Survey(truth=TRUTH, people=people).accuracy(confidence=confidence).error
     assert all(_tail(people, yes, error) <= 1 - confidence for yes in range(people + 1))
 
 
@@ -42,13 +42,15 @@ def test_the_error_is_that_of_hoeffdings_inequality():
     for people, categories in ((10, 2), (1000, 5)):
         kept, other = 0.75, 0.25 / (categories - 1)
         t = float(
-            dp.Survey(truth=TRUTH, people=people, categories=categories).accuracy(confidence=Fraction(9, 10)).error
+            dp.calculus.Survey(truth=TRUTH, people=people, categories=categories)
+            .accuracy(confidence=Fraction(9, 10))
+            .error
         )
         assert 2 * math.exp(-2 * people * ((kept - other) * t) ** 2) == pytest.approx(0.1, rel=1e-9)
 
 
 def survey(people):
-    return dp.Survey(truth=TRUTH, people=people, categories=4)
+    return dp.calculus.Survey(truth=TRUTH, people=people, categories=4)
 
 
 def sized_mean(people):
@@ -71,7 +73,7 @@ def test_planned_people_are_just_enough(plan, wanted):
 
 def test_shares_of_all_categories_at_once_need_more_people():
     assert survey(100).accuracy(simultaneous=True).error > survey(100).accuracy().error
-    two = dp.Survey(truth=TRUTH, people=100)
+    two = dp.calculus.Survey(truth=TRUTH, people=100)
     assert two.accuracy(simultaneous=True).error == two.accuracy().error
 
 
@@ -89,4 +91,4 @@ def test_a_survey_costs_each_person_one_answer():
 )
 def test_surveys_that_make_no_sense_are_refused(given, message):
     with pytest.raises(InvalidArgument, match=message):
-        dp.Survey(**given)
+        dp.calculus.Survey(**given)

@@ -138,15 +138,15 @@ def test_the_same_question_is_drawn_once_and_a_function_of_ones_own_is_new(sessi
 
 
 def test_equal_words_of_different_functions_are_told_apart():
-    @dp.step
+    @dp.calculus.step
     def total(space):
         return space >> c.total()
 
-    space = dp.rows(dp.integers(lower=0, upper=9))
+    space = dp.calculus.rows(dp.calculus.integers(lower=0, upper=9))
     assert (space >> c.total()).recipe == "total()"
     assert (space >> total()).recipe is None
     assert (space >> c.total() >> c.laplace(scale=2)).recipe == "total() >> laplace(scale=2)"
-    assert (space >> c.map_rows(abs, to=dp.integers(lower=0, upper=9), default=0, author="Zoe")).recipe is None
+    assert (space >> c.map_rows(abs, to=dp.calculus.integers(lower=0, upper=9), default=0, author="Zoe")).recipe is None
 
 
 def test_a_query_is_a_mechanism_of_the_same_space(session):
@@ -205,7 +205,11 @@ def test_an_answer_that_cannot_be_stored_is_not_shown(session):
 @pytest.mark.parametrize(
     ("make", "payment", "error"),
     [
-        (lambda s: dp.rows(dp.integers(lower=0, upper=9)) >> c.total() >> c.laplace(), {"epsilon": 1}, SpaceMismatch),
+        (
+            lambda s: dp.calculus.rows(dp.calculus.integers(lower=0, upper=9)) >> c.total() >> c.laplace(),
+            {"epsilon": 1},
+            SpaceMismatch,
+        ),
         (lambda s: s.rows(column="minutes") >> c.total(), {"epsilon": 1}, InvalidArgument),
         (lambda s: "SELECT 1", {"epsilon": 1}, InvalidArgument),
         (lambda s: s.rows(column="minutes") >> c.total() >> c.laplace(), {}, InvalidArgument),
@@ -216,7 +220,7 @@ def test_an_answer_that_cannot_be_stored_is_not_shown(session):
         (lambda s: s.rows(column="minutes", columns=["ward"]), {}, InvalidArgument),
         (lambda s: s.rows(column="minutes", rows=0), {}, InvalidArgument),
         (lambda s: s.rows(columns={"unit": "minutes"}), {}, InvalidArgument),
-        (lambda s: s.rows(column="note"), {}, dp.QueryRefused),
+        (lambda s: s.rows(column="note"), {}, dp.errors.QueryRefused),
         (lambda s: s.rows("nowhere", column="minutes"), {}, InvalidArgument),
     ],
 )

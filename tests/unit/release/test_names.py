@@ -72,5 +72,5 @@ def test_a_schema_of_smartnoise_may_stand_before_its_table():
     asked = data.session(dp.budget(epsilon=10), entropy=Silent())
     assert asked.sql("SELECT COUNT(*) AS n FROM MySchema.MyTable", epsilon=1).value("n") == 400
     assert asked.sql("SELECT COUNT(*) AS n FROM MyTable", epsilon=1).value("n") == 400
-    with pytest.raises(dp.QueryRefused, match="named alone"):
+    with pytest.raises(dp.errors.QueryRefused, match="named alone"):
         asked.sql("SELECT COUNT(*) AS n FROM Other.MyTable", epsilon=1)

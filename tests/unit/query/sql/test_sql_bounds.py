@@ -73,9 +73,9 @@ def test_the_builder_says_the_same() -> None:
     assert isinstance(written, Release)
     assert written.table == built.table
     assert _clinic().spent == spent, "the same query, so the stored answer"
-    with pytest.raises(dp.InvalidArgument, match="two rising numbers"):
+    with pytest.raises(dp.errors.InvalidArgument, match="two rising numbers"):
         dp.sum("duration", clip=(3, 3))
-    with pytest.raises(dp.InvalidArgument, match="limit a summary per unit with bounds="):
+    with pytest.raises(dp.errors.InvalidArgument, match="limit a summary per unit with bounds="):
         _clinic().query("visits").per_unit("patient_id", n=dp.count(most=2))
 
 
@@ -148,7 +148,9 @@ def test_other_summaries_per_unit_are_refused() -> None:
         "MODE() WITHIN GROUP (ORDER BY duration DESC)", "PERCENTILE_DISC(0.5) WITHIN GROUP (ORDER BY duration DESC)",
         "STDDEV(duration)",
     ):  # fmt: skip
-        with pytest.raises(dp.QueryRefused, match="per unit there are COUNT, SUM, AVG, MIN, MAX, MEDIAN and MODE"):
+        with pytest.raises(
+            dp.errors.QueryRefused, match="per unit there are COUNT, SUM, AVG, MIN, MAX, MEDIAN and MODE"
+        ):
             _answer(f"SELECT COUNT(m) AS n FROM (SELECT patient_id, {written} AS m FROM visits GROUP BY patient_id) t")
 
 

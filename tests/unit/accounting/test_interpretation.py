@@ -6,8 +6,8 @@ from fractions import Fraction
 import pytest
 
 import deniable as dp
+from deniable.accounting.interpretation import detection_power, odds, posterior, truth_probability
 from deniable.errors import InvalidArgument
-from deniable.mechanisms.readings import detection_power, odds, posterior, truth_probability
 
 
 def test_odds_round_up():

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from deniable.accounting import Bracket
+from deniable.accounting.bracket import Bracket
 from deniable.exact import down, exp, up
 from deniable.exact.guards import Real, nonnegative, probability
 

@@ -1,0 +1,37 @@
+"""A name that `deniable` does not have is answered with the nearest right one, or with where it has gone."""
+
+from __future__ import annotations
+
+import dis
+import sys
+from collections.abc import Sequence
+from difflib import get_close_matches
+from importlib import import_module
+
+_ROOMS = ("calculus", "errors", "accounting", "attacks", "noise")
+"""Where a name that is not at the front door may live, the likeliest first."""
+
+
+def refusal(name: str, public: Sequence[str]) -> Exception:
+    """The error for `deniable.<name>`: an `AttributeError`, or an `ImportError` with the same text in `from deniable import`."""
+    text = f"deniable has no public name {name!r}; {_advice(name, public)}"
+    return ImportError(text, name="deniable") if _importing() else AttributeError(text, name=name)
+
+
+def _importing() -> bool:
+    """Whether the name was asked for by `from deniable import name`, where Python would replace an AttributeError's text."""
+    frame = sys._getframe(3)
+    return frame.f_lasti >= 0 and frame.f_code.co_code[frame.f_lasti] == dis.opmap["IMPORT_FROM"]
+
+
+def _advice(name: str, public: Sequence[str]) -> str:
+    if name.startswith("_"):
+        return "dir(deniable) lists them"
+    rooms = {room: import_module(f"deniable.{room}").__all__ for room in _ROOMS}
+    for room, names in rooms.items():
+        if name in names:
+            return f"it is deniable.{room}.{name}"
+    everywhere = {plain: f"deniable.{room}.{plain}" for room in reversed(_ROOMS) for plain in rooms[room]}
+    everywhere |= {plain: f"deniable.{plain}" for plain in public}
+    near = get_close_matches(name, everywhere, n=1)
+    return f"did you mean {everywhere[near[0]]}?" if near else "dir(deniable) lists them"
