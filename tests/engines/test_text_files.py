@@ -332,14 +332,14 @@ def test_a_refused_file_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytes
 
 
 def test_a_draft_names_the_columns_the_data_set_finds(tmp_path: Path) -> None:
-    from deniable.release.draft import column_names
+    from deniable.release.draft import column_types
 
     for name, data in {
         "a.csv": b"\xef\xbb\xbfk,v\n1,2\n", "b.tsv": b"k\tv\n", "c.csv": b"k;v\n", "d.csv.gz": gzip.compress(b"k|v\n"),
     }.items():  # fmt: skip
         (tmp_path / name).write_bytes(data)
-        assert column_names(tmp_path / name) == ["k", "v"]
+        assert list(column_types(tmp_path / name)) == ["k", "v"]
         assert header(TextFile(tmp_path / name), ["k", "v"]).names == ("k", "v")
     (tmp_path / "e.csv").write_bytes(b"k,\xe9\n")
     with pytest.raises(InvalidArgument, match="UTF-8"):
-        column_names(tmp_path / "e.csv")
+        column_types(tmp_path / "e.csv")

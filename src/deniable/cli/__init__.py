@@ -34,7 +34,7 @@ COMMANDS: dict[str, Command] = {
     "codebook": Command("deniable.cli.codebook", "draft, check or import a codebook"),
     "demo": Command("deniable.cli.demo", "make a first private release on made-up data"),
     "release": Command("deniable.cli.release", "show releases, their release tables, their stored bytes"),
-    "ledger": Command("deniable.cli.ledger", "check a ledger, write out its events, copy it"),
+    "ledger": Command("deniable.cli.ledger", "check a ledger, amend it, show what was asked of it"),
 }
 
 

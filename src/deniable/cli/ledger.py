@@ -1,4 +1,4 @@
-"""`deniable ledger`: check a ledger, write out its events, copy it.
+"""`deniable ledger`: check a ledger, amend it, show what was asked of it, write out its events, copy it.
 
 Exit codes: 0 all is well, 1 it could not be done, 2 the command was not understood, 3 the ledger is not sound,
 or a file has more than one budget.
@@ -7,20 +7,25 @@ or a file has more than one budget.
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from deniable.accounting import budget
+from deniable.cli import asking
 from deniable.cli.app import application
 from deniable.cli.places import place
 from deniable.errors import InvalidArgument
-from deniable.ledger import Ledger, Verification, journal_at, verify
+from deniable.ledger import Ledger, Verification, history, journal_at, verify
 from deniable.ledger.anchor import FolderAnchor
 from deniable.ledger.receipt import Receipt
+from deniable.plan.codebook import Codebook
+from deniable.release.dataset import amend
 from deniable.release.registry import Registry
 
-app = application("Check a ledger, write out its events, copy it.")
+app = application("Check a ledger, amend it, show what was asked of it, write out its events, copy it.")
 
 UNSOUND = 3
 
@@ -70,6 +75,37 @@ def backup(ledger: File, target: Path, anchor: AnchorFolder = None, as_json: Jso
         print(json.dumps({"target": str(target), "count": mark.count, "head": mark.head}))
     else:
         print(f"{mark.count} events copied to {target}")
+
+
+@app.command("amend")
+def amend_command(
+    ledger: File,
+    codebook: Annotated[Path, typer.Option("--codebook", help="The codebook (YAML) it counts under from now on.")],
+    reason: Annotated[str, typer.Option("--reason", help="Why, for the record.")],
+    by: Annotated[str, typer.Option("--by", help="Who decided, for the record.")] = "curator",
+    budget_epsilon: asking.TotalEpsilon = None,
+    budget_delta: asking.TotalDelta = 0.0,
+    budget_rho: asking.TotalRho = None,
+    anchor: AnchorFolder = None,
+    as_json: Json = False,
+) -> None:
+    """For the curator: record a changed codebook, and another budget if one is given; what was charged is carried over."""
+    given = budget_epsilon is not None or budget_rho is not None
+    whole = budget(epsilon=budget_epsilon, delta=budget_delta, rho=budget_rho) if given else None
+    at = place(ledger)
+    amend(at, Codebook.load(codebook), reason=reason, by=by, budget=whole, anchor=FolderAnchor(anchor))
+    left = Ledger.existing(at, anchor=FolderAnchor(anchor)).balances()[0]
+    if as_json:
+        print(json.dumps({"budget": str(left.cap.budget), "amended": True}))
+    else:
+        print(f"amended: {left.cap.budget}; sessions that are open must be opened again")
+
+
+@app.command("history")
+def history_command(ledger: File, anchor: AnchorFolder = None, as_json: Json = False) -> None:
+    """Every charge so far: when, who, at what price, what was asked, and the request that fetches its answer."""
+    found = history(Ledger.existing(place(ledger), anchor=FolderAnchor(anchor)))
+    print(json.dumps([asdict(entry) for entry in found], indent=2) if as_json else str(found))
 
 
 @app.command()

@@ -3,6 +3,7 @@
 from deniable.ledger.anchor import Anchor, FolderAnchor, Mark, Unanchored
 from deniable.ledger.caps import Balance, Cap, Each, Period
 from deniable.ledger.chain import FORMAT, Event, Kind
+from deniable.ledger.history import History, HistoryEntry, history
 from deniable.ledger.journal import Journal, Reading, Writing
 from deniable.ledger.ledger import Ledger
 from deniable.ledger.open import journal_at
@@ -21,6 +22,8 @@ __all__ = [
     "Each",
     "Event",
     "FolderAnchor",
+    "History",
+    "HistoryEntry",
     "Journal",
     "Kind",
     "Ledger",
@@ -35,6 +38,7 @@ __all__ = [
     "Verification",
     "Writing",
     "fingerprint",
+    "history",
     "journal_at",
     "verify",
 ]

@@ -27,6 +27,7 @@ def reserve_body(
         "of": of,
         "answer": answer,
         **({"tables": list(ask.tables)} if ask.tables else {}),
+        **({"question": ask.question} if ask.question else {}),
     }
 
 

@@ -30,6 +30,22 @@ class Reading(Protocol):
         ...
 
 
+class Nothing:
+    """What a journal that is not there yet holds."""
+
+    def events(self, *, after: Event | None) -> Iterator[Event]:
+        """None."""
+        return iter(())
+
+    def answer(self, reservation: int) -> Answer | None:
+        """None."""
+        return None
+
+    def kept(self) -> frozenset[int]:
+        """None."""
+        return frozenset()
+
+
 class Writing(Reading, Protocol):
     """The journal, held by this writer alone; everything in it becomes durable together, or none of it."""
 

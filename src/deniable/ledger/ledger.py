@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, NoReturn
 
@@ -24,7 +25,7 @@ from deniable.ledger.events import receipt, release_body, reserve_body
 from deniable.ledger.journal import Journal
 from deniable.ledger.open import journal_at
 from deniable.ledger.receipt import Receipt
-from deniable.ledger.replay import Clock, Replay, Transaction
+from deniable.ledger.replay import Clock, Replay, Snapshot, Transaction
 from deniable.ledger.request import (
     Ask,
     Released,
@@ -50,12 +51,76 @@ class Ledger:
     Guarantee: all answers released under it together stay within the limit of every cap in its terms.
     """
 
-    __slots__ = ("_amended", "_replay", "_version")
+    __slots__ = ("_amended", "_begun", "_planned", "_replay", "_version")
 
     def __init__(self, journal: Journal, *, anchor: Anchor | None = None, clock: Clock | None = None) -> None:
         """A ledger over any journal; `open` and `existing` are the usual ways to have one."""
         self._replay = Replay(journal, anchor=FolderAnchor() if anchor is None else anchor, clock=clock)
         self._amended = self._version = 0
+        self._planned: Terms | None = None
+        self._begun: Callable[[Ledger], None] | None = None
+
+    @classmethod
+    def planned(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        terms: Terms,
+        anchor: Anchor | None = None,
+        clock: Clock | None = None,
+        begun: Callable[[Ledger], None] | None = None,
+    ) -> Ledger:
+        """Like `open`, but a ledger that is not there yet is made at its first charge, and one without charges takes other terms.
+
+        `begun` is called once it is there.
+        """
+        ledger = cls(journal_at(path), anchor=anchor, clock=clock)
+        ledger._planned, ledger._begun = terms, begun
+        journal, resident = ledger._replay.journal, ledger._replay.anchor.living_at(ledger.place)
+        if journal.exists or resident:
+            ledger._begin_now()
+        return ledger
+
+    def _begin_now(self) -> None:
+        """Make or open what was planned. Two threads may do so at once: the second finds what the first made."""
+        if self._planned is None:
+            return
+        self.opened(self._planned)
+        self._planned = None
+        if self._begun is not None:
+            self._begun(self)
+
+    def _refuse_early(
+        self, cost: Cost | Mapping[str, Cost], account: str, look: Callable[[], None] | None = None
+    ) -> None:
+        """What cannot be charged makes no ledger."""
+        with self._snapshot() as snapshot:
+            if self._planned is None:
+                return
+            caps = [cap for cap in snapshot.terms.all_caps if cap.covers(account)]
+            costs = costs_by_unit(cost, snapshot.terms)
+            ask = Ask(costs=costs, data_version=1, request="first", plan="", account=account)
+            charges(snapshot.state, ask, caps, snapshot.terms, snapshot.moment)
+        if look is not None:
+            look()
+
+    @contextmanager
+    def _snapshot(self) -> Iterator[Snapshot]:
+        """The state as of now; of a ledger that is not there yet, its terms and nothing spent."""
+        if self._planned is not None and self._replay.journal.exists:
+            self._begin_now()
+        if self._planned is None:
+            with self._replay.snapshot() as snapshot:
+                yield snapshot
+        else:
+            yield self._replay.nothing(self._planned)
+
+    @contextmanager
+    def _transaction(self) -> Iterator[Transaction]:
+        """The state as of now, held alone; a planned ledger is made here."""
+        self._begin_now()
+        with self._replay.transaction() as transaction:
+            yield transaction
 
     @classmethod
     def open(
@@ -87,8 +152,12 @@ class Ledger:
             state = snapshot.state
             if not state.ledger or resident not in (None, state.ledger):
                 raise _vanished(place, resident)
-            if terms is not None:
-                _refuse_other_terms(snapshot.terms, terms, place)
+            other = [] if terms is None else snapshot.terms.differences(terms)
+            unspent = not state.charges
+        if terms is not None and other:
+            if self._planned is None or not unspent:
+                raise _other_terms(other, place)
+            self._restart(terms)
         with replay.snapshot() as snapshot:  # again, now that the anchor can be asked for this ledger by its id
             self._amended, self._version = snapshot.state.amended, snapshot.state.data_version
             mark = Mark(snapshot.state.count, snapshot.state.head)
@@ -100,6 +169,16 @@ class Ledger:
         with self._replay.transaction() as transaction:
             if transaction.state.count == 0 and not resident:
                 transaction.append(Kind.OPEN, {"format": FORMAT, "ledger": _secret(128), "terms": terms.to_record()})
+
+    def _restart(self, terms: Terms) -> None:
+        """Take other terms while nothing was charged under the old ones; if something was meanwhile, refuse them."""
+        with self._replay.transaction() as transaction:
+            if transaction.state.charges:
+                raise _other_terms(transaction.terms.differences(terms), self.place)
+            change = amended(transaction.state, transaction.terms, terms, restate=None)
+            transaction.append(
+                Kind.AMEND, {"reason": "nothing was charged under the old terms", "by": "opening", **change}
+            )
 
     # What a session does
 
@@ -113,6 +192,7 @@ class Ledger:
         account: str = ANALYST,
         look: Callable[[], None] | None = None,
         tables: Sequence[str] = (),
+        question: str = "",
     ) -> Reservation:
         """Charge `cost` under every cap it falls under, durably, or raise and charge nothing.
 
@@ -121,12 +201,13 @@ class Ledger:
         noise included; without one nothing is shared. A request that was charged but never answered raises `Unanswered`.
         `data_version` is the one of the data at hand, by default that of the moment this ledger was opened. `look` is called
         before a charge, and may refuse from what is public, such as a file that is gone. `tables` names the private tables
-        that are read, for `touching`; without names it may have been any.
+        that are read, for `touching`; without names it may have been any. `question` is what was asked, in words, for `history`.
         """
         request = f"request-{_secret(128)}" if request is None else request
-        with self._replay.transaction() as transaction:
+        self._refuse_early(cost, account, look)
+        with self._transaction() as transaction:
             asked = self._ask(transaction, cost, request=request, plan=plan, data_version=data_version, account=account)
-            ask = replace(asked, tables=tuple(named(table=each) for each in tables))
+            ask = replace(asked, tables=tuple(named(table=each) for each in tables), question=question[:2000])
             old = earlier(transaction.state, ask)
             if old is None:
                 if look is not None:
@@ -143,7 +224,7 @@ class Ledger:
         reservation.check_process()
         if not isinstance(payload, bytes):
             raise InvalidArgument(f"an answer is stored as bytes, got {type(payload).__name__}")
-        with self._replay.transaction() as transaction:
+        with self._transaction() as transaction:
             charge = _charge_of(transaction, reservation)
             if charge.sealed:
                 raise Retired(f"request {reservation.request!r} is answered already; release the stored answer")
@@ -153,15 +234,16 @@ class Ledger:
 
     def release(self, reservation: Reservation) -> Released:
         """The stored answer of a reservation and its receipt; the same bytes and receipt every time."""
-        with self._replay.transaction() as transaction:
+        with self._transaction() as transaction:
             return _release(transaction, _charge_of(transaction, reservation), reservation.account, reservation.request)
 
     def fetch(self, request: str, *, account: str = ANALYST) -> Released:
         """The answer to an earlier request of this analyst, at no cost."""
-        with self._replay.transaction() as transaction:
-            number = transaction.state.by_request.get((account, request))
-            if number is None:
-                raise InvalidArgument(f"no request {request!r} by {account!r} in this ledger; check the request id")
+        with self._snapshot() as snapshot:
+            number = snapshot.state.by_request.get((account, request))
+        if number is None:
+            raise InvalidArgument(f"no request {request!r} by {account!r} in this ledger; check the request id")
+        with self._transaction() as transaction:
             return _release(transaction, transaction.state.charges[number], account, request)
 
     def answer(
@@ -175,10 +257,18 @@ class Ledger:
         account: str = ANALYST,
         look: Callable[[], None] | None = None,
         tables: Sequence[str] = (),
+        question: str = "",
     ) -> Released:
         """Reserve, `run` (unless answered before), store, release. If `run` fails the charge stands."""
         reservation = self.reserve(
-            cost, request=request, plan=plan, data_version=data_version, account=account, look=look, tables=tables
+            cost,
+            request=request,
+            plan=plan,
+            data_version=data_version,
+            account=account,
+            look=look,
+            tables=tables,
+            question=question,
         )
         if not reservation.answered:
             self.store(reservation, run())
@@ -187,7 +277,8 @@ class Ledger:
     def charge(self, cost: Cost, *, account: str = ANALYST) -> None:
         """Charge a cost whose answer is not stored here: this makes a ledger a `Gate` for a compositor."""
         request = f"request-{_secret(128)}"
-        with self._replay.transaction() as transaction:
+        self._refuse_early(cost, account)
+        with self._transaction() as transaction:
             ask = self._ask(transaction, cost, request=request, plan="", data_version=None, account=account)
             self._charge(transaction, ask, answer="elsewhere")
 
@@ -196,7 +287,7 @@ class Ledger:
     @property
     def terms(self) -> Terms:
         """What this ledger counts, as last seen; after an amendment elsewhere `reserve` asks to open it again."""
-        return self._replay.terms
+        return self._replay.terms if self._planned is None else self._planned
 
     @property
     def id(self) -> str:
@@ -211,14 +302,20 @@ class Ledger:
     @property
     def mark(self) -> Mark:
         """How far the chain has come: the count and hash of its last event."""
-        with self._replay.snapshot() as snapshot:
+        with self._snapshot() as snapshot:
             return Mark(snapshot.state.count, snapshot.state.head)
 
     @property
     def data_version(self) -> int:
         """The public label of the data now: a counter the curator raises."""
-        with self._replay.snapshot() as snapshot:
+        with self._snapshot() as snapshot:
             return snapshot.state.data_version
+
+    @property
+    def amended(self) -> int:
+        """The number of the event that last changed the terms, or zero."""
+        with self._snapshot() as snapshot:
+            return snapshot.state.amended
 
     @property
     def spent(self) -> Spend:
@@ -232,7 +329,7 @@ class Ledger:
 
     def balances(self, *, account: str = ANALYST) -> tuple[Balance, ...]:
         """Where every cap stands that a charge by this analyst falls under; the data-wide one first."""
-        with self._replay.snapshot() as snapshot:
+        with self._snapshot() as snapshot:
             caps = (cap for cap in snapshot.terms.all_caps if cap.covers(account))
             return tuple(snapshot.state.balance(cap, account, snapshot.moment) for cap in caps)
 
@@ -247,7 +344,7 @@ class Ledger:
 
     def charges(self) -> tuple[Charge, ...]:
         """Every charge in order: what was asked, by whom, at what cost, and whether its answer is stored."""
-        with self._replay.snapshot() as snapshot:
+        with self._snapshot() as snapshot:
             return tuple(snapshot.state.charges.values())
 
     def touching(
@@ -266,17 +363,19 @@ class Ledger:
 
     def confirms(self, receipt: Receipt) -> bool:
         """Is this receipt part of the chain? If it is not, events were lost or it belongs to another ledger."""
-        with self._replay.snapshot() as snapshot:
+        with self._snapshot() as snapshot:
             return receipt.ledger == snapshot.state.ledger and snapshot.state.holds(Mark(receipt.count, receipt.head))
 
     def export(self) -> Iterator[str]:
         """Every event as one line of JSON, answers not included."""
-        with self._replay.snapshot() as snapshot:
+        with self._snapshot() as snapshot:
             lines = [canonical(event.to_record()) for event in snapshot.reading.events(after=None)]
         return iter(lines)
 
     def backup(self, target: str | os.PathLike[str]) -> None:
         """A consistent copy of the whole ledger, answers included, in a new file."""
+        if self._planned is not None and not self._replay.journal.exists:
+            raise InvalidArgument("nothing was charged yet, so there is no ledger to copy")
         self._replay.journal.backup(os.fspath(target))
 
     # What a curator does
@@ -288,16 +387,16 @@ class Ledger:
         sessions must open the ledger again. A changed unit needs `restate`: what an old cost is in the new unit.
         """
         body = {"reason": named(reason=reason), "by": named(by=by)}
-        with self._replay.transaction() as transaction:
+        with self._transaction() as transaction:
             change = amended(transaction.state, transaction.terms, terms, restate=restate)
             event = transaction.append(Kind.AMEND, {**body, **change})
-        with self._replay.snapshot():  # so that `terms` are the new ones
+        with self._snapshot():  # so that `terms` are the new ones
             self._amended = event.count
 
     def new_version(self, *, reason: str, by: str) -> int:
         """Declare that the data changed, and return its new version. Budgets go on: the same people may still be in it."""
         body = {"reason": named(reason=reason), "by": named(by=by)}
-        with self._replay.transaction() as transaction:
+        with self._transaction() as transaction:
             version = transaction.state.data_version + 1
             transaction.append(Kind.NEW_VERSION, {**body, "data_version": version})
         self._version = version
@@ -306,7 +405,7 @@ class Ledger:
     def note(self, text: str, *, by: str) -> None:
         """Write a remark into the chain."""
         body = {"text": named(text=text), "by": named(by=by)}
-        with self._replay.transaction() as transaction:
+        with self._transaction() as transaction:
             transaction.append(Kind.NOTE, body)
 
     # How it is done
@@ -374,10 +473,8 @@ def _vanished(place: str, resident: str | None) -> LedgerError:
     )
 
 
-def _refuse_other_terms(recorded: Terms, stated: Terms, place: str) -> None:
-    found = recorded.differences(stated)
-    if found:
-        raise LedgerError(
-            f"the ledger {place} was opened with {'; '.join(found)}; state the same terms, or have the curator record the "
-            "change with ledger.amend(...)"
-        )
+def _other_terms(found: list[str], place: str) -> LedgerError:
+    return LedgerError(
+        f"the ledger {place} was opened with {'; '.join(found)}; state the same terms, or have the curator record the "
+        "change with `deniable ledger amend` or dataset.amend(...)"
+    )

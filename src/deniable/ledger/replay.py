@@ -14,7 +14,7 @@ from typing import Any
 from deniable.errors import DeniableError, LedgerError
 from deniable.ledger.anchor import Anchor, Mark
 from deniable.ledger.chain import Event, Kind, linked
-from deniable.ledger.journal import Journal, Reading, Writing
+from deniable.ledger.journal import Journal, Nothing, Reading, Writing
 from deniable.ledger.state import State
 from deniable.ledger.terms import Terms
 
@@ -75,6 +75,10 @@ class Replay:
     def terms(self) -> Terms:
         """The terms as last seen."""
         return _known(self._state.terms)
+
+    def nothing(self, terms: Terms) -> Snapshot:
+        """The state of a ledger that is not there yet: its terms, and nothing spent."""
+        return Snapshot(State(terms=terms, data_version=1), Nothing(), self._moment())
 
     @contextmanager
     def snapshot(self) -> Iterator[Snapshot]:

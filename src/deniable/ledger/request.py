@@ -29,6 +29,7 @@ class Ask:
     account: str
     data_version: int
     tables: tuple[str, ...] = ()
+    question: str = ""
 
     def __post_init__(self) -> None:
         named(request=self.request)

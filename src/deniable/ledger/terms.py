@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from deniable.accounting import Budget, Filters, Rule
@@ -37,6 +37,8 @@ class Terms:
     dataset: its public name. unit: who is protected and how much one of them may add, in words.
     budget: the data-wide promise, for all time unless `period` says it starts afresh; rule: how it is kept, the budget's own
     choice if none is given. codebook: the fingerprint of the public codebook text. caps: further limits, see `Cap`.
+    facts: what prices rest on, by the name of the table or variable; where they are stated they bind, and the fingerprint
+    does not: names may be added or left out, but one that stays keeps its facts.
     """
 
     dataset: str
@@ -46,6 +48,7 @@ class Terms:
     rule: Rule | Filters | None = None
     period: Period | None = None
     caps: tuple[Cap, ...] = ()
+    facts: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         named(dataset=self.dataset)
@@ -72,8 +75,15 @@ class Terms:
     def differences(self, stated: Terms) -> list[str]:
         """In which terms `stated` differs from these, with both values. How a budget is kept counts only where stated."""
         mine, theirs = self._promise(), stated._promise()
+        if self.facts and stated.facts:
+            mine, theirs = ({**promise, "codebook": ""} for promise in (mine, theirs))
         found = [
             f"{name} {_shown(mine[name])}, not {_shown(theirs[name])}" for name in mine if mine[name] != theirs[name]
+        ]
+        found += [
+            f"{name} {_shown(facts)}, not {_shown(stated.facts[name])}"
+            for name, facts in self.facts.items()
+            if name in stated.facts and stated.facts[name] != facts
         ]
         if not found:
             pairs = zip(self.all_caps, stated.all_caps, strict=True)
@@ -99,6 +109,7 @@ class Terms:
             "unit": self.unit,
             "codebook": self.codebook,
             "caps": [cap.to_record() for cap in self.all_caps],
+            **({"facts": dict(self.facts)} if self.facts else {}),
         }
 
     @classmethod
@@ -113,6 +124,7 @@ class Terms:
             rule=main.rule,
             period=main.period,
             caps=tuple(caps),
+            facts=record.get("facts", {}),
         )
 
 

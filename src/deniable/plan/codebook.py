@@ -58,6 +58,10 @@ class Link:
         return f"{self.column} -> {self.table}.{self.key}"
 
 
+_PROSE = {"description", "provenance"}
+"""What is said for readers alone."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
     """One table: its variables, and how its rows belong to a unit.
@@ -177,6 +181,20 @@ class Codebook:
     def identity(self) -> str:
         """One text that two codebooks share exactly when they say the same; it is public, so it may be hashed."""
         return json.dumps(self.to_record(), sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+
+    def binding(self) -> dict[str, Any]:
+        """What prices and meanings rest on, by name: types, bounds, categories, grids, missing values, units and links.
+
+        Descriptions, provenance and what a datasheet says are left out; so a codebook may be described better and gain
+        columns without becoming another one.
+        """
+        tables = self.to_record()["tables"]
+        found: dict[str, Any] = {}
+        for name, table in tables.items():
+            found[f"table {name}"] = {key: value for key, value in table.items() if key not in _PROSE | {"variables"}}
+            for variable, facts in table["variables"].items():
+                found[f"{name}.{variable}"] = {key: value for key, value in facts.items() if key not in _PROSE}
+        return found
 
     @staticmethod
     def from_record(record: Mapping[str, Any]) -> Codebook:

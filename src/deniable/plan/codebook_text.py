@@ -53,6 +53,17 @@ _VARIABLE = {
 }  # fmt: skip
 
 
+UNSTATED = "???"
+"""What a draft leaves for a person to state."""
+
+_WANTED: dict[str | int, str] = {
+    "id": "write the column that names the person (or household, device, ...) to protect",
+    "groups": "write how many groups one unit may touch in one query",
+    "rows_per_group": "write how many rows one unit may add to a group",
+    "bounds": "write [lower, upper] from documentation, or leave bounds out if the column is never added up",
+}
+
+
 def from_yaml(text: str, *, source: str) -> Codebook:
     """The codebook in YAML text; every refusal names the line."""
     try:
@@ -109,6 +120,8 @@ def _plain(node: yaml.Node, path: Path, lines: dict[Path, int]) -> Any:
             found[key] = _plain(child, here, lines)
             lines[here] = key_node.start_mark.line + 1
         return found
+    if node.value == UNSTATED and path and path[-1] in _WANTED:
+        raise _Mistake(path, f"it is still {UNSTATED}; {_WANTED[path[-1]]}")
     constructor = yaml.constructor.SafeConstructor()
     return constructor.construct_object(node)
 

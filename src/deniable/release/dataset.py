@@ -10,6 +10,7 @@ import shutil
 import tempfile
 import weakref
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -90,29 +91,45 @@ class Dataset:
             raise InvalidArgument("a durable ledger refuses testing entropy: its answers would carry no guarantee")
         if not isinstance(budget, Budget):
             raise InvalidArgument(f"a session needs a budget such as dp.budget(epsilon=1, delta=1e-7), got {budget!r}")
-        terms = Terms(
-            dataset=self.name,
-            unit=unit_text(self.unit),
-            budget=budget,
+        terms = replace(
+            terms_of(self.codebook, dataset=self.name, budget=budget, period=period, caps=caps),
             rule=None if workload is None else budget.filters(workload),
-            codebook=fingerprint(self.codebook.identity()),
-            period=period,
-            caps=caps,
         )
         folder = Path(tempfile.mkdtemp(prefix="deniable-")) if ledger is None else None
         opened = (
             Ledger.open(folder / "session.ledger", terms=terms, anchor=FolderAnchor(folder))
             if folder is not None
-            else Ledger.open(ledger, terms=terms, anchor=anchor)  # type: ignore[arg-type]
+            else Ledger.planned(ledger, terms=terms, anchor=anchor, begun=self._note)  # type: ignore[arg-type]
         )
-        if folder is None:
-            Registry().note(self._files, dataset=self.name, ledger=opened.id, place=opened.place)
         session = Session(
             engine=self._engine, codebook=self.codebook, ledger=opened, name=self.name, account=account, entropy=entropy
         )
         if folder is not None:
             weakref.finalize(session, _remove, folder, os.getpid())
         return session
+
+    def amend(
+        self,
+        ledger: str | os.PathLike[str],
+        *,
+        reason: str,
+        by: str = "curator",
+        budget: Budget | None = None,
+        period: Period | None = None,
+        caps: tuple[Cap, ...] | None = None,
+        anchor: Anchor | None = None,
+    ) -> None:
+        """Record that the ledger now counts under this data set's codebook, and under another budget, period or caps if given.
+
+        Everything charged so far is carried over, and open sessions must be opened again. An act of the curator.
+
+        Guarantee: nothing is forgotten or given back; a changed unit is refused, for old costs are about the old one.
+        """
+        amend(ledger, self.codebook, reason=reason, by=by, budget=budget, period=period, caps=caps, anchor=anchor)
+
+    def _note(self, ledger: Ledger) -> None:
+        """Tell the curator's register which files are under which ledger."""
+        Registry().note(self._files, dataset=self.name, ledger=ledger.id, place=ledger.place)
 
     def dummy(self, *, rows: int = 1000) -> Rehearsal:
         """A data set of made-up rows that fits the codebook and knows nothing else: rehearse on it for free."""
@@ -151,6 +168,51 @@ class Dataset:
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
         raise TypeError("a Dataset holds private data: it cannot be copied or pickled")
+
+
+def terms_of(
+    codebook: Codebook, *, dataset: str, budget: Budget, period: Period | None = None, caps: tuple[Cap, ...] = ()
+) -> Terms:
+    """What a ledger counts about the data of this codebook."""
+    assert codebook.unit is not None
+    return Terms(
+        dataset=dataset,
+        unit=unit_text(codebook.unit),
+        budget=budget,
+        codebook=fingerprint(codebook.identity()),
+        period=period,
+        caps=caps,
+        facts=codebook.binding(),
+    )
+
+
+def amend(
+    place: str | os.PathLike[str],
+    codebook: Codebook,
+    *,
+    reason: str,
+    by: str,
+    budget: Budget | None = None,
+    period: Period | None = None,
+    caps: tuple[Cap, ...] | None = None,
+    anchor: Anchor | None = None,
+) -> None:
+    """Record in the ledger at this place that it counts under this codebook from now on; what is not given stays as it is."""
+    ledger = Ledger.existing(place, anchor=anchor)
+    old = ledger.terms
+    new = terms_of(
+        codebook,
+        dataset=old.dataset,
+        budget=old.budget if budget is None else budget,
+        period=old.period if period is None else period,
+        caps=old.caps if caps is None else caps,
+    )
+    if new.unit != old.unit and ledger.charges():
+        raise InvalidArgument(
+            f"the ledger counts {old.unit!r}, this codebook protects {new.unit!r}; start a new ledger, "
+            "or say with Ledger.amend(..., restate=...) what an old cost is in the new unit"
+        )
+    ledger.amend(replace(new, rule=old.rule if budget is None else None), reason=reason, by=by)
 
 
 def unit_text(unit: Unit) -> str:

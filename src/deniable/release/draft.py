@@ -1,55 +1,53 @@
-"""A first codebook from column names alone: no cell is read, so every type and bound is left for a person to state."""
+"""A first codebook from column names, and from a Parquet file's types: no cell is read, so a person states unit and bounds."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
 
+from deniable.engines.parquet import parquet_columns
 from deniable.engines.text.file import TextFile, header, is_text
 from deniable.errors import InvalidArgument
+from deniable.plan.variable import Type
 
 _HEAD = """\
-# A draft made from column names alone; no value was looked at. Fill in what is publicly known, from documentation, not from data.
+# A draft made from column names; no value was looked at. Replace every ??? by what is publicly known:
+# from documentation, not from data.
 # types: integer, number, decimal, boolean, string, date, timestamp
 # numbers to be added up need bounds: [lower, upper]; text used as a key should list its categories: [...]
 format: 1
 name: {name}
 unit:
-  id: {first}            # the column that names the person (or household, device, ...) to protect
-  groups: 1              # how many groups one of them may touch in one query
-  rows_per_group: 1      # how many rows one of them may add to each
+  id: ???                # the column that names the person (or household, device, ...) to protect
+  groups: ???            # how many groups one of them may touch in one query
+  rows_per_group: ???    # how many rows one of them may add to each
 tables:
   {name}:
     variables:
 """
 
+_NUMBERS = {Type.INTEGER, Type.NUMBER, Type.DECIMAL}
+
 
 def drafted(path: str | os.PathLike[str]) -> str:
     """The text of a draft codebook for a Parquet or CSV file."""
-    names = column_names(Path(path))
-    head = _HEAD.format(name=_quoted(Path(path).name.partition(".")[0]), first=_quoted(names[0]))
-    return head + "".join(f"      {_quoted(name)}: {{type: string}}\n" for name in names)
+    columns = column_types(Path(path))
+    head = _HEAD.format(name=_quoted(Path(path).name.partition(".")[0]))
+    return head + "".join(f"      {_quoted(name)}: {_line(kind)}\n" for name, kind in columns.items())
 
 
-def column_names(path: Path) -> list[str]:
-    """The names of a file's columns: a CSV's first line, a Parquet file's schema."""
+def column_types(path: Path) -> dict[str, Type]:
+    """The names of a file's columns and what they may hold: a CSV's first line says nothing of types, so all are text."""
     if not path.is_file():
         raise InvalidArgument(f"there is no file {str(path)!r}; give a Parquet or CSV file")
-    names = list(header(TextFile(path)).names) if is_text(path) else _parquet_names(path)
-    if not names:
+    columns = dict.fromkeys(header(TextFile(path)).names, Type.STRING) if is_text(path) else parquet_columns(path)
+    if not columns:
         raise InvalidArgument(f"{str(path)!r} has no columns")
-    return names
+    return columns
 
 
-def _parquet_names(path: Path) -> list[str]:
-    import duckdb
-
-    try:
-        with duckdb.connect() as connection:
-            found = connection.execute("SELECT name FROM parquet_schema(?) WHERE num_children IS NULL", [str(path)])
-            return [str(row[0]) for row in found.fetchall()]
-    except duckdb.Error:
-        raise InvalidArgument(f"{str(path)!r} cannot be read as Parquet; give a Parquet or CSV file") from None
+def _line(kind: Type) -> str:
+    return f'{{type: {kind.value}, bounds: "???"}}' if kind in _NUMBERS else f"{{type: {kind.value}}}"
 
 
 def _quoted(name: str) -> str:

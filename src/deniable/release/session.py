@@ -22,7 +22,7 @@ from deniable.engines.engine import Engine, Keeping, Looking, RowEngine, Selecti
 from deniable.engines.table_space import PrivateTables, table_rows, table_space
 from deniable.errors import EngineFailed, InvalidArgument, Retired, SpaceMismatch
 from deniable.exact.guards import Real, integer, open_probability, positive, probability, shown
-from deniable.ledger import Ledger
+from deniable.ledger import History, Ledger, history
 from deniable.ledger.receipt import Receipt
 from deniable.ledger.store import Packed, pack, unpacked
 from deniable.noise import Entropy, system_entropy
@@ -191,12 +191,19 @@ class Session:
         promise, facts = value_statement(self, bought, stated)
         kept = bought.mechanism.post(lambda answer: value_packed(answer, stated, promise, facts))
         plan = "" if bought.mechanism.recipe is None else value_digest(bought, confidence)
-        packed, receipt = self._released(kept, bought.charge, request=request, plan=plan)
+        packed, receipt = self._released(kept, bought.charge, request=request, plan=plan, question=facts.scope)
         self._last = self.filters.read(bought.charge)
         return ValueRelease.from_packed(packed, receipt)
 
     def _released(
-        self, mechanism: Mechanism, charge: Cost, *, request: str | None, plan: str, tables: Sequence[str] = ()
+        self,
+        mechanism: Mechanism,
+        charge: Cost,
+        *,
+        request: str | None,
+        plan: str,
+        question: str,
+        tables: Sequence[str] = (),
     ) -> tuple[Packed, Receipt]:
         """Charge durably, run, draw, store, and only then show: everything a session releases comes through here.
 
@@ -216,7 +223,14 @@ class Session:
             return payload
 
         released = self._ledger.answer(
-            charge, run, request=request, plan=plan, account=self.account, look=self._look, tables=tables
+            charge,
+            run,
+            request=request,
+            plan=plan,
+            account=self.account,
+            look=self._look,
+            tables=tables,
+            question=question,
         )
         return made.get(released.payload) or unpacked(released.payload), released.receipt
 
@@ -256,6 +270,16 @@ class Session:
     def filters(self) -> Filters:
         """Every rule that counts; a query is answered while one that has allowed all of them so far allows it."""
         return self._ledger.terms.main.filters
+
+    @property
+    def ledger(self) -> Ledger:
+        """The durable budget behind this session: its balances, charges and events."""
+        return self._ledger
+
+    @property
+    def history(self) -> History:
+        """Every charge so far: when, who, what was asked and its price, from the ledger alone."""
+        return history(self._ledger)
 
     @property
     def spent(self) -> Spend:
@@ -298,13 +322,18 @@ class Session:
         """The price of a query; nothing is spent or looked at."""
         return self._priced(self._lowered(query), terms)
 
-    def release_of(self, query: Query, *, request: str | None = None, **terms: Any) -> Release:
+    def release_of(self, query: Query, *, request: str | None = None, question: str = "", **terms: Any) -> Release:
         """Price, charge durably, run, draw once, store, and only then show."""
         ready = self._lowered(query)
         price = self._priced(ready, terms)
         mechanism = self._mechanism(ready, price)
         packed, receipt = self._released(
-            mechanism, price.charge, request=request, plan=query_digest(ready, price), tables=tables_of(ready.plan)
+            mechanism,
+            price.charge,
+            request=request,
+            plan=query_digest(ready, price),
+            question=question or facts(self, ready, price).scope,
+            tables=tables_of(ready.plan),
         )
         self._last = self.filters.read(price.charge)
         return Release.from_packed(packed, receipt).under([name for name, _ in ready.outputs])

@@ -56,7 +56,7 @@ def asked(
         paid["law"] = "laplace"
     if statement.explain:
         return _explanation(session, private, paid)
-    return _finished(session.release_of(private.query, request=request, **paid), private)
+    return _finished(session.release_of(private.query, request=request, question=text.strip(), **paid), private)
 
 
 def _explanation(session: Session, private: Private, terms: dict[str, Any]) -> Explanation:

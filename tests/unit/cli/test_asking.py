@@ -131,10 +131,15 @@ def test_codebook_drafts_from_names_alone(capsys, place):
     assert "secret" not in out
     assert "Lyon" not in out
     (place / "draft.yaml").write_text(out)
-    out, _, code = run(capsys, "codebook", "check", "draft.yaml")
+    _, err, code = run(capsys, "codebook", "check", "draft.yaml")
+    assert code == 1
+    assert "line 8: unit.id: it is still ???; write the column that names the person" in err
+    filled = out.replace("id: ???", "id: who").replace(": ???", ": 1")
+    (place / "filled.yaml").write_text(filled)
+    out, _, code = run(capsys, "codebook", "check", "filled.yaml")
     assert (code, "unit: one who" in out) == (0, True)
     out, _, code = run(capsys, "codebook", "init", "visits.parquet")
-    assert "patient_id: {type: string}" in out
+    assert 'patient_id: {type: integer, bounds: "???"}' in out
 
 
 def test_a_datasheet_is_a_page_for_readers(capsys, place):

@@ -266,7 +266,7 @@ def test_other_terms_are_refused_in_one_line(ledger: Ledger, path: Path, terms, 
     with pytest.raises(LedgerError) as refusal:
         Ledger.open(path, terms=terms(**change))
     assert told in str(refusal.value)
-    assert "ledger.amend(...)" in str(refusal.value)
+    assert "`deniable ledger amend`" in str(refusal.value)
     assert "\n" not in str(refusal.value)
     assert Ledger.open(path, terms=terms()).spent == spend("1/10")
 

@@ -169,6 +169,7 @@ def test_a_declared_workload_shares_delta_its_way(tmp_path):
     price = data.session(BUDGET).query().agg(n=ask.count()).price(epsilon=0.03, law="gaussian")
     session = data.session(BUDGET, ledger=tmp_path / "w.ledger", workload=[price.cost] * 40)
     assert session.filters.rules[2].limit.loss > BUDGET.filters().rules[2].limit.loss
+    session.query().agg(n=ask.count()).release(epsilon=0.03)
     assert data.session(BUDGET, ledger=tmp_path / "w.ledger").filters == session.filters
 
 

@@ -1,0 +1,170 @@
+"""The first days with a ledger: it is made at the first charge, bound by what prices rest on, amended and looked back on."""
+
+from __future__ import annotations
+
+import copy
+import json
+import threading
+
+import pytest
+
+import deniable as dp
+from deniable import cli
+from deniable.errors import BudgetExceeded, InvalidArgument, LedgerError, QueryRefused, Retired
+
+BOOK = {
+    "name": "v",
+    "unit": {"id": "p", "groups": 1, "rows_per_group": 1},
+    "tables": {
+        "v": {
+            "variables": {
+                "p": "integer",
+                "ward": {"type": "string", "categories": ["A", "B"]},
+                "word": "string",
+                "m": {"type": "integer", "bounds": [0, 60]},
+            }
+        }
+    },
+}
+ROWS = {"p": list(range(40)), "ward": ["A", "B"] * 20, "word": ["w"] * 40, "m": [5] * 40, "z": [1] * 40}
+BUDGET = dp.budget(epsilon=1, delta=1e-6)
+
+
+def data(**changed):
+    book = copy.deepcopy(BOOK)
+    book["tables"]["v"]["variables"].update(changed)
+    return dp.Dataset(ROWS, codebook=book)
+
+
+def count(session, **terms):
+    return session.query().agg(n=dp.count()).release(**terms)
+
+
+@pytest.fixture
+def place(tmp_path):
+    return tmp_path / "v.ledger"
+
+
+def test_a_ledger_is_made_at_the_first_charge(place):
+    session = data().session(BUDGET, ledger=place)
+    assert str(session.remaining) == "epsilon = 1, delta = 2e-07"
+    assert len(session.history) == 0
+    assert session.ledger.charges() == ()
+    session.query().agg(n=dp.count()).price(epsilon=1)
+    for refused, error in [({"epsilon": 2}, BudgetExceeded), ({"epsilon": 0}, InvalidArgument)]:
+        with pytest.raises(error):
+            count(session, **refused)
+    with pytest.raises(QueryRefused, match="delta"):
+        data().session(dp.budget(epsilon=1), ledger=place).query().group_by("word").agg(n=dp.count()).release(
+            epsilon=0.1
+        )
+    with pytest.raises(InvalidArgument, match="no request"):
+        session.fetch("nothing")
+    with pytest.raises(InvalidArgument, match="nothing was charged yet"):
+        session.ledger.backup(place.with_suffix(".copy"))
+    assert not place.exists()
+    answer = count(session, epsilon=0.1)
+    assert place.exists()
+    assert session.ledger.confirms(answer.receipt)
+    assert dp.ledger.verify(place).sound
+
+
+def test_two_sessions_planned_at_one_place_share_one_ledger(place):
+    first, second = (data().session(BUDGET, ledger=place) for _ in range(2))
+    count(first, epsilon=0.6)
+    assert str(second.remaining).startswith("epsilon = 0.4")
+    with pytest.raises(BudgetExceeded):
+        second.query().where("m > 1").agg(n=dp.count()).release(epsilon=0.6)
+    assert first.ledger.id == second.ledger.id
+
+
+def test_threads_that_begin_a_ledger_together_spend_one_budget(place):
+    session, granted, barrier = data().session(BUDGET, ledger=place), [], threading.Barrier(8)
+
+    def ask(number):
+        barrier.wait()
+        try:
+            session.query().where(f"m >= {number}").agg(n=dp.count()).release(epsilon=0.25)
+            granted.append(number)
+        except BudgetExceeded:
+            pass
+
+    threads = [threading.Thread(target=ask, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(granted) == 4
+
+
+def test_a_ledger_without_a_charge_takes_other_terms_and_one_with_a_charge_does_not(place):
+    terms = data().session(BUDGET, ledger=place).ledger.terms
+    dp.ledger.Ledger.open(place, terms=terms)
+    session = data(m={"type": "integer", "bounds": [0, 90]}).session(dp.budget(epsilon=2), ledger=place)
+    assert str(session.remaining) == "epsilon = 2"
+    count(session, epsilon=0.1)
+    with pytest.raises(LedgerError, match=r"budget .*not .*; v.m .*60.*; state the same terms") as refusal:
+        data().session(BUDGET, ledger=place)
+    assert "`deniable ledger amend` or dataset.amend(...)" in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        (
+            {"m": {"type": "integer", "bounds": [0, 60], "description": "minutes", "provenance": "the booking system"}},
+            None,
+        ),
+        ({"z": {"type": "integer", "bounds": [0, 1]}}, None),
+        ({"m": {"type": "integer", "bounds": [0, 90]}}, r"v.m {\"bounds\":\[0,60\],\"type\":\"integer\"}, not .*90"),
+        ({"m": {"type": "number", "bounds": [0, 60]}}, "v.m .*integer.*, not .*number"),
+        ({"ward": {"type": "string", "categories": ["A", "B", "C"]}}, "v.ward .*, not"),
+    ],
+)
+def test_what_prices_rest_on_binds_and_nothing_else(place, changed, told):
+    count(data().session(BUDGET, ledger=place), epsilon=0.1)
+    if told is None:
+        assert len(data(**changed).session(BUDGET, ledger=place).history) == 1
+        return
+    with pytest.raises(LedgerError, match=told):
+        data(**changed).session(BUDGET, ledger=place)
+
+
+def test_the_curator_amends_codebook_and_budget_and_nothing_is_given_back(place):
+    before = data().session(BUDGET, ledger=place)
+    count(before, epsilon=0.5)
+    wider = data(m={"type": "integer", "bounds": [0, 90]})
+    wider.amend(place, reason="longer visits", budget=dp.budget(epsilon=2, delta=1e-6))
+    with pytest.raises(Retired, match="open it again"):
+        before.query().where("m > 3").agg(n=dp.count()).release(epsilon=0.1)
+    after = wider.session(dp.budget(epsilon=2, delta=1e-6), ledger=place)
+    assert str(after.remaining).startswith("epsilon = 1.5")
+    other = copy.deepcopy(BOOK)
+    other["unit"]["groups"] = 2
+    with pytest.raises(InvalidArgument, match="start a new ledger"):
+        dp.Dataset(ROWS, codebook=other).amend(place, reason="more groups")
+
+
+def test_history_says_what_was_asked_in_words_and_at_what_price(place, capsys):
+    session = data().session(BUDGET, ledger=place)
+    count(session, epsilon=0.1)
+    session.sql("SELECT AVG(m) FROM v", epsilon=0.2)
+    median = session.rows(column="m") >> dp.calculus.private_median(lower=0, upper=60, grid=1)
+    session.release(median, epsilon=0.1, request="median")
+    assert [(entry.question, entry.price, entry.answer) for entry in session.history] == [
+        ("n from v", "epsilon 0.1", "stored"),
+        ("SELECT AVG(m) FROM v", "epsilon 0.2", "stored"),
+        ("one answer of a mechanism from v", "epsilon 0.1", "stored"),
+    ]
+    cli.main(["ledger", "history", str(place), "--json"])
+    assert json.loads(capsys.readouterr().out)[2]["request"] == "median"
+
+
+def test_amending_from_the_shell(place, tmp_path, capsys):
+    count(data().session(BUDGET, ledger=place), epsilon=0.5)
+    wider = data(m={"type": "integer", "bounds": [0, 90]})
+    (tmp_path / "new.yaml").write_text(wider.codebook.to_yaml())
+    words = ["ledger", "amend", str(place), "--codebook", str(tmp_path / "new.yaml"), "--reason", "longer visits"]
+    cli.main([*words, "--budget-epsilon", "2", "--budget-delta", "1e-6"])
+    assert "amended: epsilon = 2, delta = 1e-06; sessions that are open must be opened again" in capsys.readouterr().out
+    assert str(wider.session(dp.budget(epsilon=2, delta=1e-6), ledger=place).remaining).startswith("epsilon = 1.5")
