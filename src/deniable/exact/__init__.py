@@ -1,10 +1,10 @@
 """Numbers that round against us: exact rationals inside, certified enclosures, directed rounding on the way out.
 
 `Interval` holds a number between two Fractions; `exp`, `ln`, `sqrt`, ... enclose a real function to a requested
-precision; `up` and `down` leave for floats or decimals in a stated direction; `guards` check arguments; `floats` has
-directed functions from float to float.
+precision; `up` and `down` leave for floats or decimals in a stated direction; `guards` check arguments.
 """
 
+from deniable.exact.binomial import binomial_tail
 from deniable.exact.decimals import digits
 from deniable.exact.elementary import Argument, exp, expm1, ln, log1p, power, root, sqrt
 from deniable.exact.gamma import lgamma, log_binomial
@@ -19,6 +19,7 @@ __all__ = [
     "Argument",
     "Exact",
     "Interval",
+    "binomial_tail",
     "crossing",
     "digits",
     "down",

@@ -8,7 +8,6 @@ number of lies whose loss (k - 2 i) epsilon is above t. Between the points of th
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
@@ -17,6 +16,7 @@ import numpy as np
 
 from deniable.accounting.closed.profile import sharpened
 from deniable.exact import Interval, exp, ln
+from deniable.exact.binomial import ratios_down, ratios_up
 from deniable.exact.gamma import log_binomial
 
 _NARROW = 2**7
@@ -62,10 +62,10 @@ class BinomialProfile:
         grown = self.loss.grown(bits)
         shrunk = 1 / grown
         if lies * grown.upper < self.times - lies + 1:  # short of the mode
-            mine = self._pmf(lies, bits, Fraction(0)) * _down(self.times, lies, grown, bits)
+            mine = self._pmf(lies, bits, Fraction(0)) * ratios_down(self.times, lies, grown, bits)
         else:
-            mine = 1 - self._pmf(lies + 1, bits, Fraction(0)) * _up(self.times, lies + 1, shrunk, bits)
-        other = self._pmf(self.times - lies, bits, epsilon) * _down(self.times, lies, shrunk, bits)
+            mine = 1 - self._pmf(lies + 1, bits, Fraction(0)) * ratios_up(self.times, lies + 1, shrunk, bits)
+        other = self._pmf(self.times - lies, bits, epsilon) * ratios_down(self.times, lies, shrunk, bits)
         return mine - other
 
     def _pmf(self, lies: int, bits: int, raised: Fraction) -> Interval:
@@ -100,49 +100,3 @@ class BinomialProfile:
 
     def ceiling(self) -> Fraction:
         return self.loss.log(96).upper * self.times
-
-
-def _down(times: int, start: int, factor: Interval, bits: int) -> Interval:
-    """1 + r + r r' + ... over i = start, start - 1, ..., with r = i/(times - i + 1) · factor falling."""
-    return _series(((i, times - i + 1) for i in range(start, 0, -1)), factor, bits)
-
-
-def _up(times: int, start: int, factor: Interval, bits: int) -> Interval:
-    """1 + r + r r' + ... over i = start, start + 1, ..., with r = (times - i)/(i + 1) · factor falling."""
-    return _series(((times - i, i + 1) for i in range(start, times)), factor, bits)
-
-
-def _series(ratios: Iterable[tuple[int, int]], factor: Interval, bits: int) -> Interval:
-    """Integers rounded both ways; once the terms are negligible and the ratio below one, the rest is at most geometric."""
-    width = bits + 24
-    one = 1 << width
-    low = factor.lower.numerator * one // factor.lower.denominator
-    high = -(-factor.upper.numerator * one // factor.upper.denominator)
-    term_low = term_high = sum_low = sum_high = one
-    for n, d in ratios:
-        term_low, term_high = term_low * low * n // (d << width), -(-term_high * high * n // (d << width))
-        sum_low += term_low
-        sum_high += term_high
-        rest = d * one - n * high
-        if term_high < 256 and rest > 0:
-            sum_high += -(-term_high * n * high // rest)
-            break
-    return Interval(Fraction(sum_low, one), Fraction(sum_high, one))
-
-
-def upper_tail(trials: int, chance: Fraction, least: int) -> Fraction:
-    """At least Pr[Binomial(trials, chance) >= least], and hardly more."""
-    if least <= 0:
-        return Fraction(1)
-    if least > trials or chance == 0:
-        return Fraction(0)
-    if chance == 1 or least <= trials * chance:
-        return Fraction(1)
-    log = log_binomial(trials, least, _TAIL) + ln(chance, _TAIL) * least + ln(1 - chance, _TAIL) * (trials - least)
-    first = exp(log.rounded(_TAIL), _TAIL)
-    return min(
-        Fraction(1), (first * _up(trials, least, Interval.point(chance / (1 - chance)), _TAIL)).rounded(_TAIL).upper
-    )
-
-
-_TAIL = 128
