@@ -10,8 +10,8 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 
-from deniable.accounting.closed.combined import leak, with_leaks
 from deniable.accounting.measures.renyi import RenyiLoss
+from deniable.accounting.profiles import leak, with_leaks
 from deniable.accounting.rounding import granted, ln
 from deniable.exact import Interval, exp, sqrt
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from enum import Enum
 from fractions import Fraction
 
-from deniable.accounting.closed.binomial import PureLoss
-from deniable.accounting.curves.simple import AnyPure, DiscreteLaplaceCurve
+from deniable.accounting.pure_profiles import PureLoss
+from deniable.accounting.renyi_curves import AnyPure, DiscreteLaplaceCurve
 from deniable.cost import Bounded, Cost, Gaussian, Mixed, Neighbours, Renyi, Sampled, Sampling
 from deniable.errors import InvalidArgument
 from deniable.exact import binomial_tail, exp, ln

@@ -10,13 +10,13 @@ from typing import TypeAlias
 
 from deniable.accounting import composition
 from deniable.accounting.bracket import Bracket
-from deniable.accounting.closed.combined import leak
 from deniable.accounting.conversion import epsilon_within
-from deniable.accounting.curves.simple import Linear
 from deniable.accounting.measures.concentrated import ZeroConcentrated, lost_by_rho
 from deniable.accounting.measures.renyi import RenyiLoss, RenyiPrivacy
+from deniable.accounting.profiles import leak
 from deniable.accounting.read import GAP, epsilon
 from deniable.accounting.readers import numeric, tightest
+from deniable.accounting.renyi_curves import Linear
 from deniable.accounting.spend import Spend
 from deniable.accounting.terms import terms
 from deniable.cost import Cost

@@ -10,13 +10,13 @@ from functools import lru_cache
 from typing import ClassVar, Protocol
 
 from deniable.accounting.bracket import Bracket
-from deniable.accounting.closed.forms import closed_form
-from deniable.accounting.closed.profile import Profile, epsilon_of
+from deniable.accounting.closed_forms import closed_form
 from deniable.accounting.conversion import delta_within, epsilon_within
 from deniable.accounting.instance import attained, instances
 from deniable.accounting.measures.pure import Pure
 from deniable.accounting.measures.renyi import RenyiLoss, RenyiPrivacy
 from deniable.accounting.pld import PrivacyLoss
+from deniable.accounting.profiles import Profile, epsilon_of
 from deniable.accounting.rounding import expm1
 from deniable.accounting.terms import terms
 from deniable.cost import Concentrated, Cost, Gaussian, Grouped, Parallel, Renyi

@@ -8,9 +8,9 @@ import mpmath
 import pytest
 
 from deniable.accounting.budget import budget
-from deniable.accounting.closed.gaussian import GaussianProfile
 from deniable.accounting.conversion import divergence_within
 from deniable.accounting.filters import Kind, Rule, Spend, rule_from_record
+from deniable.accounting.gaussian_profiles import GaussianProfile
 from deniable.accounting.measures.measure import Adaptivity
 from deniable.accounting.measures.renyi import RenyiPrivacy
 from deniable.cost import (

@@ -12,25 +12,38 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, assert_never
 
-from deniable.accounting.closed.binomial import PureLoss
-from deniable.accounting.curves.curve import Curve
-from deniable.accounting.curves.grouped import DoubledCurve, GroupedCurve
-from deniable.accounting.curves.sampled import BinomialSample, ConvexSample, FixedSizeSample, Greatest, Least, Mixture
-from deniable.accounting.curves.sampled_gaussian import SampledGaussianCurve
-from deniable.accounting.curves.selected import NegativeBinomialCurve, PoissonCurve
-from deniable.accounting.curves.simple import (
-    AnyPure,
-    DiscreteLaplaceCurve,
-    LaplaceCurve,
-    Linear,
-    Listed,
-    RangeCurve,
-    ResponseCurve,
-)
-from deniable.accounting.curves.work import MOST_VALUES, SHORTENED, grouped_curve, shortened, work
 from deniable.accounting.measures.approximate import Approximate
 from deniable.accounting.measures.measure import Adaptivity, Measure, Single
 from deniable.accounting.measures.pure import Pure
+from deniable.accounting.pure_profiles import PureLoss
+from deniable.accounting.renyi_curves import (
+    AnyPure,
+    Curve,
+    DiscreteLaplaceCurve,
+    DoubledCurve,
+    GroupedCurve,
+    LaplaceCurve,
+    Linear,
+    Listed,
+    NegativeBinomialCurve,
+    PoissonCurve,
+    RangeCurve,
+    ResponseCurve,
+)
+from deniable.accounting.renyi_sampling import (
+    MOST_VALUES,
+    SHORTENED,
+    BinomialSample,
+    ConvexSample,
+    FixedSizeSample,
+    Greatest,
+    Least,
+    Mixture,
+    SampledGaussianCurve,
+    grouped_curve,
+    shortened,
+    work,
+)
 from deniable.accounting.rounding import charged
 from deniable.accounting.terms import terms
 from deniable.cost import (

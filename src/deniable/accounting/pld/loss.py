@@ -10,11 +10,11 @@ from fractions import Fraction
 import numpy as np
 
 from deniable.accounting.bracket import Bracket
-from deniable.accounting.closed.combined import leak
 from deniable.accounting.pld.composition import Steps
 from deniable.accounting.pld.direction import Direction
 from deniable.accounting.pld.floats import float_above, float_below
 from deniable.accounting.pld.reading import steps_of
+from deniable.accounting.profiles import leak
 from deniable.cost import Cost
 from deniable.errors import InvalidArgument
 from deniable.exact.guards import Real, nonnegative, probability

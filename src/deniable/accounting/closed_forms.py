@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import math
 
-from deniable.accounting.closed.atoms import RangeProfile, ResponseProfile
-from deniable.accounting.closed.binomial import BinomialProfile, PureLoss
-from deniable.accounting.closed.combined import Drawn, Leaking, OnSample, Worst
-from deniable.accounting.closed.discrete_gaussian import DiscreteGaussianProfile
-from deniable.accounting.closed.gaussian import GaussianProfile
-from deniable.accounting.closed.nothing import NothingProfile
-from deniable.accounting.closed.profile import Profile
-from deniable.accounting.closed.shift import DiscreteLaplaceProfile, LaplaceProfile, TruncatedLaplaceProfile
+from deniable.accounting.gaussian_profiles import DiscreteGaussianProfile, GaussianProfile
 from deniable.accounting.measures.pure import odds
+from deniable.accounting.profiles import Drawn, Leaking, NothingProfile, OnSample, Profile, Worst
+from deniable.accounting.pure_profiles import (
+    BinomialProfile,
+    DiscreteLaplaceProfile,
+    LaplaceProfile,
+    PureLoss,
+    RangeProfile,
+    ResponseProfile,
+    TruncatedLaplaceProfile,
+)
 from deniable.accounting.terms import Terms, terms
 from deniable.cost import (
     Bounded,
