@@ -144,7 +144,7 @@ ELSEWHERE = {
 """Objects whose state is on disk or is no state of a budget: the test that attacks them."""
 HARMLESS = {
     "made, used and dropped within one call of one thread": {
-        "deniable.accounting.pld.limits:Meter",
+        "deniable.accounting.pld.outward:Meter",
         "deniable.accounting.pld.spectrum:Spectrum",
         "deniable.engines.text.store:_Writer",
         "deniable.noise.flip_choice:_Clock",
@@ -159,7 +159,7 @@ HARMLESS = {
         "deniable.ledger.state:State",
     },
     "a store of numbers that depend on public parameters alone; two threads would store the same": {
-        "deniable.accounting.pld.nested:NestedPair",
+        "deniable.accounting.pld.composite_pairs:NestedPair",
         "deniable.exact.gaussian:_Log",
         "deniable.noise.table:Table",
     },

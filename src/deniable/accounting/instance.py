@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterator
 from fractions import Fraction
 
-from deniable.accounting.pld.replaced_laplace import MOST_STEPS
+from deniable.accounting.pld.laplace_pairs import MOST_STEPS
 from deniable.accounting.terms import Terms, overstated, replaces, terms
 from deniable.cost import (
     Allocated,

@@ -13,7 +13,7 @@ import numpy as np
 
 from deniable.accounting.neighbours import compared
 from deniable.accounting.pld import PrivacyLoss
-from deniable.accounting.pld.composition import Steps, look, read
+from deniable.accounting.pld.convolution import Steps, look, read
 from deniable.cost import Cost
 from deniable.errors import InvalidArgument
 from deniable.exact.guards import Real, integer, rational

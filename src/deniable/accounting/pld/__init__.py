@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from deniable.accounting.bracket import Bracket
-from deniable.accounting.pld.loss import GAP, PrivacyLoss
+from deniable.accounting.pld.privacy_loss import GAP, PrivacyLoss
 from deniable.cost import Cost
 from deniable.exact.guards import Real
 

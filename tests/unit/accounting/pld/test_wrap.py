@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from deniable.accounting.pld.dots import Grid, Measure
+from deniable.accounting.pld.discretization import Grid, Measure
+from deniable.accounting.pld.saddle_point import Part
 from deniable.accounting.pld.spectrum import Spectrum, Window
-from deniable.accounting.pld.tilt import Part
 
 GRID = Grid(quantum=0.25, stride=1)
 LAWS = {

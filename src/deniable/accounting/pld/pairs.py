@@ -12,24 +12,29 @@ from typing import assert_never
 
 from deniable.accounting.groups import grouped, sampled_group
 from deniable.accounting.pld.allocated import allocated
-from deniable.accounting.pld.bounded_range import BoundedRangePair
-from deniable.accounting.pld.composition import Steps
-from deniable.accounting.pld.discrete import discrete_gaussian, leak, pure, randomized_response
-from deniable.accounting.pld.enumerated import enumerated
-from deniable.accounting.pld.floats import float_above, float_below
-from deniable.accounting.pld.gaussian import gaussian_pair
-from deniable.accounting.pld.laplace import DiscreteLaplacePair, LaplacePair
-from deniable.accounting.pld.mixture import sampled_group as gaussian_group
-from deniable.accounting.pld.mixture import sampled_replacement
-from deniable.accounting.pld.nested import NestedPair
+from deniable.accounting.pld.atom_pairs import (
+    BoundedRangePair,
+    discrete_gaussian,
+    leak,
+    pure,
+    randomized_response,
+    shuffled,
+)
+from deniable.accounting.pld.composite_pairs import NestedPair, enumerated
+from deniable.accounting.pld.convolution import Steps
+from deniable.accounting.pld.gaussian_pairs import PromisedPair, gaussian_pair, sampled_replacement
+from deniable.accounting.pld.gaussian_pairs import sampled_group as gaussian_group
+from deniable.accounting.pld.laplace_pairs import (
+    MOST_STEPS,
+    DiscreteLaplacePair,
+    LaplacePair,
+    ReplacedLaplacePair,
+    replaced_discrete_laplace,
+    truncated_laplace,
+)
+from deniable.accounting.pld.outward import float_above, float_below
 from deniable.accounting.pld.pair import Pair
-from deniable.accounting.pld.promised import PromisedPair
-from deniable.accounting.pld.replaced import ReplacedInSamplePair
-from deniable.accounting.pld.replaced_laplace import MOST_STEPS, ReplacedLaplacePair, replaced_discrete_laplace
-from deniable.accounting.pld.sampled import ReplacedPair, SampledPair
-from deniable.accounting.pld.several import MixedPair, WorstPair
-from deniable.accounting.pld.shuffled import shuffled
-from deniable.accounting.pld.truncated import truncated_laplace
+from deniable.accounting.pld.sampled_pairs import MixedPair, ReplacedInSamplePair, ReplacedPair, SampledPair, WorstPair
 from deniable.accounting.terms import terms
 from deniable.cost import (
     Allocated,

@@ -1,21 +1,33 @@
-"""Pairs under secret sampling: what sampling at rate q makes of any pair (P, Q) (Zhu, Dong and Wang 2022, Theorem 11).
+"""Dominating pairs made of pairs: on a sample, the worst of several, one drawn by a coin.
+
+Pairs under secret sampling: what sampling at rate q makes of any pair (P, Q) (Zhu, Dong and Wang 2022, Theorem 11).
 
 Removing a unit compares (1-q) Q + q P with Q. For x = e^epsilon >= 1 its profile is q f(1 + (x-1)/q): `SampledPair`.
 Adding one compares P with (1-q) P + q Q. Its profile is D f(q x/D), D = 1 - (1-q) x, and 0 once D <= 0: `SampledBackPair`.
 Replacing one unit of a fixed-size sample follows the first profile in both directions: `ReplacedPair`.
 All grow with q; `low` and `high` enclose it.
+
+Replacing one unit under Poisson sampling, for any mechanism (Balle, Barthe and Gaboardi 2018).
+
+With R the answers without the unit, P with it and Q with its replacement, (1-q) R + q P against (1-q) R + q Q has, for x >= 1,
+a profile of at most q ((1-b) f(y) + b g(y)), where y = 1 + (x-1)/q, b = x/y, f is the profile of P against R (one unit
+removed) and g that of P
+against Q (one unit replaced: removed, and another added).
+
+One of several pairs: the worst of them, or one drawn by a coin that everybody may see.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
 
-from deniable.accounting.pld.floats import TINY, Floats, U
+from deniable.accounting.pld.outward import TINY, Floats, U
 from deniable.accounting.pld.pair import Pair
 from deniable.exact import log1p
 
@@ -183,3 +195,102 @@ class ReplacedPair:
 
     def line(self, at: Floats, epsilon: Floats) -> Floats:
         return SampledPair(self.base, self.low, self.high).line(at, epsilon)
+
+
+@dataclass(frozen=True, slots=True)
+class ReplacedInSamplePair:
+    """`removed` compares with and without a unit, `replaced` with one unit or another."""
+
+    removed: Pair
+    replaced: Pair
+    low: float
+    high: float
+
+    kink = 0.0
+    lattice = 0.0
+
+    @property
+    def swapped(self) -> Pair:
+        return self
+
+    @property
+    def ceiling(self) -> float:
+        return SampledPair(self.replaced, self.low, self.high).ceiling
+
+    @property
+    def infinite(self) -> float:
+        return SampledPair(self.removed, self.low, self.high).infinite
+
+    def upper(self, epsilon: Floats) -> Floats:
+        inner = amplified(epsilon, self.high, -1.0)
+        share = np.exp(np.minimum(epsilon - inner, 0.0))
+        near, far = self.removed.upper(inner), self.replaced.upper(inner)
+        mixed = near + share * np.maximum(far - near, 0.0)
+        most: Floats = self.high * mixed * (1 + 64 * U) + TINY
+        return most
+
+    def line(self, at: Floats, epsilon: Floats) -> Floats:
+        """A replacement that changes nothing any more is one possible replacement."""
+        return SampledPair(self.removed, self.low, self.high).line(at, epsilon)
+
+
+class WorstPair:
+    """Disjoint parts: one unit sits in one of them, and nobody says in which.
+
+    The pointwise largest of convex profiles is convex, hence the profile of one pair that dominates them all.
+    """
+
+    lattice = 0.0
+    kink = 0.0
+
+    def __init__(self, pairs: Sequence[Pair]) -> None:
+        self.pairs = tuple(pairs)
+        self.ceiling = max(pair.ceiling for pair in pairs)
+        self.infinite = max(pair.infinite for pair in pairs)
+
+    @property
+    def swapped(self) -> Pair:
+        back = [pair.swapped for pair in self.pairs]
+        return self if all(one is other for one, other in zip(self.pairs, back, strict=True)) else WorstPair(back)
+
+    def upper(self, epsilon: Floats) -> Floats:
+        found: Floats = np.maximum.reduce([pair.upper(epsilon) for pair in self.pairs])
+        return found
+
+    def line(self, at: Floats, epsilon: Floats) -> Floats:
+        """The line of whichever pair is worst at the event's own loss."""
+        here = np.array([pair.line(at, at) for pair in self.pairs])
+        lines = np.array([pair.line(at, epsilon) for pair in self.pairs])
+        found: Floats = np.take_along_axis(lines, np.argmax(here, axis=0)[None], axis=0)[0]
+        return found
+
+
+class MixedPair:
+    """One of these pairs, with chances between two floats each; profiles of mixtures by a known coin are averages."""
+
+    lattice = 0.0
+    kink = 0.0
+
+    def __init__(self, parts: Sequence[tuple[float, float, Pair]]) -> None:
+        self.parts = tuple(parts)
+        self.ceiling = max(pair.ceiling for _, _, pair in parts)
+        self.infinite = math.fsum(low * pair.infinite for low, _, pair in parts) * (1 - 4 * U)
+
+    @property
+    def swapped(self) -> Pair:
+        back = [(low, high, pair.swapped) for low, high, pair in self.parts]
+        same = all(one[2] is other[2] for one, other in zip(self.parts, back, strict=True))
+        return self if same else MixedPair(back)
+
+    def upper(self, epsilon: Floats) -> Floats:
+        found = np.zeros_like(epsilon)
+        for _, high, pair in self.parts:
+            found += high * pair.upper(epsilon)
+        return found * (1 + 4 * U * len(self.parts))
+
+    def line(self, at: Floats, epsilon: Floats) -> Floats:
+        found = np.zeros_like(epsilon)
+        for low, high, pair in self.parts:
+            value = pair.line(at, epsilon)
+            found += np.where(value > 0, low, high) * value
+        return found - 4 * U * len(self.parts) * np.abs(found)

@@ -13,14 +13,21 @@ from functools import cache, cached_property
 
 import numpy as np
 
-from deniable.accounting.pld.band import TooFine, fast_size
-from deniable.accounting.pld.dots import Grid, Knots, Measure, dots_above, dots_below
-from deniable.accounting.pld.grid import Layout, coarsened, grid_for, place
-from deniable.accounting.pld.limits import Beyond, Meter
+from deniable.accounting.pld.discretization import (
+    Grid,
+    Knots,
+    Layout,
+    Measure,
+    coarsened,
+    dots_above,
+    dots_below,
+    grid_for,
+    place,
+)
+from deniable.accounting.pld.outward import Beyond, Meter
 from deniable.accounting.pld.pair import Pair
-from deniable.accounting.pld.spectrum import Spectrum, Window
-from deniable.accounting.pld.survey import Cumulants, Focus, Survey, estimate, sketch
-from deniable.accounting.pld.tilt import Part
+from deniable.accounting.pld.saddle_point import Cumulants, Focus, Part, Survey, estimate, sketch
+from deniable.accounting.pld.spectrum import Spectrum, TooFine, Window, fast_size
 
 Steps = tuple[tuple[Pair, int], ...]
 Dots = Callable[[Pair, Knots], Measure]
