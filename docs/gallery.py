@@ -10,7 +10,7 @@ from pathlib import Path
 import deniable as dp
 from deniable.accounting.classic import classic_gaussian_scale
 from deniable.accounting.conversion import rho_within
-from deniable.accounting.tradeoff import largest_line
+from deniable.accounting.tradeoffs import largest_line
 from deniable.exact import gaussian_mu
 from deniable.svg import Band, Figure, Line, Points, Rule, Scale, Stems, plot
 

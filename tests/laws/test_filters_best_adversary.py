@@ -15,7 +15,7 @@ from functools import cache
 import pytest
 
 from deniable.accounting import delta as delta_of
-from deniable.accounting.budget import budget
+from deniable.accounting.budgets import budget
 from deniable.accounting.filters import Kind, Rule, Spend
 from deniable.core.gate import Odometer
 from deniable.cost import RandomizedResponse, composed

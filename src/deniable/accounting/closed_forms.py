@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from deniable.accounting.cost_terms import Terms, terms
 from deniable.accounting.gaussian_profiles import DiscreteGaussianProfile, GaussianProfile
 from deniable.accounting.measures.pure import odds
 from deniable.accounting.profiles import Drawn, Leaking, NothingProfile, OnSample, Profile, Worst
@@ -16,7 +17,6 @@ from deniable.accounting.pure_profiles import (
     ResponseProfile,
     TruncatedLaplaceProfile,
 )
-from deniable.accounting.terms import Terms, terms
 from deniable.cost import (
     Bounded,
     Cost,

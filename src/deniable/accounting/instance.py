@@ -10,8 +10,8 @@ import math
 from collections.abc import Iterator
 from fractions import Fraction
 
+from deniable.accounting.cost_terms import Terms, overstated, replaces, terms
 from deniable.accounting.pld.laplace_pairs import MOST_STEPS
-from deniable.accounting.terms import Terms, overstated, replaces, terms
 from deniable.cost import (
     Allocated,
     Bounded,

@@ -14,13 +14,12 @@ from deniable.accounting.measures.approximate import Approximate
 from deniable.accounting.measures.bounded_range import BoundedRange
 from deniable.accounting.measures.characteristic import CharacteristicFunctions
 from deniable.accounting.measures.concentrated import ZeroConcentrated
-from deniable.accounting.measures.gaussian import GaussianPrivacy
+from deniable.accounting.measures.gaussian_privacy import GaussianPrivacy
 from deniable.accounting.measures.measure import Measure
-from deniable.accounting.measures.probabilistic import Probabilistic
+from deniable.accounting.measures.probabilistic_privacy import Probabilistic
 from deniable.accounting.measures.pure import Pure
-from deniable.accounting.measures.renyi import RenyiPrivacy
 from deniable.accounting.measures.whole import LossDistributions, Profiles, TradeOffs
-from deniable.accounting.read import epsilon
+from deniable.accounting.theorems import RenyiPrivacy, epsilon
 from deniable.cost import Bounded
 from deniable.errors import InvalidArgument
 from deniable.exact.guards import Real, probability

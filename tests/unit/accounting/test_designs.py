@@ -16,7 +16,7 @@ from deniable.accounting.designs import (
     truncated_batches,
     truncated_laplace_cost,
 )
-from deniable.accounting.measures.renyi import RenyiPrivacy
+from deniable.accounting.theorems import RenyiPrivacy
 from deniable.cost import Gaussian, Laplace, Neighbours, Sampled, Sampling, Shuffled, TruncatedLaplace
 from deniable.errors import InvalidArgument
 from deniable.exact import binomial_tail

@@ -7,12 +7,12 @@ from fractions import Fraction
 import mpmath
 import pytest
 
-from deniable.accounting.budget import budget
+from deniable.accounting.budgets import budget
 from deniable.accounting.conversion import divergence_within
 from deniable.accounting.filters import Kind, Rule, Spend, rule_from_record
 from deniable.accounting.gaussian_profiles import GaussianProfile
 from deniable.accounting.measures.measure import Adaptivity
-from deniable.accounting.measures.renyi import RenyiPrivacy
+from deniable.accounting.theorems import RenyiPrivacy
 from deniable.cost import (
     FREE,
     Bounded,

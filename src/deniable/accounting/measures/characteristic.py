@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from deniable.accounting.bracket import Bracket
 from deniable.accounting.conversion import best_place
+from deniable.accounting.cost_terms import free
 from deniable.accounting.measures.measure import Adaptivity, Measure, Single
 from deniable.accounting.profiles import leak
-from deniable.accounting.terms import free
 from deniable.cost import (
     Bounded,
     Cost,

@@ -7,11 +7,14 @@ probability, are kept beside the curve as leaks and add to delta.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, assert_never
 
+from deniable.accounting.cost_terms import terms
+from deniable.accounting.loss_grid import charged
 from deniable.accounting.measures.approximate import Approximate
 from deniable.accounting.measures.measure import Adaptivity, Measure, Single
 from deniable.accounting.measures.pure import Pure
@@ -44,8 +47,6 @@ from deniable.accounting.renyi_sampling import (
     shortened,
     work,
 )
-from deniable.accounting.rounding import charged
-from deniable.accounting.terms import terms
 from deniable.cost import (
     Allocated,
     Bounded,
@@ -97,9 +98,14 @@ class RenyiLoss:
         return math.fsum(times * curve.estimate(order) for curve, times in self.curves)
 
 
-@dataclass(frozen=True, slots=True)
-class RenyiPrivacy(Measure[RenyiLoss]):
-    """Reads a cost as a curve over the orders (Mironov 2017)."""
+class RenyiDivergences(Measure[RenyiLoss]):
+    """Reads a cost as a curve over the orders (Mironov 2017).
+
+    A Poisson number of candidates needs the candidate's own delta, which any theorem may give: `theorems.RenyiPrivacy`, the
+    measure to use, says how that is read.
+    """
+
+    __slots__ = ()
 
     name: ClassVar[str] = "Rényi privacy"
     theorem: ClassVar[str] = (
@@ -170,9 +176,13 @@ class RenyiPrivacy(Measure[RenyiLoss]):
                 pure = _pure(cost.cost)
                 return _one(NegativeBinomialCurve(_Sum(base), cost.shape, cost.tries, pure))
             case Stopping.POISSON:
-                return _one(PoissonCurve(_Sum(base), cost.tries, _DeltaOf(cost.cost)))
+                return _one(PoissonCurve(_Sum(base), cost.tries, self.delta_of(cost.cost)))
             case _:
                 assert_never(cost.stopping)
+
+    @abstractmethod
+    def delta_of(self, cost: Cost) -> Callable[[Fraction], Fraction]:
+        """The delta of a candidate as a function of epsilon, rounded up; equal for equal costs."""
 
     def compose(self, losses: Iterable[RenyiLoss]) -> RenyiLoss:
         curves: dict[Curve, int] = {}
@@ -269,15 +279,3 @@ class _Sum:
 
     def estimate(self, order: float) -> float:
         return self.loss.estimate(order)
-
-
-@dataclass(frozen=True, slots=True)
-class _DeltaOf:
-    """The candidate's own delta: read like any other cost."""
-
-    cost: Cost
-
-    def __call__(self, epsilon: Fraction) -> Fraction:
-        from deniable.accounting.read import delta  # the reading of costs stands above the measures
-
-        return Fraction(delta(self.cost, epsilon=epsilon).upper)

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
+from deniable.accounting.cost_terms import Terms, terms
 from deniable.accounting.measures.measure import Adaptivity, Measure, Single
-from deniable.accounting.profile import PrivacyProfile
-from deniable.accounting.readers import ClosedReader, numeric, tightest
-from deniable.accounting.terms import Terms, terms
-from deniable.accounting.tradeoff import TradeOff
+from deniable.accounting.privacy_profile import PrivacyProfile
+from deniable.accounting.theorems import ClosedReader, numeric, tightest
+from deniable.accounting.tradeoffs import TradeOff
 from deniable.cost import Cost, Grouped, Mixed, Parallel, Repeated, composed
 from deniable.errors import Unaccountable
 

@@ -17,8 +17,8 @@ import numpy as np
 from deniable.accounting.bracket import Bracket
 from deniable.accounting.pld.composite_pairs import Shifted, enumerated, split
 from deniable.accounting.pld.convolution import Reading, Single, Steps, View, look, read
+from deniable.accounting.pld.cost_pairs import steps_of
 from deniable.accounting.pld.outward import TINY, Beyond, Meter, float_above, float_below
-from deniable.accounting.pld.pairs import steps_of
 from deniable.accounting.profiles import leak
 from deniable.cost import Cost
 from deniable.errors import InvalidArgument

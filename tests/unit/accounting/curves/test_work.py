@@ -5,10 +5,9 @@ from fractions import Fraction
 import pytest
 
 import deniable as dp
-from deniable.accounting.measures.renyi import RenyiPrivacy
-from deniable.accounting.readers import RenyiReader
 from deniable.accounting.renyi_curves import DoubledCurve, GroupedCurve, LaplaceCurve, Linear
 from deniable.accounting.renyi_sampling import MOST_VALUES, SHORTENED, grouped_curve, work
+from deniable.accounting.theorems import RenyiPrivacy, RenyiReader
 
 ORDERS = [Fraction(9, 8), Fraction(2), Fraction(7)]
 LISTED = dp.costs.Renyi((Fraction(a), Fraction(a, 400)) for a in range(2, 100))

@@ -1,20 +1,26 @@
 """Probabilistic differential privacy: a loss above epsilon has probability at most delta (docs/theory/probabilistic.md).
 
+Stronger than (epsilon, delta), whose delta is the average of 1 - e^(epsilon - loss): here all of a loss above epsilon counts
+(Meiser 2018).
 Processing an answer can destroy it, and a record does not say what was computed from an answer. So costs are read through
-(epsilon, delta), which processing keeps: what comes out holds for every function of the answers too.
+(epsilon, delta), which processing keeps: what comes out holds for every function of the answers too. `exceeding` is a number to
+look at and no budget.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, assert_never
 
+from deniable.accounting.conversion import best_place
+from deniable.accounting.loss_grid import charged
 from deniable.accounting.measures.approximate import Approximate
 from deniable.accounting.measures.measure import Adaptivity, Measure, Single
-from deniable.accounting.rounding import charged
 from deniable.accounting.spend import Spend
+from deniable.accounting.theorems import delta, pure_loss
 from deniable.cost import (
     Allocated,
     Bounded,
@@ -34,7 +40,8 @@ from deniable.cost import (
     TruncatedLaplace,
 )
 from deniable.errors import Unaccountable
-from deniable.exact import ln
+from deniable.exact import expm1, ln, up
+from deniable.exact.guards import Real, nonnegative
 
 _PAIRS = Approximate()
 _LN_2 = charged(ln(2).upper)
@@ -103,3 +110,33 @@ class Probabilistic(Measure[Spend]):
 
     def promise(self, loss: Spend) -> Cost:
         return Bounded(epsilon=loss.loss, delta=min(Fraction(1), loss.delta))
+
+
+_BITS = 80
+_ROUGH = 1e-2
+
+
+def exceeding(cost: Cost, *, epsilon: Real) -> float:
+    """At most the chance, rounded up, of an outcome whose privacy loss is above epsilon, in either direction.
+
+    Guarantee: (epsilon, this)-probabilistic privacy, hence (epsilon, this)-privacy; sound for losses fixed beforehand.
+    """
+    loss = nonnegative(epsilon=epsilon)
+    pure = pure_loss(cost)
+    if pure is not None and pure <= loss:
+        return 0.0
+    if loss == 0:
+        return 1.0
+
+    def value(t: float) -> float:
+        share = -math.expm1(-float(loss) * _part(t))
+        return delta(cost, epsilon=loss * (1 - Fraction(_part(t))), gap=_ROUGH).upper / share
+
+    part = Fraction(_part(best_place(value, low=-6.0, high=0.0)))
+    reached = delta(cost, epsilon=loss * (1 - part)).upper
+    return min(1.0, up(Fraction(reached) / -expm1(-loss * part, _BITS).upper))
+
+
+def _part(t: float) -> float:
+    """How far below epsilon to look, as a part of it."""
+    return min(math.exp(t), 1.0)

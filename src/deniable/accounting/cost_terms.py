@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
-from deniable.accounting.groups import grouped
-from deniable.accounting.rounding import charged
+from deniable.accounting.group_privacy import grouped
+from deniable.accounting.loss_grid import charged
 from deniable.cost import (
     Allocated,
     Bounded,

@@ -8,8 +8,7 @@ from fractions import Fraction
 
 from deniable.accounting import composition
 from deniable.accounting.conversion import epsilon_within, rho_within
-from deniable.accounting.measures.renyi import RenyiPrivacy
-from deniable.accounting.read import epsilon, rho
+from deniable.accounting.theorems import RenyiPrivacy, epsilon, rho
 from deniable.cost import Bounded, Cost
 from deniable.exact.guards import Real, integer, open_probability, positive
 from deniable.svg import Figure, Line, Scale, plot

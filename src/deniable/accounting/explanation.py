@@ -11,14 +11,13 @@ from typing import TypeAlias
 from deniable.accounting import composition
 from deniable.accounting.bracket import Bracket
 from deniable.accounting.conversion import epsilon_within
+from deniable.accounting.cost_terms import terms
 from deniable.accounting.measures.concentrated import ZeroConcentrated, lost_by_rho
-from deniable.accounting.measures.renyi import RenyiLoss, RenyiPrivacy
+from deniable.accounting.measures.renyi import RenyiLoss
 from deniable.accounting.profiles import leak
-from deniable.accounting.read import GAP, epsilon
-from deniable.accounting.readers import numeric, tightest
 from deniable.accounting.renyi_curves import Linear
 from deniable.accounting.spend import Spend
-from deniable.accounting.terms import terms
+from deniable.accounting.theorems import GAP, RenyiPrivacy, epsilon, numeric, tightest
 from deniable.cost import Cost
 from deniable.errors import Unaccountable
 from deniable.exact import down, ln, sqrt, up

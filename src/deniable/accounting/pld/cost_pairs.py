@@ -10,7 +10,8 @@ import math
 from fractions import Fraction
 from typing import assert_never
 
-from deniable.accounting.groups import grouped, sampled_group
+from deniable.accounting.cost_terms import terms
+from deniable.accounting.group_privacy import grouped, sampled_group
 from deniable.accounting.pld.allocated import allocated
 from deniable.accounting.pld.atom_pairs import (
     BoundedRangePair,
@@ -35,7 +36,6 @@ from deniable.accounting.pld.laplace_pairs import (
 from deniable.accounting.pld.outward import float_above, float_below
 from deniable.accounting.pld.pair import Pair
 from deniable.accounting.pld.sampled_pairs import MixedPair, ReplacedInSamplePair, ReplacedPair, SampledPair, WorstPair
-from deniable.accounting.terms import terms
 from deniable.cost import (
     Allocated,
     Bounded,

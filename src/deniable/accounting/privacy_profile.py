@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from deniable.accounting.bracket import Bracket
-from deniable.accounting.read import delta, epsilon
+from deniable.accounting.theorems import delta, epsilon
 from deniable.cost import Cost
 from deniable.errors import InvalidArgument
 from deniable.exact.guards import Real, integer, open_probability

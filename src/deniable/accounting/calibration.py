@@ -11,12 +11,12 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from fractions import Fraction
 from typing import Any, TypeVar, cast
 
+from deniable.accounting.boundary_search import boundary
 from deniable.accounting.measures.concentrated import ZeroConcentrated
 from deniable.accounting.measures.pure import Pure
-from deniable.accounting.read import delta as delta_of
-from deniable.accounting.read import epsilon as epsilon_of
-from deniable.accounting.search import boundary
-from deniable.accounting.tradeoff import TradeOff
+from deniable.accounting.theorems import delta as delta_of
+from deniable.accounting.theorems import epsilon as epsilon_of
+from deniable.accounting.tradeoffs import TradeOff
 from deniable.cost import Cost
 from deniable.errors import InvalidArgument
 from deniable.exact.guards import Real, nonnegative, open_probability, positive, probability

@@ -11,7 +11,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from deniable.accounting.neighbours import compared
+from deniable.accounting.adjacency import compared
 from deniable.accounting.pld import PrivacyLoss
 from deniable.accounting.pld.convolution import Steps, look, read
 from deniable.cost import Cost

@@ -1,27 +1,34 @@
-"""The ways to read a cost as (epsilon, delta), tightest first, each with the theorem it stands on."""
+"""`epsilon` and `delta`: the tightest sound reading of any cost, and the theorem each way of reading stands on.
+
+Closed forms first; then the privacy loss distribution; then Rényi divergences for costs that only promise those.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import ClassVar, Protocol
 
+from deniable.accounting.adjacency import compared
 from deniable.accounting.bracket import Bracket
 from deniable.accounting.closed_forms import closed_form
+from deniable.accounting.composition import Pairs
 from deniable.accounting.conversion import delta_within, epsilon_within
+from deniable.accounting.cost_terms import terms
 from deniable.accounting.instance import attained, instances
+from deniable.accounting.loss_grid import expm1
+from deniable.accounting.measures.concentrated import ZeroConcentrated
 from deniable.accounting.measures.pure import Pure
-from deniable.accounting.measures.renyi import RenyiLoss, RenyiPrivacy
+from deniable.accounting.measures.renyi import RenyiDivergences, RenyiLoss
 from deniable.accounting.pld import PrivacyLoss
 from deniable.accounting.profiles import Profile, epsilon_of
-from deniable.accounting.rounding import expm1
-from deniable.accounting.terms import terms
 from deniable.cost import Concentrated, Cost, Gaussian, Grouped, Parallel, Renyi
 from deniable.errors import Unaccountable
 from deniable.exact import up
+from deniable.exact.guards import Real, nonnegative, probability
 
 _FINE = 1e-9
 
@@ -298,3 +305,84 @@ def _reason(cost: Cost) -> str:
     except Unaccountable as refusal:
         return str(refusal)
     return "no measure does"
+
+
+GAP = 1e-4
+"""How far apart the ends of a bracket may lie, relative to the upper one, unless asked otherwise."""
+
+
+def epsilon(cost: Cost, *, delta: Real, gap: float = GAP) -> Bracket:
+    """The smallest epsilon such that the cost is (epsilon, delta)-private.
+
+    Guarantee: the upper end is sound for losses fixed beforehand; the lower end is not above the truth of the worst mechanism
+    with this cost. With delta = 0 it is the pure loss, and a cost without one is refused.
+    """
+    chance = probability(delta=delta)
+    compared(cost)
+    if chance == 1:
+        return Bracket(0.0, 0.0)
+    if chance == 0:
+        most = Pure().read(cost)
+        return Bracket.around(most, most)
+    found, pairs = tightest(cost).epsilon(chance, gap), _pairs(cost)
+    upper = min(found.upper, up(pairs.plain)) if pairs is not None and pairs.leaked <= chance else found.upper
+    return Bracket(max(0.0, min(found.lower, upper)), max(0.0, upper), found.note)
+
+
+def delta(cost: Cost, *, epsilon: Real, gap: float = GAP) -> Bracket:
+    """The smallest delta such that the cost is (epsilon, delta)-private.
+
+    Guarantee: the upper end is sound for losses fixed beforehand; the lower end is not above the truth of the worst mechanism
+    with this cost.
+    """
+    loss = nonnegative(epsilon=epsilon)
+    compared(cost)
+    pairs = _pairs(cost)
+    summed = pairs is not None and pairs.plain <= loss
+    if pairs is not None and summed and pairs.leaked == 0:
+        return Bracket(0.0, 0.0)
+    found = tightest(cost).delta(loss, gap)
+    upper = min(found.upper, up(pairs.leaked)) if pairs is not None and summed else found.upper
+    return Bracket(min(found.lower, upper), upper, found.note)
+
+
+def _pairs(cost: Cost) -> Pairs | None:
+    """The cost as pairs that add, where each release has one: never tight, but to the point where all is leaked."""
+    try:
+        return Pairs.of(cost)
+    except Unaccountable:
+        return None
+
+
+def pure(cost: Cost) -> Fraction:
+    """The pure epsilon of a cost, exact and rounded up; `Unaccountable` if it has none."""
+    return Pure().read(cost)
+
+
+def rho(cost: Cost) -> Fraction:
+    """The zero-concentrated rho of a cost, exact and rounded up; `Unaccountable` if it has none, or only with a delta."""
+    read = ZeroConcentrated().read(cost)
+    if read.delta:
+        raise Unaccountable(
+            f"the cost has rho only up to a delta of {up(read.delta, significant=3)}; "
+            "read both with accounting.ZeroConcentrated().read(cost)"
+        )
+    return read.loss
+
+
+@dataclass(frozen=True, slots=True)
+class RenyiPrivacy(RenyiDivergences):
+    """Reads a cost as a curve over the orders (Mironov 2017); a candidate's own delta is read like that of any other cost."""
+
+    def delta_of(self, cost: Cost) -> Callable[[Fraction], Fraction]:
+        return _DeltaOf(cost)
+
+
+@dataclass(frozen=True, slots=True)
+class _DeltaOf:
+    """The delta of a cost at any epsilon, rounded up."""
+
+    cost: Cost
+
+    def __call__(self, epsilon: Fraction) -> Fraction:
+        return Fraction(delta(self.cost, epsilon=epsilon).upper)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import assert_never
 
-from deniable.accounting.rounding import FAR, charged, expm1
+from deniable.accounting.loss_grid import FAR, charged, expm1
 from deniable.cost import (
     Allocated,
     Bounded,

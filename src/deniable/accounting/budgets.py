@@ -9,10 +9,11 @@ from fractions import Fraction
 
 from deniable.accounting.conversion import best_order, divergence_within, rho_order, rho_within
 from deniable.accounting.filters import Kind, Rule, times_that_fit
-from deniable.accounting.measures.renyi import RenyiLoss, RenyiPrivacy
-from deniable.accounting.rounding import granted
+from deniable.accounting.loss_grid import granted
+from deniable.accounting.measures.renyi import RenyiLoss
 from deniable.accounting.side_by_side import Filters
 from deniable.accounting.spend import Spend
+from deniable.accounting.theorems import RenyiPrivacy
 from deniable.cost import Cost, composed
 from deniable.errors import InvalidArgument, Unaccountable
 from deniable.exact import gaussian_mu

@@ -13,8 +13,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 from deniable.accounting.composition import Pairs
-from deniable.accounting.read import epsilon
-from deniable.accounting.readers import tightest
+from deniable.accounting.theorems import epsilon, tightest
 from deniable.cost import Cost
 from deniable.errors import Unaccountable
 from deniable.exact import down, exp, up
