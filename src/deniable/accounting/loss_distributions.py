@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,7 +18,9 @@ from deniable.accounting.pld.convolution import Steps, look, read
 from deniable.cost import Cost
 from deniable.errors import InvalidArgument
 from deniable.exact.guards import Real, integer, rational
-from deniable.svg import Figure, Rule, Stems, plot
+
+if TYPE_CHECKING:
+    from deniable.plots import Figure
 
 _SHARE = 0.05
 _FAINT = 1e-4
@@ -42,22 +45,16 @@ class LossDistribution:
 
     def plot(self, *, bins: int = 61) -> Figure:
         """The probability of the loss in each of so many bins of equal width, around zero."""
+        from deniable.plots.losses import loss_histogram
+
         count = integer(bins=bins, least=3)
         reach = self._reach()
         width = 2 * reach / count
         edges = [-reach + width * k for k in range(count + 1)]
         above = [self.exceeds(edge) for edge in edges]
         masses = [max(0.0, low - high) for low, high in pairwise(above)]
-        middle = [edge + width / 2 for edge in edges[:-1]]
-        return plot(
-            Stems(middle, masses),
-            Rule(x=0.0, label="nothing learnt"),
-            title="Privacy loss distribution",
-            subtitle=f"probability in bins of width {width:.3g}; beyond the right edge {above[-1]:.2g}",
-            x_label="privacy loss",
-            y_label="probability",
-            y_limits=(0.0, 1.15 * max(masses)),
-        )
+        middles = [edge + width / 2 for edge in edges[:-1]]
+        return loss_histogram(middles, masses=masses, width=width, beyond=above[-1])
 
     def _steps(self) -> tuple[Steps, Steps]:
         found = PrivacyLoss(self.cost)

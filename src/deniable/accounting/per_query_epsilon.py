@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from deniable.accounting import composition
 from deniable.accounting.conversion import epsilon_within, rho_within
 from deniable.accounting.theorems import RenyiPrivacy, epsilon, rho
 from deniable.cost import Bounded, Cost
 from deniable.exact.guards import Real, integer, open_probability, positive
-from deniable.svg import Figure, Line, Scale, plot
+
+if TYPE_CHECKING:
+    from deniable.plots import Figure
 
 _STEPS = 22
 """Halvings of the logarithm of the answer: six digits."""
@@ -28,15 +31,10 @@ class PerQuery:
 
     def plot(self) -> Figure:
         """The epsilon of each query against the number of queries, both logarithmic."""
-        lines = [Line(self.queries, values, label=name) for name, values in self.rules.items()]
-        return plot(
-            *lines,
-            title=f"What each query may cost, for ({float(self.epsilon):g}, {float(self.delta):g}) in all",
-            x_label="number of queries",
-            y_label="epsilon of each query",
-            x_scale=Scale.LOG,
-            y_scale=Scale.LOG,
-        )
+        from deniable.plots.losses import per_query_curves
+
+        epsilon, delta = float(self.epsilon), float(self.delta)
+        return per_query_curves(self.queries, rules=self.rules, epsilon=epsilon, delta=delta)
 
 
 def per_query(*, epsilon: Real, delta: Real, queries: Sequence[int]) -> PerQuery:

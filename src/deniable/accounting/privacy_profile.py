@@ -5,13 +5,16 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from deniable.accounting.bracket import Bracket
 from deniable.accounting.theorems import delta, epsilon
 from deniable.cost import Cost
 from deniable.errors import InvalidArgument
 from deniable.exact.guards import Real, integer, open_probability
-from deniable.svg import Band, Figure, Line, Scale, plot
+
+if TYPE_CHECKING:
+    from deniable.plots import Figure
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +41,8 @@ class PrivacyProfile:
 
     def plot(self, *, least: Real = Fraction(1, 10**9), points: int = 40) -> Figure:
         """Delta against epsilon on a logarithmic scale, down to `least`: the upper ends, with the bracket as a band."""
+        from deniable.plots.losses import profile_curve
+
         lowest, count = float(open_probability(least=least)), integer(points=points, least=2)
         reach = self.epsilon(least).upper
         if not reach < math.inf:
@@ -46,14 +51,7 @@ class PrivacyProfile:
         found = [self(epsilon) for epsilon in at]
         upper = [max(each.upper, lowest) for each in found]
         lower = [max(each.lower, lowest) for each in found]
-        return plot(
-            Band(at, lower, upper),
-            Line(at, upper),
-            title="Privacy profile",
-            x_label="epsilon",
-            y_label="delta",
-            y_scale=Scale.LOG,
-        )
+        return profile_curve(at, lower=lower, upper=upper)
 
 
 def profile(cost: Cost) -> PrivacyProfile:

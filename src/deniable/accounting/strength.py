@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from deniable.accounting.measures.approximate import Approximate
 from deniable.accounting.measures.bounded_range import BoundedRange
@@ -23,7 +23,6 @@ from deniable.accounting.theorems import RenyiPrivacy, epsilon
 from deniable.cost import Bounded
 from deniable.errors import InvalidArgument
 from deniable.exact.guards import Real, probability
-from deniable.svg import Figure, graph
 
 Loss = TypeVar("Loss")
 
@@ -40,6 +39,9 @@ MEASURES: tuple[Measure[Any], ...] = (
     Probabilistic(),
     Approximate(),
 )
+
+if TYPE_CHECKING:
+    from deniable.plots import Figure
 """Every measure, roughly from the strongest to the weakest."""
 
 
@@ -112,16 +114,11 @@ _PLACES: dict[type[Measure[Any]], tuple[float, float]] = {
 
 def picture() -> Figure:
     """Which definition implies which: an arrow for each of `IMPLICATIONS`, numbered in their order."""
+    from deniable.plots.losses import definition_graph
+
     places = {measure.name: place for measure, place in _PLACES.items()}
     arrows = [(each.strong.name, each.weak.name) for each in IMPLICATIONS]
-    return graph(
-        places,
-        arrows,
-        title="Which definition implies which",
-        subtitle="an arrow leads from the stronger definition to the weaker; the numbers are explained beside the picture",
-        width=820,
-        height=560,
-    )
+    return definition_graph(places, arrows=arrows)
 
 
 def convert(loss: Any, *, source: Measure[Any], target: Measure[Loss], delta: Real | None = None) -> Loss:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from deniable.accounting.composition import Pairs
 from deniable.accounting.theorems import epsilon, tightest
@@ -18,7 +19,9 @@ from deniable.cost import Cost
 from deniable.errors import Unaccountable
 from deniable.exact import down, exp, up
 from deniable.exact.guards import Real, integer, probability
-from deniable.svg import Figure, Line, plot
+
+if TYPE_CHECKING:
+    from deniable.plots import Figure
 
 _ROUGH = 1e-3
 _ROUGHER = 3e-2
@@ -64,16 +67,11 @@ class TradeOff:
 
     def plot(self, *, points: int = 40) -> Figure:
         """The curve, as the largest of the lines that `points` points of the profile give, and the line of no information."""
+        from deniable.plots.losses import tradeoff_curve
+
         lines = self.supports(points)
         alphas = sorted({(k / 80) ** 2 for k in range(81)} | {1 - (k / 80) ** 2 for k in range(81)})
-        return plot(
-            Line([0.0, 1.0], [1.0, 0.0], label="no information"),
-            Line(alphas, [largest_line(lines, alpha) for alpha in alphas], label="this cost"),
-            title="Trade-off curve",
-            subtitle="every attack lies on or above the curve",
-            x_label="false alarms",
-            y_label="misses",
-        )
+        return tradeoff_curve(alphas, misses=[largest_line(lines, alpha) for alpha in alphas])
 
     def _reach(self) -> float:
         """Beyond this epsilon there is nothing left to gain: delta is next to what it never falls below."""

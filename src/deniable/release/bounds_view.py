@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from deniable.kernels import Noise
 from deniable.release.text import number
-from deniable.svg import Figure, Line, plot
+
+if TYPE_CHECKING:
+    from deniable.plots import Figure
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,13 +68,11 @@ class BoundsView:
 
     def plot(self) -> Figure:
         """Bias, noise and error over the candidates."""
-        bounds = [float(each.bound) for each in self.candidates]
-        lines = [
-            Line(bounds, [getattr(each, part) for each in self.candidates], label=part)
-            for part in ("bias", "noise", "error")
-        ]
-        title = f"error of {self.output} by {self.name} per unit"
-        return plot(*lines, title=title, x_label=f"{self.name} per unit", y_label="per group")
+        from deniable.plots.answers import bound_errors
+
+        parts = {part: [getattr(each, part) for each in self.candidates] for part in ("bias", "noise", "error")}
+        bounds = [each.bound for each in self.candidates]
+        return bound_errors(bounds, parts=parts, output=self.output, name=self.name)
 
     def __str__(self) -> str:
         names = [self.name, "kept", "bias", "noise", "error", "relative"]

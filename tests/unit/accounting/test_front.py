@@ -39,7 +39,9 @@ def test_an_unknown_name_is_refused():
 
 
 def loaded(code):
-    program = f"import json, sys; {code}; print(json.dumps([name for name in sys.modules if name.startswith('deniable.')]))"
+    program = (
+        f"import json, sys; {code}; print(json.dumps([name for name in sys.modules if name.startswith('deniable.')]))"
+    )
     answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     return set(json.loads(answer.stdout))
 

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 
 from deniable.errors import InvalidArgument
 from deniable.svg import elements, frame
+from deniable.svg.axes import LARGEST, TINIEST, Axis, Scale, axis
 from deniable.svg.draw import Canvas, drawn
-from deniable.svg.figure import Figure
-from deniable.svg.frame import MARGIN, Entry, Key, Room, Words
-from deniable.svg.marks import Band, Line, Mark, Points, Rule, Stems, Steps, floats
-from deniable.svg.scale import LARGEST, TINIEST, Axis, Scale, axis
+from deniable.svg.elements import Figure
+from deniable.svg.frame import MARGIN, Entry, LegendKey, Room, Words
+from deniable.svg.marks import Line, Mark, Points, ReferenceLine, ShadedBand, Stems, StepLine, floats
 
 Limits = tuple[float, float]
 
@@ -79,7 +79,7 @@ def _colours(marks: tuple[Mark, ...]) -> list[int]:
     known: dict[str, int] = {}
     found = []
     for mark in marks:
-        if isinstance(mark, Rule):
+        if isinstance(mark, ReferenceLine):
             found.append(0)
             continue
         key = mark.label or f"\0{len(known)}"
@@ -90,23 +90,23 @@ def _colours(marks: tuple[Mark, ...]) -> list[int]:
 def _entries(marks: tuple[Mark, ...], colours: list[int]) -> list[Entry]:
     """The legend: labelled marks, once each; a band only when nothing else carries its label."""
     found: dict[str, Entry] = {}
-    for mark, colour in sorted(zip(marks, colours, strict=True), key=lambda pair: isinstance(pair[0], Band)):
-        if isinstance(mark, Rule) or not mark.label:
+    for mark, colour in sorted(zip(marks, colours, strict=True), key=lambda pair: isinstance(pair[0], ShadedBand)):
+        if isinstance(mark, ReferenceLine) or not mark.label:
             continue
         found.setdefault(mark.label, Entry(mark.label, colour, _key(mark)))
     return sorted(found.values(), key=lambda entry: entry.colour)
 
 
-def _key(mark: Line | Steps | Stems | Points | Band) -> Key:
+def _key(mark: Line | StepLine | Stems | Points | ShadedBand) -> LegendKey:
     match mark:
-        case Band():
-            return Key.BAND
+        case ShadedBand():
+            return LegendKey.BAND
         case Stems():
-            return Key.BOX
+            return LegendKey.BOX
         case Points():
-            return Key.DOT
-        case Line() | Steps():
-            return Key.LINE
+            return LegendKey.DOT
+        case Line() | StepLine():
+            return LegendKey.LINE
 
 
 def _based(marks: tuple[Mark, ...]) -> bool:
@@ -115,7 +115,7 @@ def _based(marks: tuple[Mark, ...]) -> bool:
 
 def _xs(marks: tuple[Mark, ...]) -> Iterator[float]:
     for mark in marks:
-        if isinstance(mark, Rule):
+        if isinstance(mark, ReferenceLine):
             if mark.x is not None:
                 yield mark.x
         else:
@@ -125,13 +125,13 @@ def _xs(marks: tuple[Mark, ...]) -> Iterator[float]:
 def _ys(marks: tuple[Mark, ...]) -> Iterator[float]:
     for mark in marks:
         match mark:
-            case Line() | Steps() | Stems():
+            case Line() | StepLine() | Stems():
                 yield from mark.y
             case Points():
                 yield from (*mark.y, *mark.lower, *mark.upper)
-            case Band():
+            case ShadedBand():
                 yield from (*mark.lower, *mark.upper)
-            case Rule():
+            case ReferenceLine():
                 if mark.y is not None:
                     yield mark.y
 
