@@ -28,7 +28,7 @@ from deniable.core.transformation import Transformation
 from deniable.cost import Bounded
 from deniable.errors import BudgetExceeded, Retired
 from deniable.mechanisms.sparse import Sparse, SparseRun
-from deniable.testing.entropy import Silent
+from deniable.testing.scripted_entropy import Silent
 from tests.docs.pages import is_a_test
 from tests.interleaving import interleaved
 from tests.stateful import stateful
@@ -160,7 +160,7 @@ HARMLESS = {
     },
     "a store of numbers that depend on public parameters alone; two threads would store the same": {
         "deniable.accounting.pld.composite_pairs:NestedPair",
-        "deniable.exact.gaussian:_Log",
+        "deniable.exact.gaussian_profile:_Log",
         "deniable.noise.table:Table",
     },
     "runs plans for a session, which has charged for them; its one change is to be closed": {

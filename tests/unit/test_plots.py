@@ -63,7 +63,9 @@ PICTURES = {
     "Which definition implies which": lambda: losses.definition_graph({"a": (0, 0), "b": (1, 1)}, arrows=[("a", "b")]),
     "Privacy loss of each answer": lambda: losses.answer_losses([0, 1], losses=[-1, 1], marked=(1, 1), said="s"),
     "n by ward": lambda: answers.group_bars([("A", 3, 2, 4)], title="n by ward", note="", intervals=True),
-    "error of n by rows per unit": lambda: answers.bound_errors([1, 2], parts={"bias": [2, 1]}, output="n", name="rows"),
+    "error of n by rows per unit": lambda: answers.bound_errors(
+        [1, 2], parts={"bias": [2, 1]}, output="n", name="rows"
+    ),
 }
 
 

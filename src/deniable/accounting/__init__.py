@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from deniable.accounting.designs import Secrecy as Secrecy
     from deniable.accounting.designs import population_cost as population_cost
     from deniable.accounting.dominance import no_larger as no_larger
-    from deniable.accounting.explanation import Explanation as Explanation
+    from deniable.accounting.explanation import CostExplanation as CostExplanation
     from deniable.accounting.explanation import explain as explain
-    from deniable.accounting.filters import Kind as Kind
     from deniable.accounting.filters import Rule as Rule
+    from deniable.accounting.filters import RuleKind as RuleKind
     from deniable.accounting.filters import rule_from_record as rule_from_record
     from deniable.accounting.implied import Implications as Implications
     from deniable.accounting.implied import Implied as Implied
@@ -62,8 +62,8 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "calibration": ("calibrate",),
     "designs": ("Design", "Secrecy", "population_cost"),
     "dominance": ("no_larger",),
-    "explanation": ("Explanation", "explain"),
-    "filters": ("Kind", "Rule", "rule_from_record"),
+    "explanation": ("CostExplanation", "explain"),
+    "filters": ("RuleKind", "Rule", "rule_from_record"),
     "implied": ("Implications", "Implied", "implications", "implied_guarantee"),
     "loss_distributions": ("LossDistribution", "loss_distribution"),
     "measures.approximate": ("Approximate",),

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from deniable.accounting.conversion import best_order, divergence_within, rho_order, rho_within
-from deniable.accounting.filters import Kind, Rule, times_that_fit
+from deniable.accounting.filters import Rule, RuleKind, times_that_fit
 from deniable.accounting.loss_grid import granted
 from deniable.accounting.measures.renyi import RenyiLoss
 from deniable.accounting.side_by_side import Filters
@@ -92,10 +92,10 @@ class Budget:
         Guarantee: whatever fits the rule's limit keeps this budget's promise, with queries and losses chosen along the way.
         """
         if self.rho is not None:
-            return Rule(Kind.CONCENTRATED, Spend(self.rho, self.delta))
+            return Rule(RuleKind.CONCENTRATED, Spend(self.rho, self.delta))
         assert self.epsilon is not None
         if self.delta == 0:
-            return Rule(Kind.PURE, Spend(self.epsilon))
+            return Rule(RuleKind.PURE, Spend(self.epsilon))
         if workload is None:
             reason = (
                 "with a delta, squared losses add (zCDP): better than adding epsilons from a handful of releases on"
@@ -121,15 +121,15 @@ class Budget:
         reserve = granted(self.delta * shares.reserve)
         left = self._left(reserve)
         pairs = granted(left * shares.basic)
-        rules = [Rule(Kind.BASIC, Spend(self.epsilon, reserve + pairs), "epsilons add, and need no share of delta")]
-        for kind, share in ((Kind.RENYI, left * shares.renyi), (Kind.GAUSSIAN, left * shares.gaussian)):
+        rules = [Rule(RuleKind.BASIC, Spend(self.epsilon, reserve + pairs), "epsilons add, and need no share of delta")]
+        for kind, share in ((RuleKind.RENYI, left * shares.renyi), (RuleKind.GAUSSIAN, left * shares.gaussian)):
             rule = self._shared(kind, share, reserve, order)
             rules += [rule] if rule.limit.loss > 0 else []
         return Filters(tuple(rules), reserve, shares.reason)
 
-    def _shared(self, kind: Kind, share: Fraction, reserve: Fraction, order: Fraction | None) -> Rule:
+    def _shared(self, kind: RuleKind, share: Fraction, reserve: Fraction, order: Fraction | None) -> Rule:
         assert self.epsilon is not None
-        if kind is Kind.GAUSSIAN:
+        if kind is RuleKind.GAUSSIAN:
             mu = gaussian_mu(self.epsilon, share).lower
             return Rule(kind, Spend(granted(mu**2), reserve), "squares of mu add: the exact curve of Gaussian noise")
         order = order or rho_order(epsilon=self.epsilon, delta=share)
@@ -162,7 +162,7 @@ class Budget:
         assert self.epsilon is not None
         reserve = granted(reserve)
         rho = rho_within(epsilon=self.epsilon, delta=self._left(reserve))
-        return Rule(Kind.CONCENTRATED, Spend(rho, reserve), reason)
+        return Rule(RuleKind.CONCENTRATED, Spend(rho, reserve), reason)
 
     def _best(self, workload: Cost) -> Rule:
         """The rule under which the workload fits most often; a later, less simple one must be worth its while."""
@@ -182,7 +182,7 @@ class Budget:
 
     def _candidates(self, workload: Cost) -> Iterator[Rule]:
         assert self.epsilon is not None
-        yield Rule(Kind.BASIC, Spend(self.epsilon, self.delta))
+        yield Rule(RuleKind.BASIC, Spend(self.epsilon, self.delta))
         loss = _renyi(workload)
         if loss is None:
             return
@@ -199,7 +199,7 @@ class Budget:
         assert self.epsilon is not None
         reserve = granted(reserve)
         mu = gaussian_mu(self.epsilon, self._left(reserve)).lower
-        return Rule(Kind.GAUSSIAN, Spend(granted(mu**2), reserve))
+        return Rule(RuleKind.GAUSSIAN, Spend(granted(mu**2), reserve))
 
     def _renyi(self, reserve: Fraction, loss: RenyiLoss) -> Iterator[Rule]:
         """One order, the best for as many repetitions of the workload as fit."""
@@ -211,7 +211,7 @@ class Budget:
             limit = divergence_within(order, epsilon=self.epsilon, delta=left)
             if limit > 0:
                 reason = f"one Rényi order, {float(order):g}, suits the workload best"
-                yield Rule(Kind.RENYI, Spend(limit, reserve), reason, order)
+                yield Rule(RuleKind.RENYI, Spend(limit, reserve), reason, order)
 
     def __str__(self) -> str:
         loss = f"epsilon = {float(self.epsilon):g}" if self.epsilon is not None else f"rho = {float(self.rho or 0):g}"

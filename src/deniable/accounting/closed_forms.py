@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 
-from deniable.accounting.cost_terms import Terms, terms
+from deniable.accounting.cost_terms import CostTerms, terms
 from deniable.accounting.gaussian_profiles import DiscreteGaussianProfile, GaussianProfile
 from deniable.accounting.measures.pure import odds
-from deniable.accounting.profiles import Drawn, Leaking, NothingProfile, OnSample, Profile, Worst
+from deniable.accounting.profiles import ClosedProfile, Leaking, MixedProfile, NothingProfile, OnSample, Worst
 from deniable.accounting.pure_profiles import (
     BinomialProfile,
     DiscreteLaplaceProfile,
@@ -42,7 +42,7 @@ def _present_or_not(cost: Sampled) -> bool:
     return cost.neighbours is Neighbours.ADD_REMOVE
 
 
-def _symmetric(profile: Profile) -> bool:
+def _symmetric(profile: ClosedProfile) -> bool:
     """Whether both directions of the pair behind a profile have it; a sample's do not."""
     match profile:
         case OnSample():
@@ -51,20 +51,20 @@ def _symmetric(profile: Profile) -> bool:
             return _symmetric(inner)
         case Worst(parts):
             return all(map(_symmetric, parts))
-        case Drawn(parts):
+        case MixedProfile(parts):
             return all(_symmetric(each) for _, each in parts)
         case _:
             return True
 
 
-def closed_form(cost: Cost) -> Profile | None:
+def closed_form(cost: Cost) -> ClosedProfile | None:
     """The exact profile of a cost, or None when only a numeric one is known."""
     parts = terms(cost)
     inner = _releases(parts)
     return Leaking(inner, parts.leaks) if inner is not None and parts.leaks else inner
 
 
-def _releases(parts: Terms) -> Profile | None:
+def _releases(parts: CostTerms) -> ClosedProfile | None:
     if not parts.releases:
         return NothingProfile()
     if parts.only is not None:
@@ -72,7 +72,7 @@ def _releases(parts: Terms) -> Profile | None:
     return _often(*parts.releases[0]) if len(parts.releases) == 1 else None
 
 
-def _often(cost: Cost, times: int) -> Profile | None:
+def _often(cost: Cost, times: int) -> ClosedProfile | None:
     match cost:
         case Bounded(epsilon):
             return BinomialProfile(PureLoss(epsilon=epsilon), times)
@@ -84,7 +84,7 @@ def _often(cost: Cost, times: int) -> Profile | None:
             return None
 
 
-def _once(cost: Cost) -> Profile | None:
+def _once(cost: Cost) -> ClosedProfile | None:
     match cost:
         case Gaussian(scale, square):
             return GaussianProfile(square / scale**2)
@@ -107,7 +107,7 @@ def _once(cost: Cost) -> Profile | None:
             return OnSample(inner, rate) if inner is not None and _present_or_not(cost) and _symmetric(inner) else None
         case Mixed(chances):
             drawn = tuple((chance, inner) for chance, each in chances if (inner := closed_form(each)) is not None)
-            return Drawn(drawn) if len(drawn) == len(chances) else None
+            return MixedProfile(drawn) if len(drawn) == len(chances) else None
         case Parallel(costs):
             parts = [closed_form(each) for each in costs]
             known = tuple(each for each in parts if each is not None)

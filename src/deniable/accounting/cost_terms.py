@@ -38,7 +38,7 @@ from deniable.cost import (
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class CostTerms:
     """Releases that are not compositions, each with how often; leaks apart (a leak of d shows everything with probability d).
 
     Equal whatever the order in which things happened.
@@ -59,7 +59,7 @@ class Terms:
         return composed(each if times == 1 else Repeated(each, times) for each, times in (*self.releases, *leaks))
 
 
-def terms(cost: Cost) -> Terms:
+def terms(cost: Cost) -> CostTerms:
     """The releases and leaks of a cost."""
     counted: dict[Cost, int] = {}
     leaks: dict[Fraction, int] = {}
@@ -74,7 +74,7 @@ def terms(cost: Cost) -> Terms:
     if square:
         counted[_normal(square)] = 1
     ordered = sorted(counted.items(), key=lambda pair: (type(pair[0]).__name__, repr(pair)))
-    return Terms(tuple(ordered), tuple(sorted(leaks.items())))
+    return CostTerms(tuple(ordered), tuple(sorted(leaks.items())))
 
 
 def _normal(square: Fraction) -> Gaussian:
@@ -135,9 +135,9 @@ def free(cost: Cost) -> bool:
         case Calibrated(each):
             return free(each)
         case Allocated(each):
-            return terms(each) == Terms(())
+            return terms(each) == CostTerms(())
         case Sampled(each, rate):
-            return rate == 0 or terms(each) == Terms(())
+            return rate == 0 or terms(each) == CostTerms(())
         case Mixed(parts):
             return all(chance == 0 or free(each) for chance, each in parts)
         case Composed(costs) | Parallel(costs):
@@ -188,14 +188,14 @@ def _sampled(cost: Sampled, times: int) -> Iterator[tuple[Cost, int]]:
             yield Sampled(inner, rate=cost.rate, how=cost.how, neighbours=cost.neighbours), times
 
 
-def _leaking(cost: Sampled, inner: Terms, times: int, *, replaced: bool) -> Iterator[tuple[Cost, int]]:
+def _leaking(cost: Sampled, inner: CostTerms, times: int, *, replaced: bool) -> Iterator[tuple[Cost, int]]:
     """A leak inside a sample, taken out of it: it shows the unit only where that was drawn (docs/theory/pld-pairs.md).
 
     A little more than the cost itself, by a factor of one and the leak: with the leak d, q d + (1 - d) q f is at most
     q d + (1 - q d) q f. Of two units that change places either may be shown.
     """
     leaked = sum((chance * count for chance, count in inner.leaks), Fraction(0)) * (2 if replaced else 1)
-    rest = Sampled(Terms(inner.releases).cost, rate=cost.rate, how=cost.how, neighbours=cost.neighbours)
+    rest = Sampled(CostTerms(inner.releases).cost, rate=cost.rate, how=cost.how, neighbours=cost.neighbours)
     yield from _walk(rest, times)
     if cost.rate > 0:
         yield Bounded(epsilon=0, delta=min(Fraction(1), charged(cost.rate * leaked))), times

@@ -15,7 +15,7 @@ from deniable.accounting.cost_terms import terms
 from deniable.accounting.measures.concentrated import ZeroConcentrated, lost_by_rho
 from deniable.accounting.measures.renyi import RenyiLoss
 from deniable.accounting.profiles import leak
-from deniable.accounting.renyi_curves import Linear
+from deniable.accounting.renyi_curves import LinearCurve
 from deniable.accounting.spend import Spend
 from deniable.accounting.theorems import GAP, RenyiPrivacy, epsilon, numeric, tightest
 from deniable.cost import Cost
@@ -41,7 +41,7 @@ class Alternative:
 
 
 @dataclass(frozen=True, slots=True)
-class Explanation:
+class CostExplanation:
     """The reading of a cost at one delta, its theorem, and the alternatives."""
 
     cost: Cost
@@ -69,7 +69,7 @@ class Explanation:
     __repr__ = __str__
 
 
-def explain(cost: Cost, *, delta: Real) -> Explanation:
+def explain(cost: Cost, *, delta: Real) -> CostExplanation:
     """The tightest epsilon of a cost at `delta`, the theorem behind it, and what the other theorems say.
 
     Guarantee: every number shown is a sound upper bound for losses fixed beforehand.
@@ -78,7 +78,7 @@ def explain(cost: Cost, *, delta: Real) -> Explanation:
     found = epsilon(cost, delta=chance)
     theorem = _pure_theorem() if chance == 0 else tightest(cost).theorem
     said = tuple(_said(name, say, cost, chance) for name, say in THEOREMS)
-    return Explanation(cost, chance, found, theorem, said, leaked(cost))
+    return CostExplanation(cost, chance, found, theorem, said, leaked(cost))
 
 
 def leaked(cost: Cost) -> Fraction:
@@ -122,7 +122,7 @@ def _optimal(cost: Cost, delta: Fraction) -> tuple[Fraction | None, str]:
 def _concentrated(cost: Cost, delta: Fraction) -> tuple[Fraction | None, str]:
     read = ZeroConcentrated().read(cost)
     leaks = ((read.delta, 1),) if read.delta else ()
-    found = epsilon_within(RenyiLoss(((Linear(read.loss), 1),), leaks), delta=delta) if delta else None
+    found = epsilon_within(RenyiLoss(((LinearCurve(read.loss), 1),), leaks), delta=delta) if delta else None
     said = "; ".join(filter(None, (f"rho = {float(read.loss):.6g}", lost_by_rho(cost))))
     return (found[0], said) if found else (None, "needs more delta")
 

@@ -21,7 +21,7 @@ _NEGLIGIBLE = Fraction(1, 2**4_000)
 _FARTHEST = 2**60
 
 
-class Profile(Protocol):
+class ClosedProfile(Protocol):
     """delta as a function of epsilon, both directions of a neighbouring pair considered."""
 
     @property
@@ -54,7 +54,7 @@ def sharpened(attempt: Callable[[int], Interval], *, bits: int = _SHARP) -> Inte
         working *= 2
 
 
-def epsilon_of(profile: Profile, delta: Fraction, *, gap: float = 1e-9) -> Bracket:
+def epsilon_of(profile: ClosedProfile, delta: Fraction, *, gap: float = 1e-9) -> Bracket:
     """The smallest epsilon >= 0 at which the profile is at most `delta` > 0, certified from both sides.
 
     Guarantee: the profile is at most `delta` at the upper end and above `delta` at the lower one (unless that is zero).
@@ -75,7 +75,7 @@ def epsilon_of(profile: Profile, delta: Fraction, *, gap: float = 1e-9) -> Brack
 
 
 def _around(
-    profile: Profile, delta: Fraction, start: Fraction, step: Fraction, top: Fraction | None
+    profile: ClosedProfile, delta: Fraction, start: Fraction, step: Fraction, top: Fraction | None
 ) -> tuple[Fraction, Fraction | None]:
     """A point above delta (or zero) and one at most delta, as close to `start` as its quality allows; `top` is one."""
     low, high, reach = Fraction(0), None, step
@@ -104,7 +104,7 @@ def _around(
     return low, high
 
 
-def _narrowed(profile: Profile, delta: Fraction, low: Fraction, high: Fraction, gap: Fraction) -> Bracket:
+def _narrowed(profile: ClosedProfile, delta: Fraction, low: Fraction, high: Fraction, gap: Fraction) -> Bracket:
     """Halve until narrow, or until the enclosure holds delta itself: then that is how well this profile is known."""
     while high - low > gap * high:
         middle = _short((low + high) / 2)
@@ -120,7 +120,7 @@ def _narrowed(profile: Profile, delta: Fraction, low: Fraction, high: Fraction, 
     return Bracket.around(low, high)
 
 
-def _last(profile: Profile, delta: Fraction, low: Fraction, middle: Fraction) -> Fraction:
+def _last(profile: ClosedProfile, delta: Fraction, low: Fraction, middle: Fraction) -> Fraction:
     """A point above delta, near `middle`."""
     for _ in range(30):
         nearer = _short((low + middle) / 2)
@@ -131,7 +131,7 @@ def _last(profile: Profile, delta: Fraction, low: Fraction, middle: Fraction) ->
     return low
 
 
-def _first(profile: Profile, delta: Fraction, middle: Fraction, high: Fraction) -> Fraction:
+def _first(profile: ClosedProfile, delta: Fraction, middle: Fraction, high: Fraction) -> Fraction:
     """A point at most delta, near `middle`."""
     for _ in range(30):
         nearer = _short((middle + high) / 2)
@@ -157,7 +157,7 @@ _ZERO = Fraction(0)
 class Leaking:
     """A profile next to leaks: delta' = 1 - (1 - delta) prod (1 - leak)^times, exactly."""
 
-    inner: Profile
+    inner: ClosedProfile
     leaks: tuple[tuple[Fraction, int], ...]
 
     @property
@@ -207,7 +207,7 @@ class OnSample:
     Removed: rate · delta(ln(1 + (e^epsilon - 1)/rate)). Added: c · delta(ln(rate e^epsilon / c)), c = 1 - (1 - rate) e^epsilon.
     """
 
-    inner: Profile
+    inner: ClosedProfile
     rate: Fraction
 
     @property
@@ -246,7 +246,7 @@ class OnSample:
 class Worst:
     """The worst of several profiles: a unit meets one of them."""
 
-    profiles: tuple[Profile, ...]
+    profiles: tuple[ClosedProfile, ...]
 
     @property
     def theorem(self) -> str:
@@ -275,10 +275,10 @@ class Worst:
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
+class MixedProfile:
     """One of several profiles, drawn by a known coin: the average."""
 
-    parts: tuple[tuple[Fraction, Profile], ...]
+    parts: tuple[tuple[Fraction, ClosedProfile], ...]
 
     @property
     def theorem(self) -> str:
@@ -303,7 +303,7 @@ class Drawn:
         return _highest([each.ceiling() for _, each in self.parts])
 
 
-def _reached(profile: Profile, delta: Fraction) -> Fraction | None:
+def _reached(profile: ClosedProfile, delta: Fraction) -> Fraction | None:
     found = epsilon_of(profile, delta).upper
     return Fraction(found) if math.isfinite(found) else None
 

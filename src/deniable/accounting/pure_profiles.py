@@ -25,7 +25,7 @@ import numpy as np
 
 from deniable.accounting.profiles import sharpened
 from deniable.exact import Interval, exp, expm1, ln
-from deniable.exact.binomial import ratios_down, ratios_up
+from deniable.exact.binomial_sums import ratios_down, ratios_up
 from deniable.exact.gamma import log_binomial
 
 

@@ -66,7 +66,7 @@ def log_sum(parts: list[tuple[float, float]]) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Linear:
+class LinearCurve:
     """rho · order: Gaussian noise of any kind, and whatever is rho-zCDP."""
 
     rho: Fraction

@@ -156,7 +156,7 @@ def estimate_between(log: Callable[[int], float], order: float) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Least:
+class LeastCurve:
     """The best of several curves for one release, and of a constant that holds at every order."""
 
     curves: tuple[Curve, ...]
@@ -172,7 +172,7 @@ class Least:
 
 
 @dataclass(frozen=True, slots=True)
-class Greatest:
+class GreatestCurve:
     """The worst of several curves: disjoint parts."""
 
     curves: tuple[Curve, ...]

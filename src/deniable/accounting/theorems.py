@@ -24,7 +24,7 @@ from deniable.accounting.measures.concentrated import ZeroConcentrated
 from deniable.accounting.measures.pure import Pure
 from deniable.accounting.measures.renyi import RenyiDivergences, RenyiLoss
 from deniable.accounting.pld import PrivacyLoss
-from deniable.accounting.profiles import Profile, epsilon_of
+from deniable.accounting.profiles import ClosedProfile, epsilon_of
 from deniable.cost import Concentrated, Cost, Gaussian, Grouped, Parallel, Renyi
 from deniable.errors import Unaccountable
 from deniable.exact import up
@@ -52,7 +52,7 @@ class Reader(Protocol):
 class ClosedReader:
     """A profile with a formula, enclosed exactly."""
 
-    profile: Profile
+    profile: ClosedProfile
 
     @property
     def theorem(self) -> str:

@@ -140,7 +140,7 @@ def _counting(gate: Gate) -> Filter | Odometer:
 def _child(gate: Gate, budget: accounting.Budget, workload: Iterable[Cost] | None) -> accounting.Filters:
     """How a child filter counts: under a parent that counts rho alone in rho too, for that is the cheapest thing to pay for."""
     inner = gate.inner if isinstance(gate, Both) else gate
-    if isinstance(inner, Filter | Odometer) and inner.rule.kind is accounting.Kind.CONCENTRATED:
+    if isinstance(inner, Filter | Odometer) and inner.rule.kind is accounting.RuleKind.CONCENTRATED:
         return accounting.Filters.single(budget.rule())
     return budget.filters(workload)
 
@@ -160,11 +160,13 @@ def _rule_of(gate: Gate) -> accounting.Rule:
     inner = gate.inner if isinstance(gate, Both) else gate
     if isinstance(inner, Planned):
         return accounting.Rule(
-            accounting.Kind.CONCENTRATED, NOTHING, "the parent follows a plan; every cost here has a rho or a delta"
+            accounting.RuleKind.CONCENTRATED, NOTHING, "the parent follows a plan; every cost here has a rho or a delta"
         )
     if isinstance(inner, Filter) and inner.filters.only is None:
         return accounting.Rule(
-            accounting.Kind.CONCENTRATED, NOTHING, "the parent keeps several filters; rho reads what most of them read"
+            accounting.RuleKind.CONCENTRATED,
+            NOTHING,
+            "the parent keeps several filters; rho reads what most of them read",
         )
     return _counting(gate).rule
 
@@ -248,7 +250,7 @@ def odometer(
     """
     _check_shape(data, space.domain)
     rule = (
-        accounting.Rule(accounting.Kind.BASIC, NOTHING, "no budget names a measure")
+        accounting.Rule(accounting.RuleKind.BASIC, NOTHING, "no budget names a measure")
         if budget is None
         else budget.rule()
     )

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Bounded:
+class BoundCandidate:
     """One candidate bound: the share of the total that is kept, and per group the mean size of bias, noise and error.
 
     `relative` is the expected error as a share of the true value, averaged over the groups that are not empty.
@@ -30,7 +30,9 @@ class Bounded:
     relative: float
 
     @classmethod
-    def of(cls, bound: int, true: NDArray[np.float64], bias: NDArray[np.float64], noise: Noise, step: float) -> Bounded:
+    def of(
+        cls, bound: int, true: NDArray[np.float64], bias: NDArray[np.float64], noise: Noise, step: float
+    ) -> BoundCandidate:
         """From exact answers, exact biases and the noise, in steps of `step`."""
         errors = np.array([noise.mean_size(float(shift) / step) * step for shift in bias])
         total, full = float(true.sum()), true != 0
@@ -50,7 +52,7 @@ class BoundsView:
 
     name: str
     output: str
-    candidates: tuple[Bounded, ...]
+    candidates: tuple[BoundCandidate, ...]
 
     @property
     def best(self) -> int:

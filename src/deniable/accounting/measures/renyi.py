@@ -26,7 +26,7 @@ from deniable.accounting.renyi_curves import (
     DoubledCurve,
     GroupedCurve,
     LaplaceCurve,
-    Linear,
+    LinearCurve,
     Listed,
     NegativeBinomialCurve,
     PoissonCurve,
@@ -39,8 +39,8 @@ from deniable.accounting.renyi_sampling import (
     BinomialSample,
     ConvexSample,
     FixedSizeSample,
-    Greatest,
-    Least,
+    GreatestCurve,
+    LeastCurve,
     Mixture,
     SampledGaussianCurve,
     grouped_curve,
@@ -120,14 +120,14 @@ class RenyiDivergences(Measure[RenyiLoss]):
             case DiscreteLaplace(scale, steps):
                 return _one(DiscreteLaplaceCurve(scale, steps))
             case Gaussian() | DiscreteGaussian():
-                return _one(Linear(cost.squared_sensitivity / (2 * cost.scale**2)))
+                return _one(LinearCurve(cost.squared_sensitivity / (2 * cost.scale**2)))
             case Exponential(eta):
                 return _one(RangeCurve(eta)) if eta else RenyiLoss()
             case RandomizedResponse(truth, categories):
                 other = (1 - truth) / (categories - 1)
                 return _one(ResponseCurve(truth, other, (categories - 2) * other))
             case Concentrated(rho, delta):
-                return RenyiLoss(((Linear(rho), 1),), ((delta, 1),) if delta else ())
+                return RenyiLoss(((LinearCurve(rho), 1),), ((delta, 1),) if delta else ())
             case Bounded() | TruncatedLaplace() | Shuffled():
                 return self._pair(cost)
             case Renyi(curve):
@@ -165,7 +165,7 @@ class RenyiDivergences(Measure[RenyiLoss]):
         if pure is not None:
             curves.append(AnyPure(PureLoss(epsilon=pure)))
         leaks = tuple((charged(cost.rate * chance), times) for chance, times in whole.leaks)
-        return RenyiLoss(((Least(tuple(curves), pure), 1),), leaks)
+        return RenyiLoss(((LeastCurve(tuple(curves), pure), 1),), leaks)
 
     def _selected(self, cost: Selected) -> RenyiLoss:
         base = self.read(cost.cost)
@@ -208,7 +208,9 @@ class RenyiDivergences(Measure[RenyiLoss]):
             return parts[0]
         leaks = [sum(chance * times for chance, times in part.leaks) for part in parts]
         worst = min(Fraction(1), max(leaks, default=Fraction(0)))
-        return RenyiLoss(((Greatest(tuple(map(_Sum, parts))), 1),) if parts else (), ((worst, 1),) if worst else ())
+        return RenyiLoss(
+            ((GreatestCurve(tuple(map(_Sum, parts))), 1),) if parts else (), ((worst, 1),) if worst else ()
+        )
 
     def mixed(self, parts: Sequence[tuple[Fraction, RenyiLoss]]) -> RenyiLoss:
         leaked = charged(sum((chance * _leaked(loss) for chance, loss in parts), Fraction(0)))

@@ -27,11 +27,11 @@ from itertools import pairwise
 import numpy as np
 
 from deniable.accounting.pld.atom_pairs import Atoms, AtomsPair
-from deniable.accounting.pld.convolution import Reading, Steps, View, crossing, look, read
+from deniable.accounting.pld.convolution import ComposedLoss, Steps, View, crossing, look, read
 from deniable.accounting.pld.laplace_pairs import DiscreteLaplacePair
 from deniable.accounting.pld.outward import MOST_WORK, TINY, Beyond, Floats, Meter, U
 from deniable.accounting.pld.pair import Pair
-from deniable.accounting.pld.saddle_point import Survey, estimate
+from deniable.accounting.pld.saddle_point import PairSurvey, estimate
 from deniable.accounting.pld.sampled_pairs import SampledBackPair, SampledPair
 
 _MOST = 1 << 18
@@ -241,7 +241,7 @@ class NestedPair:
                     best[row], chance[row], other[row] = p - math.exp(epsilon) * q, p, q
         return points, np.minimum.accumulate(upper), chance, other
 
-    def _points(self) -> tuple[Floats, list[tuple[float, list[Reading]]]]:
+    def _points(self) -> tuple[Floats, list[tuple[float, list[ComposedLoss]]]]:
         """Losses from 0 to where next to nothing is left, and readings centred among them, for each depth of delta."""
         readings = [(0.0, self._read(look(self.steps, epsilon=0.0)))]
         for depth in _DEPTHS:
@@ -257,7 +257,7 @@ class NestedPair:
         top = max(readings[-1][0], 2 * small)
         return np.unique([rung for rung in rungs if rung < top] + [top]), readings
 
-    def _read(self, view: View) -> list[Reading]:
+    def _read(self, view: View) -> list[ComposedLoss]:
         """On several grids: where atoms fall between the points of one, another serves better; every one is sound."""
         return [read(self.steps, view, share, self._meter) for share in _SHARES]
 
@@ -342,7 +342,7 @@ def _profile(pair: Pair, epsilon: Floats, side: int) -> Floats:
 
 def _seen(view: View, parts: Split) -> View:
     """The same tilt, looked at from the others alone; how small the answer is stays what it was."""
-    survey = Survey([view.survey.sketches[row] for row in parts.others], [view.times[row] for row in parts.others])
+    survey = PairSurvey([view.survey.sketches[row] for row in parts.others], [view.times[row] for row in parts.others])
     at = survey.cumulants(view.tilt)
     return replace(
         view,

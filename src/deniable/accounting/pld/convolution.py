@@ -14,10 +14,10 @@ from functools import cache, cached_property
 import numpy as np
 
 from deniable.accounting.pld.discretization import (
-    Grid,
+    GridMeasure,
     Knots,
     Layout,
-    Measure,
+    LossGrid,
     coarsened,
     dots_above,
     dots_below,
@@ -26,11 +26,11 @@ from deniable.accounting.pld.discretization import (
 )
 from deniable.accounting.pld.outward import Beyond, Meter
 from deniable.accounting.pld.pair import Pair
-from deniable.accounting.pld.saddle_point import Cumulants, Focus, Part, Survey, estimate, sketch
-from deniable.accounting.pld.spectrum import Spectrum, TooFine, Window, fast_size
+from deniable.accounting.pld.saddle_point import Cumulants, Focus, PairSurvey, TiltedPart, estimate, sketch
+from deniable.accounting.pld.spectrum import LossWindow, Spectrum, TooFine, fast_size
 
 Steps = tuple[tuple[Pair, int], ...]
-Dots = Callable[[Pair, Knots], Measure]
+Dots = Callable[[Pair, Knots], GridMeasure]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class View:
     `log_weight` is about that delta over what a unit of tilted mass can add to it, `spread` the deviation of the whole sum.
     """
 
-    survey: Survey
+    survey: PairSurvey
     at: Cumulants
     tilt: float
     epsilon: float
@@ -50,7 +50,7 @@ class View:
     times: tuple[int, ...]
 
 
-class Reading:
+class ComposedLoss:
     """Two compositions: `above` bounds the profile from above, `below`, made when first asked for, from below."""
 
     def __init__(self, compose: Callable[[Dots], Spectrum], view: View) -> None:
@@ -114,7 +114,7 @@ def look(steps: Steps, *, epsilon: float | None = None, log_delta: float | None 
     pairs, times = [pair for pair, _ in steps], [count for _, count in steps]
     faint = math.exp(max(log_delta, -600.0)) if log_delta is not None else 1.0
     level = 1e-9 * faint / sum(times)
-    survey = Survey([sketch(pair, Focus(faint=level)) for pair in pairs], times)
+    survey = PairSurvey([sketch(pair, Focus(faint=level)) for pair in pairs], times)
     tilt = survey.tilt(epsilon=epsilon, log_delta=log_delta)
     for _ in range(4):
         at = survey.cumulants(tilt)
@@ -124,7 +124,7 @@ def look(steps: Steps, *, epsilon: float | None = None, log_delta: float | None 
             Focus(*survey.bulk(at, row), tilt=tilt, top=each.top(level), faint=level)
             for row, each in enumerate(survey.sketches)
         ]
-        survey = Survey([sketch(pair, focus) for pair, focus in zip(pairs, focuses, strict=True)], times)
+        survey = PairSurvey([sketch(pair, focus) for pair, focus in zip(pairs, focuses, strict=True)], times)
         before, tilt = tilt, survey.tilt(epsilon=epsilon, log_delta=log_delta)
         if 0.8 < tilt / before < 1.25 and survey.cumulants(tilt).variance > 0.7 * at.variance:
             break
@@ -151,25 +151,25 @@ def _wanted(view: View, share: float) -> float:
     return max(wanted, 1e-9 * total)
 
 
-def read(steps: Steps, view: View, share: float, meter: Meter | None = None) -> Reading:
+def read(steps: Steps, view: View, share: float, meter: Meter | None = None) -> ComposedLoss:
     """Compose on a grid whose spacing is `share` of the widths of the losses."""
     low, high, below, above = view.survey.window(view.tilt, view.log_weight + math.log(1e-3 * share**2))
     largest = max(abs(low), abs(high), *(each.above[-1] for each in view.survey.sketches))
     fine, meter = _wanted(view, share), meter or Meter()
 
     @cache
-    def laid(wanted: float) -> tuple[Grid, list[Knots], Window]:
+    def laid(wanted: float) -> tuple[LossGrid, list[Knots], LossWindow]:
         grid = grid_for([pair for pair, _ in steps], wanted, largest)
         knots = [place(pair, grid, _layout(view, row, share)) for row, (pair, _) in enumerate(steps)]
         grid, knots = coarsened(grid, knots)
         size = fast_size(math.ceil((high - low) / grid.step) + 4)
         shift = sum(times * each.offset for (_, times), each in zip(steps, knots, strict=True))
         middle = math.floor((low + high) / 2 / grid.quantum) - shift
-        return grid, knots, Window(middle // grid.stride - size // 2, size, above, below, view.epsilon)
+        return grid, knots, LossWindow(middle // grid.stride - size // 2, size, above, below, view.epsilon)
 
     def spectrum(dots: Dots, wanted: float) -> Spectrum:
         grid, knots, window = laid(wanted)
-        parts = [Part(dots(pair, each), times) for (pair, times), each in zip(steps, knots, strict=True)]
+        parts = [TiltedPart(dots(pair, each), times) for (pair, times), each in zip(steps, knots, strict=True)]
         return Spectrum(parts, grid=grid, tilt=view.tilt, window=window, meter=meter)
 
     def compose(dots: Dots) -> Spectrum:
@@ -178,7 +178,7 @@ def read(steps: Steps, view: View, share: float, meter: Meter | None = None) -> 
         except TooFine:
             return spectrum(dots, max(fine, (high - low) / _MOST))
 
-    return Reading(compose, view)
+    return ComposedLoss(compose, view)
 
 
 def _layout(view: View, row: int, share: float) -> Layout:

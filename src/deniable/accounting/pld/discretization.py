@@ -30,7 +30,7 @@ from deniable.accounting.pld.pair import Pair
 
 
 @dataclass(frozen=True, slots=True)
-class Grid:
+class LossGrid:
     """Losses are whole multiples of `quantum`, a power of two, and exact floats; one step is `stride` quanta."""
 
     quantum: float
@@ -45,7 +45,7 @@ class Grid:
 class Knots:
     """Some losses of a grid, each `offset` quanta and a whole number of steps; `pivot` is the place of the one closest to 0."""
 
-    grid: Grid
+    grid: LossGrid
     index: Integers
     offset: int
     pivot: int
@@ -57,7 +57,7 @@ class Knots:
 
 
 @dataclass(frozen=True, slots=True)
-class Measure:
+class GridMeasure:
     """Masses at losses and at infinity. A negative mass at infinity is what a bound from below still owes."""
 
     index: Integers
@@ -67,10 +67,10 @@ class Measure:
     infinite: float
 
 
-def _measure(knots: Knots, mass: Floats, infinite: float) -> Measure:
+def _measure(knots: Knots, mass: Floats, infinite: float) -> GridMeasure:
     kept = mass > 0
     kept[knots.pivot] = True  # so that there is always a place
-    return Measure(knots.index[kept], knots.offset, knots.loss[kept], mass[kept], infinite)
+    return GridMeasure(knots.index[kept], knots.offset, knots.loss[kept], mass[kept], infinite)
 
 
 def _kinked(values: Floats, loss: Floats) -> tuple[Floats, Floats, float]:
@@ -102,7 +102,7 @@ def _assembled(knots: Knots, forward: Floats, backward: Floats) -> tuple[Floats,
     return mass, error
 
 
-def dots_above(pair: Pair, knots: Knots) -> Measure:
+def dots_above(pair: Pair, knots: Knots) -> GridMeasure:
     """Guarantee: its profile is at least the pair's, for every real epsilon."""
     loss, pivot = knots.loss, knots.pivot
     forward = pair.upper(np.maximum(loss[pivot:], 0.0))
@@ -116,7 +116,7 @@ def dots_above(pair: Pair, knots: Knots) -> Measure:
     return _measure(knots, mass[::-1] * (1 + 4 * U), float(forward[-1]))
 
 
-def dots_below(pair: Pair, knots: Knots) -> Measure:
+def dots_below(pair: Pair, knots: Knots) -> GridMeasure:
     """Guarantee: its profile is at most the pair's, for every real epsilon."""
     loss, pivot = knots.loss, knots.pivot
     shift = float(loss[pivot])
@@ -189,7 +189,7 @@ _MARGIN = 1e-9
 """Knots lie this share of a loss below the atoms they are for: far enough for a line through the atom to be positive there."""
 
 
-def grid_for(pairs: Sequence[Pair], wanted: float, largest: float) -> Grid:
+def grid_for(pairs: Sequence[Pair], wanted: float, largest: float) -> LossGrid:
     """A grid of about the wanted step, whose losses up to `largest` are exact; it fits atoms where that can be had."""
     if not (wanted > 0 and max(wanted, largest) < _LARGEST):
         raise Beyond("the losses are beyond floats")
@@ -197,18 +197,18 @@ def grid_for(pairs: Sequence[Pair], wanted: float, largest: float) -> Grid:
     lattices = [pair.lattice for pair in pairs]
     shortest = min(lattices)
     if shortest > max(wanted / 4, _COARSE * quantum) and all(_misfit(lattice, shortest) < 1e-9 for lattice in lattices):
-        return Grid(quantum, math.floor(shortest * (1 - _MARGIN) / quantum))
+        return LossGrid(quantum, math.floor(shortest * (1 - _MARGIN) / quantum))
     spans = np.unique([_span(pair) * (1 - _MARGIN) - 8 * quantum for pair in pairs if _span(pair) > 0])
     if not len(spans) or spans[0] < max(wanted, _COARSE * quantum):
-        return Grid(quantum, max(math.floor(wanted / quantum), 1))
+        return LossGrid(quantum, max(math.floor(wanted / quantum), 1))
     fewest = math.ceil(spans[-1] / wanted)
     if spans[-1] < fewest * _COARSE * quantum:
-        return Grid(quantum, max(math.floor(wanted / quantum), 1))
+        return LossGrid(quantum, max(math.floor(wanted / quantum), 1))
     trials = fewest + np.arange(min(fewest, 4000) if len(spans) > 1 else 1)
     steps = np.maximum(np.floor(spans[-1] / trials / quantum), 1.0) * quantum
     shares = spans[:, None] / steps
     misfits = np.maximum(shares - np.floor(shares * (1 + 1e-10)), 0.0).sum(axis=0)
-    return Grid(quantum, round(steps[int(np.argmin(misfits))] / quantum))
+    return LossGrid(quantum, round(steps[int(np.argmin(misfits))] / quantum))
 
 
 def _span(pair: Pair) -> float:
@@ -241,7 +241,7 @@ class Layout:
     edge: float
 
 
-def place(pair: Pair, grid: Grid, layout: Layout) -> Knots:
+def place(pair: Pair, grid: LossGrid, layout: Layout) -> Knots:
     """The knots of one pair on a grid."""
     step = grid.step
     if pair.lattice > 0 and _misfit(pair.lattice, step) < 1e-6:
@@ -271,14 +271,14 @@ def place(pair: Pair, grid: Grid, layout: Layout) -> Knots:
     return Knots(grid, index, offset, int(np.searchsorted(index, 0)))
 
 
-def coarsened(grid: Grid, every: Sequence[Knots]) -> tuple[Grid, list[Knots]]:
+def coarsened(grid: LossGrid, every: Sequence[Knots]) -> tuple[LossGrid, list[Knots]]:
     """The same knots on the coarsest grid that has them all."""
     common = int(np.gcd.reduce(np.concatenate([knots.index for knots in every])))
-    wide = Grid(grid.quantum, grid.stride * common)
+    wide = LossGrid(grid.quantum, grid.stride * common)
     return wide, [Knots(wide, knots.index // common, knots.offset, knots.pivot) for knots in every]
 
 
-def _offset(pair: Pair, grid: Grid, layout: Layout) -> int:
+def _offset(pair: Pair, grid: LossGrid, layout: Layout) -> int:
     """By how many quanta to shift: to meet a narrow bulk, or the lowest atom, or the highest."""
     loss = _together(pair, layout.center, grid.step) if layout.width < grid.step else None
     if loss is None:

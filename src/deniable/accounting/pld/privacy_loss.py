@@ -16,7 +16,7 @@ import numpy as np
 
 from deniable.accounting.bracket import Bracket
 from deniable.accounting.pld.composite_pairs import Shifted, enumerated, split
-from deniable.accounting.pld.convolution import Reading, Single, Steps, View, look, read
+from deniable.accounting.pld.convolution import ComposedLoss, Single, Steps, View, look, read
 from deniable.accounting.pld.cost_pairs import steps_of
 from deniable.accounting.pld.outward import TINY, Beyond, Meter, float_above, float_below
 from deniable.accounting.profiles import leak
@@ -136,7 +136,7 @@ class Direction:
         few = enumerated(self.steps)
         return Single(few) if few is not None else look(self.steps, epsilon=epsilon, log_delta=log_delta)
 
-    def _profile(self, share: float, seen: View | Single, meter: Meter) -> Reading | Single | Shifted:
+    def _profile(self, share: float, seen: View | Single, meter: Meter) -> ComposedLoss | Single | Shifted:
         if isinstance(seen, Single):
             return seen
         parts = split(self.steps)

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from deniable.accounting.pld.discretization import Measure
+from deniable.accounting.pld.discretization import GridMeasure
 from deniable.accounting.pld.outward import TINY, Beyond, Floats, Integers, U
 from deniable.accounting.pld.pair import Pair
 
@@ -115,7 +115,7 @@ class Cumulants:
     weights: Floats
 
 
-class Survey:
+class PairSurvey:
     """Sketches of all pairs of a composition, side by side."""
 
     def __init__(self, sketches: Sequence[Sketch], times: Sequence[int]) -> None:
@@ -189,10 +189,10 @@ def estimate(at: Cumulants, tilt: float) -> tuple[float, float]:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class TiltedPart:
     """A measure, composed with itself `times` times."""
 
-    measure: Measure
+    measure: GridMeasure
     times: int
 
 
@@ -208,7 +208,7 @@ class Tilted:
     rounding: float
 
 
-def tilted(part: Part, tilt: float) -> Tilted:
+def tilted(part: TiltedPart, tilt: float) -> Tilted:
     """Multiply by e^(tilt loss) and scale."""
     index, exponent = part.measure.index, tilt * part.measure.loss
     highest = float(exponent.max())
@@ -222,7 +222,7 @@ def tilted(part: Part, tilt: float) -> Tilted:
     return Tilted(index - center, weight, part.times, math.log(total) + highest, center, rounding)
 
 
-def log_moment(parts: Sequence[Part], tilt: float) -> float:
+def log_moment(parts: Sequence[TiltedPart], tilt: float) -> float:
     """At least ln of the total of e^(tilt loss) over the composition."""
     value = 0.0
     for part in parts:

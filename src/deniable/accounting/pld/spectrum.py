@@ -22,7 +22,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.accounting.pld.discretization import Grid
+from deniable.accounting.pld.discretization import LossGrid
 from deniable.accounting.pld.outward import (
     MOST_PLACES,
     MOST_TERMS,
@@ -34,7 +34,7 @@ from deniable.accounting.pld.outward import (
     fft_error,
     suffix_sums,
 )
-from deniable.accounting.pld.saddle_point import Part, Tilted, log_kernel, log_moment, tilted
+from deniable.accounting.pld.saddle_point import Tilted, TiltedPart, log_kernel, log_moment, tilted
 
 _NEGLIGIBLE = -36.0
 _NOTHING = -45.0
@@ -121,7 +121,7 @@ _ALONE = 1 << 14
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class LossWindow:
     """Losses from `start` steps after the sum of offsets on, `size` of them.
 
     `above` and `below` are further tilts that bound well what lies outside, or fractions of them do: a grid may put a little
@@ -180,7 +180,13 @@ class Spectrum:
     """Guarantee: `delta(epsilon)` encloses the finite part of the composition's profile; `infinite` is its mass at infinity."""
 
     def __init__(
-        self, parts: Sequence[Part], *, grid: Grid, tilt: float, window: Window, meter: Meter | None = None
+        self,
+        parts: Sequence[TiltedPart],
+        *,
+        grid: LossGrid,
+        tilt: float,
+        window: LossWindow,
+        meter: Meter | None = None,
     ) -> None:
         self.grid, self.tilt, self.window, self.meter = grid, tilt, window, meter or Meter()
         self.step = grid.step
@@ -251,7 +257,7 @@ class Spectrum:
         self._error_far = float(np.sum(twice * error * (1 / lengths[0] + 1 / lengths[1]))) * (1 + 1e-9)
         self._magnitude = float(np.sum(np.abs(self._parts[0])) + np.sum(np.abs(self._parts[1])))
 
-    def _outside(self, parts: Sequence[Part], left_out: float) -> float:
+    def _outside(self, parts: Sequence[TiltedPart], left_out: float) -> float:
         """What lies outside the window, and what the frequencies left out can do, in units of delta over the scale."""
         window, base = self.window, self.log_scale - self.scale_error
         top, bottom = self.loss(window.start + window.size), self.loss(window.start)
@@ -349,7 +355,7 @@ def _fractions(tilt: float) -> Floats:
     return np.asarray(tilt * 0.75 ** np.arange(10), dtype=np.float64)
 
 
-def _infinite(parts: Sequence[Part]) -> float:
+def _infinite(parts: Sequence[TiltedPart]) -> float:
     """The composition's mass at infinity (what is owed counts against it), as the nearest float."""
     finite = gained = owed = 0.0
     for part in parts:

@@ -87,13 +87,13 @@ def pushed_scale(patch, side, *, forget):
 
 def shrunk_window(patch, side, *, forget):
     """What lies outside comes in at the other end: too much of it, where the window begins just above the loss asked for."""
-    made, outside = saddle_point.Survey.window, spectrum.Spectrum._outside
+    made, outside = saddle_point.PairSurvey.window, spectrum.Spectrum._outside
 
     def narrow(self, by, log_mass):
         _, _, below, above = made(self, by, log_mass)
         return (LOSS - 0.5, LOSS + 1.6, below, above) if side < 0 else (LOSS - 4.0, LOSS + 0.4, below, above)
 
-    patch.setattr(saddle_point.Survey, "window", narrow)
+    patch.setattr(saddle_point.PairSurvey, "window", narrow)
     if forget:
         patch.setattr(spectrum.Spectrum, "_outside", lambda self, parts, left: 0 * outside(self, parts, left))
 

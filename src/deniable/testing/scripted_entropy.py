@@ -14,7 +14,7 @@ import numpy as np
 
 from deniable.errors import DeniableError
 from deniable.noise import Entropy
-from deniable.noise.entropy import Sampler
+from deniable.noise.entropy import IntegerSampler
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -25,7 +25,7 @@ class _StandIn(Entropy):
 
     __slots__ = ()
 
-    def next_of(self, sampler: Sampler) -> int:
+    def next_of(self, sampler: IntegerSampler) -> int:
         return sampler.draw(self)
 
 
