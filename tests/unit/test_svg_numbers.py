@@ -10,8 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from deniable.svg.axes import Scale, axis, nice_step
-from deniable.svg.lettering import shortened, width
-from deniable.svg.number_labels import number, powers_of_ten, tick
+from deniable.svg.lettering import number, powers_of_ten, shortened, tick, width
 
 sizes = st.builds(lambda m, e: m * 10.0**e, st.floats(1, 9.99), st.integers(-30, 30))
 

@@ -45,7 +45,7 @@ class LossDistribution:
 
     def plot(self, *, bins: int = 61) -> Figure:
         """The probability of the loss in each of so many bins of equal width, around zero."""
-        from deniable.plots.losses import loss_histogram
+        from deniable.plots import loss_histogram
 
         count = integer(bins=bins, least=3)
         reach = self._reach()

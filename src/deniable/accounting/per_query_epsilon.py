@@ -31,7 +31,7 @@ class PerQuery:
 
     def plot(self) -> Figure:
         """The epsilon of each query against the number of queries, both logarithmic."""
-        from deniable.plots.losses import per_query_curves
+        from deniable.plots import per_query_curves
 
         epsilon, delta = float(self.epsilon), float(self.delta)
         return per_query_curves(self.queries, rules=self.rules, epsilon=epsilon, delta=delta)

@@ -41,7 +41,7 @@ class PrivacyProfile:
 
     def plot(self, *, least: Real = Fraction(1, 10**9), points: int = 40) -> Figure:
         """Delta against epsilon on a logarithmic scale, down to `least`: the upper ends, with the bracket as a band."""
-        from deniable.plots.losses import profile_curve
+        from deniable.plots import profile_curve
 
         lowest, count = float(open_probability(least=least)), integer(points=points, least=2)
         reach = self.epsilon(least).upper

@@ -114,7 +114,7 @@ _PLACES: dict[type[Measure[Any]], tuple[float, float]] = {
 
 def picture() -> Figure:
     """Which definition implies which: an arrow for each of `IMPLICATIONS`, numbered in their order."""
-    from deniable.plots.losses import definition_graph
+    from deniable.plots import definition_graph
 
     places = {measure.name: place for measure, place in _PLACES.items()}
     arrows = [(each.strong.name, each.weak.name) for each in IMPLICATIONS]

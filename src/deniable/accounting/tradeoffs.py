@@ -67,7 +67,7 @@ class TradeOff:
 
     def plot(self, *, points: int = 40) -> Figure:
         """The curve, as the largest of the lines that `points` points of the profile give, and the line of no information."""
-        from deniable.plots.losses import tradeoff_curve
+        from deniable.plots import tradeoff_curve
 
         lines = self.supports(points)
         alphas = sorted({(k / 80) ** 2 for k in range(81)} | {1 - (k / 80) ** 2 for k in range(81)})

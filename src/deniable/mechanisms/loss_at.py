@@ -42,7 +42,7 @@ class LossAt:
 
     def plot(self) -> Figure:
         """The loss at every likely answer, with this one marked."""
-        from deniable.plots.losses import answer_losses, named_answer_losses
+        from deniable.plots import answer_losses, named_answer_losses
 
         answers = self._law.answers(*self._data)
         if not answers:

@@ -70,7 +70,7 @@ class BoundsView:
 
     def plot(self) -> Figure:
         """Bias, noise and error over the candidates."""
-        from deniable.plots.answers import bound_errors
+        from deniable.plots import bound_errors
 
         parts = {part: [getattr(each, part) for each in self.candidates] for part in ("bias", "noise", "error")}
         bounds = [each.bound for each in self.candidates]

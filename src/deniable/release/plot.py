@@ -18,7 +18,7 @@ _MOST = 40
 
 def plotted(release: Release, column: Answered) -> Figure:
     """One column of a release with its errors; of a release with totals, the groups of its first level."""
-    from deniable.plots.answers import group_bars
+    from deniable.plots import group_bars
 
     if (column.values and isinstance(column.values[0], str)) or (column.bins is None and _lists(column)):
         raise InvalidArgument(f"{column.name} has no single number per group to draw; plot another column")

@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from deniable.svg import number_labels
+from deniable.svg import lettering
 
 _STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
 TINIEST, LARGEST = 1e-290, 1e290  # axes end here, so that no step of theirs can over- or underflow
@@ -74,7 +74,7 @@ def _linear(
     if limits is None:
         low, high = -_outer(-low, step, high - low), _outer(high, step, high - low)
     first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
-    ticks = tuple((k * step, number_labels.tick(k * step, step)) for k in range(first, last + 1))
+    ticks = tuple((k * step, lettering.tick(k * step, step)) for k in range(first, last + 1))
     return Axis(Scale.LINEAR, low, high, start, end, ticks)
 
 
@@ -113,11 +113,11 @@ def _logarithmic(
         high = min(v for v in rounds if v >= high * (1 - 1e-9))
     inside = [v for v in rounds if low * (1 - 1e-9) <= v <= high * (1 + 1e-9)]
     if math.log10(high / low) <= min(2, count / 2):
-        ticks = tuple((v, number_labels.number(v, 2)) for v in inside)
+        ticks = tuple((v, lettering.number(v, 2)) for v in inside)
         return Axis(Scale.LOG, low, high, start, end, ticks, _minor(low, high))
     every = max(1, math.ceil((last - first) / count))
     powers = [e for e in range(first, last + 1) if e % every == 0 and low * (1 - 1e-9) <= 10.0**e <= high * (1 + 1e-9)]
-    ticks = tuple(zip((10.0**e for e in powers), number_labels.powers_of_ten(powers), strict=True))
+    ticks = tuple(zip((10.0**e for e in powers), lettering.powers_of_ten(powers), strict=True))
     return Axis(Scale.LOG, low, high, start, end, ticks, _minor(low, high) if last - first <= 8 else ())
 
 

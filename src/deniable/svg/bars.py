@@ -14,10 +14,9 @@ from deniable.svg.axes import Axis, Scale, axis
 from deniable.svg.draw import horizontal_whisker, level, upright, vertical_whisker
 from deniable.svg.elements import Figure
 from deniable.svg.frame import MARGIN, Entry, LegendKey, Room, Words
-from deniable.svg.lettering import clean, shortened
+from deniable.svg.lettering import clean, number, shortened
 from deniable.svg.lettering import width as text_width
 from deniable.svg.marks import ReferenceLine, floats, same_length
-from deniable.svg.number_labels import number
 
 _BAND = 0.72  # the share of a group's room that is drawn on
 _ROW = 26.0

@@ -11,9 +11,8 @@ from typing import assert_never
 from deniable.svg import elements, theme
 from deniable.svg.axes import Axis
 from deniable.svg.frame import Room
-from deniable.svg.lettering import width
+from deniable.svg.lettering import number, width
 from deniable.svg.marks import Line, Mark, Points, ReferenceLine, ShadedBand, Stems, StepLine
-from deniable.svg.number_labels import number
 
 Pixel = tuple[float, float]
 _CAP = 4.0

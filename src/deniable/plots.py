@@ -1,4 +1,9 @@
-"""Pictures of privacy losses: profiles, trade-off curves, loss distributions, shares of a budget, the graph of definitions."""
+"""Pictures from plain numbers: what an object's `.plot()` draws once it has computed what there is to see.
+
+Imported inside `.plot()` methods only, so that nobody who draws nothing loads a line of this or of the SVG writer. First what
+accounting reads: profiles, trade-off curves, loss distributions, shares of a budget, the graph of definitions. Then what was
+released.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +23,24 @@ from deniable.svg import (
     horizontal_bars,
     plot,
 )
+
+__all__ = [
+    "Figure",
+    "answer_losses",
+    "bound_errors",
+    "definition_graph",
+    "group_bars",
+    "loss_histogram",
+    "named_answer_losses",
+    "per_query_curves",
+    "profile_curve",
+    "tradeoff_curve",
+]
+
+_ANSWER_LOSSES = "Privacy loss of each answer"
+
+Bar = tuple[str, float, float, float]
+"""A label, a value and the ends of its interval."""
 
 
 def profile_curve(epsilons: Sequence[float], *, lower: Sequence[float], upper: Sequence[float]) -> Figure:
@@ -103,4 +126,16 @@ def named_answer_losses(names: Sequence[str], *, losses: Sequence[float], said: 
     return horizontal_bars(bars, title=_ANSWER_LOSSES, subtitle=said)
 
 
-_ANSWER_LOSSES = "Privacy loss of each answer"
+def group_bars(bars: Sequence[Bar], *, title: str, note: str, intervals: bool) -> Figure:
+    """One bar for each group, with error bars where the answer has intervals."""
+    labels, values, lower, upper = zip(*bars, strict=True) if bars else ((), (), (), ())
+    ends = (list(lower), list(upper)) if intervals else (None, None)
+    return horizontal_bars(Series(list(labels), list(values), *ends), title=title, note=note)
+
+
+def bound_errors(bounds: Sequence[int], *, parts: Mapping[str, Sequence[float]], output: str, name: str) -> Figure:
+    """Bias, noise and error per group over the candidates for one bound."""
+    at = [float(each) for each in bounds]
+    lines = [Line(at, values, label=part) for part, values in parts.items()]
+    title = f"error of {output} by {name} per unit"
+    return plot(*lines, title=title, x_label=f"{name} per unit", y_label="per group")
