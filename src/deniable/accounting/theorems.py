@@ -12,6 +12,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import ClassVar, Protocol
 
+from deniable.accounting import pld
 from deniable.accounting.adjacency import compared
 from deniable.accounting.bracket import Bracket
 from deniable.accounting.closed_forms import closed_form
@@ -23,7 +24,6 @@ from deniable.accounting.loss_grid import expm1
 from deniable.accounting.measures.concentrated import ZeroConcentrated
 from deniable.accounting.measures.pure import Pure
 from deniable.accounting.measures.renyi import RenyiDivergences, RenyiLoss
-from deniable.accounting.pld import PrivacyLoss
 from deniable.accounting.profiles import ClosedProfile, epsilon_of
 from deniable.cost import Concentrated, Cost, Gaussian, Grouped, Parallel, Renyi
 from deniable.errors import Unaccountable
@@ -70,7 +70,7 @@ class ClosedReader:
 class NumericReader:
     """The privacy loss distribution, convolved with its errors bounded."""
 
-    loss: PrivacyLoss
+    loss: pld.PrivacyLoss
     theorem: ClassVar[str] = "privacy loss distribution (Sommer, Meiser and Mohammadi 2019; Zhu, Dong and Wang 2022)"
 
     def epsilon(self, delta: Fraction, gap: float) -> Bracket:
@@ -275,10 +275,10 @@ def _general(cost: Cost) -> Iterator[Reader]:
 
 
 @lru_cache(maxsize=64)
-def numeric(cost: Cost) -> PrivacyLoss | None:
+def numeric(cost: Cost) -> pld.PrivacyLoss | None:
     """The privacy loss distribution of a cost, if every part of it has a dominating pair."""
     try:
-        return PrivacyLoss(cost)
+        return pld.PrivacyLoss(cost)
     except Unaccountable:
         return None
 

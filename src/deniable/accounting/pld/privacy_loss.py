@@ -267,3 +267,19 @@ def _with(leak: Fraction, rest: Fraction) -> Fraction:
 def _without(leak: Fraction, total: Fraction) -> Fraction:
     """What is left of a total when the leak is taken out."""
     return (total - leak) / (1 - leak) if leak < 1 else Fraction(-1)
+
+
+def delta(cost: Cost, *, epsilon: Real, gap: float = GAP) -> Bracket:
+    """The least delta such that the cost is (epsilon, delta)-private, with a bracket whose ends lie within a relative `gap`.
+
+    Guarantee: the upper end is sound; the lower end is not above the truth of the worst mechanism with this cost.
+    """
+    return PrivacyLoss(cost).delta(epsilon, gap=gap)
+
+
+def epsilon(cost: Cost, *, delta: Real, gap: float = GAP) -> Bracket:
+    """The least epsilon such that the cost is (epsilon, delta)-private, with a bracket whose ends lie within a relative `gap`.
+
+    Guarantee: the upper end is sound; the lower end is not above the truth of the worst mechanism with this cost.
+    """
+    return PrivacyLoss(cost).epsilon(delta, gap=gap)
