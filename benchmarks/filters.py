@@ -10,7 +10,7 @@ from fractions import Fraction
 
 import deniable as dp
 from benchmarks.report import Report
-from deniable.accounting import Filters, Kind, Rule, Spend
+from deniable.accounting import Filters, Rule, RuleKind, Spend
 from deniable.cost import Bounded, Calibrated, Cost, DiscreteLaplace, Gaussian, composed
 from deniable.errors import Unaccountable
 from deniable.exact import gaussian_mu
@@ -64,15 +64,15 @@ def fitting(rule: Rule | Filters, cost: Cost) -> int:
 
 def alone(workload: Cost | None) -> dict[str, list[Rule]]:
     """Each rule alone with all of delta, its order and its reserve for leaks as the workload likes them best, if it is known."""
-    rules: dict[str, list[Rule]] = {kind.value: [] for kind in Kind if kind is not Kind.PURE}
+    rules: dict[str, list[Rule]] = {kind.value: [] for kind in RuleKind if kind is not RuleKind.PURE}
     shares = [Fraction(k, 16) for k in range(16)]
-    rules["basic"].append(Rule(Kind.BASIC, Spend(Fraction(1), BUDGET.delta)))
+    rules["basic"].append(Rule(RuleKind.BASIC, Spend(Fraction(1), BUDGET.delta)))
     rules["concentrated"] += [BUDGET._concentrated(BUDGET.delta * share, "") for share in shares]
     rules["gaussian"] += [BUDGET._gaussian(BUDGET.delta * share) for share in shares]
-    usual = [BUDGET._shared(Kind.RENYI, BUDGET._left(BUDGET.delta * s), BUDGET.delta * s, None) for s in shares]
+    usual = [BUDGET._shared(RuleKind.RENYI, BUDGET._left(BUDGET.delta * s), BUDGET.delta * s, None) for s in shares]
     rules["renyi"] += usual
     if workload is not None:
-        rules["renyi"] += [rule for rule in BUDGET._candidates(workload) if rule.kind is Kind.RENYI]
+        rules["renyi"] += [rule for rule in BUDGET._candidates(workload) if rule.kind is RuleKind.RENYI]
     return rules
 
 
@@ -85,7 +85,7 @@ def counted(parts: tuple[Cost, ...]) -> dict[str, int]:
     found["side by side"] = fitting(BUDGET.filters(), cost)
     found["with the workload"] = fitting(BUDGET.filters([cost]), cost)
     found["0.1, compositor"] = fitting(BUDGET.rule(), cost)
-    pair = Rule(Kind.BASIC, Spend(Fraction(1), BUDGET.delta))
+    pair = Rule(RuleKind.BASIC, Spend(Fraction(1), BUDGET.delta))
     found["0.1, session"] = fitting(pair, cost)
     return found
 

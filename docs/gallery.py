@@ -10,9 +10,9 @@ from pathlib import Path
 import deniable as dp
 from deniable.accounting.classic import classic_gaussian_scale
 from deniable.accounting.conversion import rho_within
-from deniable.accounting.tradeoff import largest_line
+from deniable.accounting.tradeoffs import largest_line
 from deniable.exact import gaussian_mu
-from deniable.svg import Band, Figure, Line, Points, Rule, Scale, Stems, plot
+from deniable.svg import Figure, Line, Points, ReferenceLine, Scale, ShadedBand, Stems, plot
 
 FOLDER = Path(__file__).parent / "gallery"
 GAUSSIAN = dp.costs.Gaussian(scale=1, sensitivity=1)
@@ -52,8 +52,8 @@ def laplace_loss() -> Figure:
     loss = float(dp.accounting.pure(dp.costs.Laplace(scale=1)))
     return plot(
         Line(ys, [abs(y - 1) - abs(y) for y in ys]),
-        Rule(y=loss, label="epsilon"),
-        Rule(y=-loss, label="minus epsilon"),
+        ReferenceLine(y=loss, label="epsilon"),
+        ReferenceLine(y=-loss, label="minus epsilon"),
         title="Privacy loss of each Laplace answer",
         subtitle="bounded by sensitivity/scale, whatever comes out",
         x_label="answer",
@@ -73,7 +73,7 @@ def truncated_laplace() -> Figure:
     return plot(
         Stems([k - 0.12 for k in here], masses, label="count of 0"),
         Stems([k + 0.12 for k in there], masses, label=f"count of {moved}"),
-        Rule(x=moved - radius - 0.5, label=f"left of here only 0 answers: {delta:.3f}"),
+        ReferenceLine(x=moved - radius - 0.5, label=f"left of here only 0 answers: {delta:.3f}"),
         title="Truncated Laplace answers on two neighbours",
         subtitle=f"discrete noise of scale {scale}, cut at {radius}; delta = {delta:.4f} at epsilon = {moved / scale:g}",
         x_label="answer",
@@ -146,10 +146,10 @@ def bounded_range() -> Figure:
         chances[loss] = chances.get(loss, 0.0) + p
     top, epsilon = max(chances), float(dp.accounting.pure(dp.costs.Exponential(eta=1)))
     return plot(
-        Band([-epsilon, epsilon], [0, 0], [1, 1], label="what epsilon alone allows"),
-        Band([top - epsilon, top], [0, 0], [1, 1], label="bounded range"),
+        ShadedBand([-epsilon, epsilon], [0, 0], [1, 1], label="what epsilon alone allows"),
+        ShadedBand([top - epsilon, top], [0, 0], [1, 1], label="bounded range"),
         Stems(list(chances), list(chances.values()), label="privacy loss of each choice"),
-        Rule(x=0.0),
+        ReferenceLine(x=0.0),
         title="Bounded range of an exponential mechanism",
         subtitle=f"five choices, epsilon = {epsilon:g}: losses from {top - epsilon:.3f} to {top:.3f} at most",
         x_label="privacy loss",

@@ -3,9 +3,24 @@
 `dp.count()` is an aggregate of a private table; `dp.calculus.count()` is the stable transformation of the same name.
 """
 
+from typing import TYPE_CHECKING, Any
+
 from deniable import core, mechanisms, transformations
-from deniable.core import *  # noqa: F403
-from deniable.mechanisms import *  # noqa: F403
-from deniable.transformations import *  # noqa: F403
+
+if TYPE_CHECKING:
+    from deniable.core import *  # noqa: F403
+    from deniable.mechanisms import *  # noqa: F403
+    from deniable.transformations import *  # noqa: F403
+else:
+    _ROOMS = {name: room for room in (core, mechanisms, transformations) for name in room.__all__}
+
+    def __getattr__(name: str) -> Any:
+        if name not in _ROOMS:
+            raise AttributeError(f"deniable.calculus has no public name {name!r}; dir(deniable.calculus) lists them")
+        return getattr(_ROOMS[name], name)
+
+    def __dir__() -> list[str]:
+        return __all__
+
 
 __all__ = sorted({*core.__all__, *mechanisms.__all__, *transformations.__all__})

@@ -22,9 +22,9 @@ from deniable.core.space import Space
 from deniable.cost import Bounded
 from deniable.errors import InvalidArgument
 from deniable.mechanisms import laplace
-from deniable.testing.entropy import Seeded
 from deniable.testing.laws_privacy import compare
 from deniable.testing.output_law import output_law
+from deniable.testing.scripted_entropy import Seeded
 
 BROKEN = [
     (name_and_shame(rate=Fraction(1, 10)), ["a"], []),

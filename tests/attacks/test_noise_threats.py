@@ -16,9 +16,9 @@ import pytest
 from deniable import noise
 from deniable.errors import InvalidArgument
 from deniable.noise import Entropy
-from deniable.noise.laws import Steps
 from deniable.noise.redraw import BATCH
 from deniable.noise.steps import StepSampler
+from deniable.noise.table_laws import Steps
 from deniable.testing import Exhausted, Scripted, Seeded, oracle
 
 # F1: the precision attack -----------------------------------------------------------------------------------------------
@@ -60,7 +60,7 @@ def test_f1_ours_has_one_support() -> None:
 def test_f1_every_output_is_as_likely_under_a_neighbour_up_to_e_to_the_epsilon() -> None:
     """On the grid, moving the value by d steps moves the output's law by d: the ratio of any two probabilities one step
     apart is exp(1/scale) or its inverse, here for every outcome the bounds of a table know, within what rounding takes."""
-    from deniable.noise.laws import Blocks, signed
+    from deniable.noise.table_laws import Blocks, signed
 
     scale, bits = Fraction(5), 200
     chance = {signed(i): bound for i, bound in enumerate(Blocks(scale).bounds(bits))}

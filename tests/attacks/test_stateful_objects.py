@@ -28,7 +28,7 @@ from deniable.core.transformation import Transformation
 from deniable.cost import Bounded
 from deniable.errors import BudgetExceeded, Retired
 from deniable.mechanisms.sparse import Sparse, SparseRun
-from deniable.testing.entropy import Silent
+from deniable.testing.scripted_entropy import Silent
 from tests.docs.pages import is_a_test
 from tests.interleaving import interleaved
 from tests.stateful import stateful
@@ -146,7 +146,7 @@ ELSEWHERE = {
 """Objects whose state is on disk or is no state of a budget: the test that attacks them."""
 HARMLESS = {
     "made, used and dropped within one call of one thread": {
-        "deniable.accounting.pld.limits:Meter",
+        "deniable.accounting.pld.outward:Meter",
         "deniable.accounting.pld.spectrum:Spectrum",
         "deniable.engines.text.store:_Writer",
         "deniable.noise.flip_choice:_Clock",
@@ -161,8 +161,8 @@ HARMLESS = {
         "deniable.ledger.state:State",
     },
     "a store of numbers that depend on public parameters alone; two threads would store the same": {
-        "deniable.accounting.pld.nested:NestedPair",
-        "deniable.exact.gaussian:_Log",
+        "deniable.accounting.pld.composite_pairs:NestedPair",
+        "deniable.exact.gaussian_profile:_Log",
         "deniable.noise.table:Table",
     },
     "runs plans for a session, which has charged for them; its one change is to be closed": {

@@ -17,10 +17,10 @@ import pytest
 
 from deniable import noise
 from deniable.noise import Entropy
-from deniable.noise.laws import Blocks, Steps, signed
 from deniable.noise.race import Race, ranked
 from deniable.noise.steps import StepSampler
-from deniable.noise.table import Table
+from deniable.noise.table import AliasTable
+from deniable.noise.table_laws import Blocks, Steps, signed
 from deniable.testing import Enumeration, enumerated
 
 mp.mp.dps = 50
@@ -290,7 +290,7 @@ def kept_share(law: Steps) -> mp.mpf:
 
 def test_a_sampler_that_does_not_refine_is_caught() -> None:
     """Give what the first word leaves open to outcome zero, as a sampler "exact up to 2**-64" would."""
-    table = Table(Blocks(SEVEN_FIFTHS), word_bits=8, label=signed)
+    table = AliasTable(Blocks(SEVEN_FIFTHS), word_bits=8, label=signed)
 
     def careless(entropy: Entropy) -> int:
         word = entropy.word()

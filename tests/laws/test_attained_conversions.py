@@ -12,8 +12,8 @@ import pytest
 
 from deniable.accounting import Approximate, ZeroConcentrated, calibrate, delta, epsilon, pure
 from deniable.accounting.measures.bounded_range import BoundedRange
-from deniable.accounting.measures.gaussian import GaussianPrivacy
-from deniable.accounting.measures.renyi import RenyiPrivacy
+from deniable.accounting.measures.gaussian_privacy import GaussianPrivacy
+from deniable.accounting.theorems import RenyiPrivacy
 from deniable.cost import (
     Allocated,
     Bounded,

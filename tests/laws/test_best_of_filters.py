@@ -15,7 +15,7 @@ from functools import cache
 
 import pytest
 
-from deniable.accounting import Filters, Kind, Spend, Tally, budget, rho
+from deniable.accounting import Filters, RuleKind, Spend, Tally, budget, rho
 from deniable.accounting.side_by_side import filters_from_record
 from deniable.cost import Bounded, Concentrated, Cost, Gaussian, RandomizedResponse, composed
 from deniable.errors import Unaccountable
@@ -208,10 +208,10 @@ def test_shares_add_up_to_delta(epsilon, delta, workload):
 
 def implied(rule, epsilon, reserve):
     """The delta at epsilon of a filter's limit without leaks, by formulas of its own."""
-    if rule.kind is Kind.BASIC:
+    if rule.kind is RuleKind.BASIC:
         return rule.limit.delta - reserve
     loss = float(rule.limit.loss)
-    if rule.kind is Kind.GAUSSIAN:
+    if rule.kind is RuleKind.GAUSSIAN:
         from deniable.exact import gaussian_delta, sqrt
 
         return gaussian_delta(sqrt(rule.limit.loss, 200).upper, epsilon).upper

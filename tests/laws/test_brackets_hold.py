@@ -12,8 +12,8 @@ from itertools import product
 import pytest
 
 from deniable.accounting import delta, epsilon
-from deniable.accounting.explain import LOSSES, THEOREMS
-from deniable.accounting.readers import numeric
+from deniable.accounting.explanation import LOSSES, THEOREMS
+from deniable.accounting.theorems import numeric
 from deniable.cost import (
     Bounded,
     Concentrated,

@@ -15,8 +15,8 @@ from functools import cache
 import pytest
 
 from deniable.accounting import delta as delta_of
-from deniable.accounting.budget import budget
-from deniable.accounting.filters import Kind, Rule, Spend
+from deniable.accounting.budgets import budget
+from deniable.accounting.filters import Rule, RuleKind, Spend
 from deniable.core.gate import Odometer
 from deniable.cost import RandomizedResponse, composed
 
@@ -65,8 +65,8 @@ def by_rule(rule: Rule) -> Allowed:
 
 BUDGET = budget(epsilon=2, delta=Fraction(1, 100))
 SOUND = {
-    "pure": (Rule(Kind.PURE, Spend(Fraction(2))), 0.0),
-    "basic": (Rule(Kind.BASIC, Spend(Fraction(2), Fraction(1, 100))), 0.01),
+    "pure": (Rule(RuleKind.PURE, Spend(Fraction(2))), 0.0),
+    "basic": (Rule(RuleKind.BASIC, Spend(Fraction(2), Fraction(1, 100))), 0.01),
     "concentrated": (BUDGET.rule(), 0.01),
     "best for the workload": (BUDGET.rule([MENU[0].repeated(8)]), 0.01),
 }
@@ -82,7 +82,7 @@ def test_no_adversary_gets_more_than_a_filter_promises(name):
 
 
 def test_a_renyi_filter_keeps_its_promise():
-    rules = [rule for rule in BUDGET._candidates(MENU[0].repeated(8)) if rule.kind is Kind.RENYI]
+    rules = [rule for rule in BUDGET._candidates(MENU[0].repeated(8)) if rule.kind is RuleKind.RENYI]
     assert rules
     for rule in rules:
         assert 0 < worst_delta(by_rule(rule), 2.0) <= 0.01 + ROUNDING
@@ -90,7 +90,7 @@ def test_a_renyi_filter_keeps_its_promise():
 
 def test_the_divergence_itself_stays_within_a_concentrated_limit():
     """Not only what it implies: at each order the worst transcript's moment is at most e^((a-1) a rho)."""
-    rule = Rule(Kind.CONCENTRATED, Spend(Fraction(1, 2)))
+    rule = Rule(RuleKind.CONCENTRATED, Spend(Fraction(1, 2)))
     allowed = cache(by_rule(rule))
     for order in (1.5, 2.0, 4.0, 16.0):
 

@@ -33,7 +33,7 @@ from deniable.cost import (
     TruncatedLaplace,
 )
 from deniable.errors import BudgetExceeded, Retired, Unaccountable
-from deniable.testing.entropy import Silent
+from deniable.testing.scripted_entropy import Silent
 
 HALF, TINY = Fraction(1, 2), Fraction(1, 10**6)
 SMALL, LARGE = DiscreteLaplace(scale=2), DiscreteLaplace(scale=1)

@@ -10,8 +10,8 @@ import deniable as dp
 from deniable.core import AbsoluteDistance, ChangeOne, Keyed, Lattice, PartitionDistance, Space, integers, rows
 from deniable.cost import FREE, Bounded, Composed, DiscreteLaplace, Parallel
 from deniable.errors import InvalidArgument, SpaceMismatch
-from deniable.testing.entropy import Silent
 from deniable.testing.laws_privacy import check_privacy
+from deniable.testing.scripted_entropy import Silent
 from deniable.transformations.each import _ways
 
 HALF = Fraction(1, 2)

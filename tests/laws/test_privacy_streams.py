@@ -12,10 +12,10 @@ from deniable.core import AbsoluteDistance, Lattice, PerPiece, Space, Triple, in
 from deniable.cost import Bounded, DiscreteLaplace
 from deniable.errors import Retired
 from deniable.mechanisms.continual import blocks_apart
-from deniable.testing.entropy import Silent
 from deniable.testing.laws_privacy import compare, hockey_stick
 from deniable.testing.neighbours import within
 from deniable.testing.output_law import output_law
+from deniable.testing.scripted_entropy import Silent
 
 NUMBERS = stream(Space(Lattice(), AbsoluteDistance()))
 DAILY = stream(Space(Lattice(), AbsoluteDistance()), metric=PerPiece(AbsoluteDistance()))

@@ -9,9 +9,9 @@ from deniable.core import AbsoluteDistance, Booleans, DiscreteDistance, Lattice,
 from deniable.cost import Composed, DiscreteLaplace, Selected, Shuffled
 from deniable.errors import InvalidArgument, SpaceMismatch
 from deniable.exact import exp
-from deniable.testing.entropy import Silent
 from deniable.testing.laws_privacy import check_privacy
 from deniable.testing.output_law import output_law
+from deniable.testing.scripted_entropy import Silent
 
 NUMBER = Space(Lattice(), AbsoluteDistance())
 BITS = rows(integers(lower=0, upper=1))

@@ -9,7 +9,7 @@ import pytest
 
 from deniable.accounting import delta, epsilon
 from deniable.accounting.pld.allocated import allocated
-from deniable.accounting.pld.reading import whole
+from deniable.accounting.pld.cost_pairs import whole
 from deniable.accounting.strength import MEASURES
 from deniable.cost import (
     Allocated,

@@ -32,7 +32,11 @@ def wheel(tmp_path_factory) -> Path:
 def test_wheel_is_pure_and_complete(wheel):
     assert wheel.name == f"deniable-{__version__}-py3-none-any.whl"
     names = zipfile.ZipFile(wheel).namelist()
-    sources = {str(path.relative_to(ROOT / "src")) for path in (ROOT / "src" / "deniable").rglob("*.py")}
+    sources = {
+        str(path.relative_to(ROOT / "src"))
+        for path in (ROOT / "src" / "deniable").rglob("*.py*")
+        if path.suffix in {".py", ".pyi"}
+    }
     assert sources <= set(names)
     assert "deniable/py.typed" in names
     assert {name.partition("/")[0] for name in names} == {"deniable", f"deniable-{__version__}.dist-info"}
@@ -43,7 +47,9 @@ def test_wheel_says_what_it_is(wheel):
     about = Parser().parsestr(text)
     assert about["License-Expression"] == "Apache-2.0"
     assert about["Requires-Python"] == ">=3.11"
-    assert {"postgres", "spark", "frames", "dev"} == set(about.get_all("Provides-Extra"))
+    assert {"postgres", "spark", "frames", "attacks", "models", "torch", "server", "dev"} == set(
+        about.get_all("Provides-Extra")
+    )
 
 
 def test_wheel_runs_in_a_clean_environment(wheel, tmp_path):

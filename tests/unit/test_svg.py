@@ -13,16 +13,16 @@ from hypothesis import strategies as st
 
 from deniable.errors import InvalidArgument
 from deniable.svg import (
-    Band,
+    BarShape,
     Figure,
     Line,
     Points,
-    Rule,
+    ReferenceLine,
     Scale,
     Series,
-    Shape,
+    ShadedBand,
     Stems,
-    Steps,
+    StepLine,
     horizontal_bars,
     plot,
     vertical_bars,
@@ -77,12 +77,12 @@ def test_any_values_and_any_words_make_a_sound_plot(rows, x_scale, y_scale, word
     x, y, lower, upper = (tuple(column) for column in zip(*rows, strict=True)) if rows else ((), (), (), ())
     marks = [
         Line(x, y, label=words),
-        Steps(x, upper, label="steps"),
+        StepLine(x, upper, label="steps"),
         Stems(x, lower),
         Points(x, y, lower, upper, label=words + "!"),
-        Band(x, lower, upper, label=words),
-        *(Rule(y=value, label=words) for value in y[:1]),
-        *(Rule(x=value, label=words) for value in x[:1]),
+        ShadedBand(x, lower, upper, label=words),
+        *(ReferenceLine(y=value, label=words) for value in y[:1]),
+        *(ReferenceLine(x=value, label=words) for value in x[:1]),
     ]
     options = {"title": words, "subtitle": words, "x_label": words, "y_label": words, "note": words}
     figure = plot(*marks, **options, x_scale=x_scale, y_scale=y_scale)
@@ -94,13 +94,16 @@ def test_any_values_and_any_words_make_a_sound_plot(rows, x_scale, y_scale, word
 @given(
     st.lists(st.tuples(names, anything, anything, anything), min_size=1, max_size=8),
     st.sampled_from(list(Scale)),
-    st.sampled_from(list(Shape)),
+    st.sampled_from(list(BarShape)),
     names,
 )
 def test_any_values_and_any_names_make_sound_bars(rows, scale, shape, words):
     groups, values, lower, upper = (tuple(column) for column in zip(*rows, strict=True))
     series = [Series(groups, values, lower, upper, label=words), Series(groups, values)]
-    for draw, rule in ((vertical_bars, Rule(y=values[0])), (horizontal_bars, Rule(x=values[0], label=words))):
+    for draw, rule in (
+        (vertical_bars, ReferenceLine(y=values[0])),
+        (horizontal_bars, ReferenceLine(x=values[0], label=words)),
+    ):
         figure = draw(*series, title=words, note=words, scale=scale, shape=shape, rule=rule)
         assert sound(figure)
         assert figure == draw(*series, title=words, note=words, scale=scale, shape=shape, rule=rule)
@@ -170,7 +173,7 @@ def test_a_value_without_a_place_is_a_gap():
 
 
 def test_steps_hold_until_the_next_point():
-    (route,) = paths(plot(Steps([0, 1, 2], [0, 5, 10])))
+    (route,) = paths(plot(StepLine([0, 1, 2], [0, 5, 10])))
     assert len(route) == 5
     assert route[0][1] == route[1][1]
     assert route[1][0] == route[2][0]
@@ -194,7 +197,7 @@ def test_bars_start_at_zero_and_have_the_right_length():
 
 
 def test_bars_on_a_logarithmic_scale_start_at_the_rule():
-    root = parsed(horizontal_bars(Series(["slow", "fast"], [0.1, 10]), scale=Scale.LOG, rule=Rule(x=1)))
+    root = parsed(horizontal_bars(Series(["slow", "fast"], [0.1, 10]), scale=Scale.LOG, rule=ReferenceLine(x=1)))
     slow, fast = [e for e in root.iter(f"{SVG}rect") if "dn-f0" in e.get("class", "")]
     assert float(slow.get("width")) == pytest.approx(float(fast.get("width")), abs=0.03)
     assert float(slow.get("x")) + float(slow.get("width")) == pytest.approx(float(fast.get("x")), abs=0.02)
@@ -213,7 +216,7 @@ def test_error_bars_reach_from_lower_to_upper():
 
 def test_legend_names_each_label_once_and_one_label_has_one_colour():
     figure = plot(
-        Band([0, 1], [0, 0], [1, 1], label="ours"),
+        ShadedBand([0, 1], [0, 0], [1, 1], label="ours"),
         Line([0, 1], [0, 1], label="ours"),
         Line([0, 1], [1, 0], label="theirs"),
     )
@@ -241,9 +244,9 @@ def test_a_figure_shows_itself_and_saves_the_same_bytes(tmp_path):
         (lambda: Line([1], ["a"]), "y must be a sequence of numbers: got 'a'"),
         (lambda: Line(1, [1]), "x must be a sequence of numbers"),
         (lambda: Points([1], [1], [1, 2]), "lower has 2"),
-        (lambda: Band([1], [1], [1, 2]), "upper has 2"),
-        (lambda: Rule(), "needs x or y and not both"),
-        (lambda: Rule(x=1, y=2), "needs x or y and not both"),
+        (lambda: ShadedBand([1], [1], [1, 2]), "upper has 2"),
+        (lambda: ReferenceLine(), "needs x or y and not both"),
+        (lambda: ReferenceLine(x=1, y=2), "needs x or y and not both"),
         (lambda: Series(["a"], [1, 2]), "groups has 1, values has 2"),
         (lambda: horizontal_bars(), "at least one series"),
         (lambda: vertical_bars(Series([], [])), "at least one series"),

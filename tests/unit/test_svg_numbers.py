@@ -9,9 +9,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from deniable.svg.numbers import number, powers_of_ten, tick
-from deniable.svg.scale import Scale, axis, nice_step
-from deniable.svg.text import shortened, width
+from deniable.svg.axes import Scale, axis, nice_step
+from deniable.svg.lettering import number, powers_of_ten, shortened, tick, width
 
 sizes = st.builds(lambda m, e: m * 10.0**e, st.floats(1, 9.99), st.integers(-30, 30))
 

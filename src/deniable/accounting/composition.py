@@ -9,11 +9,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
-from deniable.accounting.closed.combined import leak
+from deniable.accounting.adjacency import compared
+from deniable.accounting.cost_terms import terms
 from deniable.accounting.measures.approximate import Approximate
-from deniable.accounting.neighbours import compared
+from deniable.accounting.profiles import leak
 from deniable.accounting.spend import Spend
-from deniable.accounting.terms import terms
 from deniable.cost import Cost
 from deniable.exact import Interval, exp, expm1, ln, sqrt
 

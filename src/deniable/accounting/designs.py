@@ -8,11 +8,11 @@ from __future__ import annotations
 from enum import Enum
 from fractions import Fraction
 
-from deniable.accounting.closed.binomial import PureLoss, upper_tail
-from deniable.accounting.curves.simple import AnyPure, DiscreteLaplaceCurve
+from deniable.accounting.pure_profiles import PureLoss
+from deniable.accounting.renyi_curves import AnyPure, DiscreteLaplaceCurve
 from deniable.cost import Bounded, Cost, Gaussian, Mixed, Neighbours, Renyi, Sampled, Sampling
 from deniable.errors import InvalidArgument
-from deniable.exact import exp, ln
+from deniable.exact import binomial_tail, exp, ln
 from deniable.exact.guards import Real, integer, nonnegative, positive, probability
 
 _BITS = 80
@@ -96,7 +96,7 @@ def truncated_batches(cost: Cost, *, rate: Real, cap: int, population: int) -> C
     """
     chance, most = probability(rate=rate), integer(cap=cap, least=1)
     others = integer(population=population, least=1) - 1
-    overflow = upper_tail(others, chance, most)
+    overflow = binomial_tail(others, chance, most)
     return Mixed([(1 - overflow, Sampled(cost, rate=chance)), (overflow, Sampled(cost.group(2), rate=chance))])
 
 

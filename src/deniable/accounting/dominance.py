@@ -10,8 +10,7 @@ from fractions import Fraction
 
 from deniable.accounting.measures.approximate import Approximate
 from deniable.accounting.measures.concentrated import ZeroConcentrated
-from deniable.accounting.measures.renyi import RenyiPrivacy
-from deniable.accounting.read import delta
+from deniable.accounting.theorems import RenyiPrivacy, delta
 from deniable.cost import (
     FREE,
     Bounded,

@@ -11,26 +11,26 @@ from enum import Enum
 from fractions import Fraction
 from typing import Any, TypeAlias, assert_never
 
+from deniable.accounting.cost_terms import terms
+from deniable.accounting.loss_grid import charged
 from deniable.accounting.measures.approximate import Approximate
 from deniable.accounting.measures.concentrated import ZeroConcentrated
-from deniable.accounting.measures.gaussian import GaussianPrivacy
+from deniable.accounting.measures.gaussian_privacy import GaussianPrivacy
 from deniable.accounting.measures.measure import Adaptivity
 from deniable.accounting.measures.pure import Pure
-from deniable.accounting.measures.renyi import RenyiPrivacy
-from deniable.accounting.rounding import charged
 from deniable.accounting.spend import NOTHING, Spend
-from deniable.accounting.terms import terms
+from deniable.accounting.theorems import RenyiPrivacy
 from deniable.cost import Bounded, Concentrated, Cost, Gaussian, Renyi, TruncatedLaplace, composed
 from deniable.errors import InvalidArgument, Unaccountable
 
-__all__ = ["NOTHING", "Kind", "Rule", "Spend", "rule_from_record", "times_that_fit"]
+__all__ = ["NOTHING", "Rule", "RuleKind", "Spend", "rule_from_record", "times_that_fit"]
 
 Record: TypeAlias = dict[str, Any]
 
 _RENYI = "divergences of one order add, whoever chooses them when (Feldman and Zrnic 2021; Lécuyer 2021)"
 
 
-class Kind(Enum):
+class RuleKind(Enum):
     """What a rule adds up. Each has a theorem for queries and losses chosen along the way."""
 
     PURE = "pure"
@@ -56,25 +56,25 @@ class Kind(Enum):
 
 
 _UNITS = {
-    Kind.PURE: "epsilon",
-    Kind.BASIC: "epsilon",
-    Kind.CONCENTRATED: "rho",
-    Kind.GAUSSIAN: "mu squared",
-    Kind.RENYI: "divergence",
+    RuleKind.PURE: "epsilon",
+    RuleKind.BASIC: "epsilon",
+    RuleKind.CONCENTRATED: "rho",
+    RuleKind.GAUSSIAN: "mu squared",
+    RuleKind.RENYI: "divergence",
 }
 _THEOREMS = {
-    Kind.PURE: (Pure.theorem, Pure.adaptivity),
-    Kind.BASIC: (Approximate.theorem, Approximate.adaptivity),
-    Kind.CONCENTRATED: (ZeroConcentrated.theorem, ZeroConcentrated.adaptivity),
-    Kind.GAUSSIAN: (GaussianPrivacy.theorem, GaussianPrivacy.adaptivity),
-    Kind.RENYI: (_RENYI, Adaptivity.LOSSES),
+    RuleKind.PURE: (Pure.theorem, Pure.adaptivity),
+    RuleKind.BASIC: (Approximate.theorem, Approximate.adaptivity),
+    RuleKind.CONCENTRATED: (ZeroConcentrated.theorem, ZeroConcentrated.adaptivity),
+    RuleKind.GAUSSIAN: (GaussianPrivacy.theorem, GaussianPrivacy.adaptivity),
+    RuleKind.RENYI: (_RENYI, Adaptivity.LOSSES),
 }
 _REASONS = {
-    Kind.PURE: "the budget has no delta",
-    Kind.BASIC: "few releases, each with its own (epsilon, delta)",
-    Kind.CONCENTRATED: "the budget is in rho",
-    Kind.GAUSSIAN: "all releases are Gaussian: the exact curve",
-    Kind.RENYI: "divergences of one order add",
+    RuleKind.PURE: "the budget has no delta",
+    RuleKind.BASIC: "few releases, each with its own (epsilon, delta)",
+    RuleKind.CONCENTRATED: "the budget is in rho",
+    RuleKind.GAUSSIAN: "all releases are Gaussian: the exact curve",
+    RuleKind.RENYI: "divergences of one order add",
 }
 
 
@@ -88,13 +88,13 @@ class Rule:
     losses; `Budget.rule` chooses the limit so that this implies the (epsilon, delta) that was asked for.
     """
 
-    kind: Kind
+    kind: RuleKind
     limit: Spend
     reason: str = ""
     order: Fraction | None = None
 
     def __post_init__(self) -> None:
-        if (self.order is not None) != (self.kind is Kind.RENYI):
+        if (self.order is not None) != (self.kind is RuleKind.RENYI):
             raise InvalidArgument(
                 f"a Rényi rule has an order and no other rule has; got {self.kind} and {self.order!r}"
             )
@@ -127,15 +127,15 @@ class Rule:
 
     def _read(self, cost: Cost) -> Spend:
         match self.kind:
-            case Kind.PURE:
+            case RuleKind.PURE:
                 return Spend(Pure().read(cost))
-            case Kind.BASIC:
+            case RuleKind.BASIC:
                 return Approximate().read(cost)
-            case Kind.CONCENTRATED:
+            case RuleKind.CONCENTRATED:
                 return ZeroConcentrated().read(cost)
-            case Kind.GAUSSIAN:
+            case RuleKind.GAUSSIAN:
                 return _gaussian(cost)
-            case Kind.RENYI:
+            case RuleKind.RENYI:
                 assert self.order is not None
                 return _renyi(cost, self.order)
             case _:
@@ -151,13 +151,13 @@ class Rule:
         loss, delta = self.limit.loss, self.limit.delta
         leak = Bounded(epsilon=0, delta=delta)
         match self.kind:
-            case Kind.PURE | Kind.BASIC:
+            case RuleKind.PURE | RuleKind.BASIC:
                 return Bounded(epsilon=loss, delta=delta)
-            case Kind.CONCENTRATED:
+            case RuleKind.CONCENTRATED:
                 return Concentrated(rho=loss, delta=delta)
-            case Kind.GAUSSIAN:
+            case RuleKind.GAUSSIAN:
                 return composed([Gaussian(scale=1, squared_sensitivity=loss), *([leak] if delta else [])])
-            case Kind.RENYI:
+            case RuleKind.RENYI:
                 assert self.order is not None
                 return composed([Renyi([(self.order, loss)]), *([leak] if delta else [])])
             case _:
@@ -202,11 +202,11 @@ def _renyi(cost: Cost, order: Fraction) -> Spend:
 
 def rule_from_record(record: Record) -> Rule:
     """The rule that `to_record` wrote down."""
-    kinds = {kind.value: kind for kind in Kind}
+    kinds = {kind.value: kind for kind in RuleKind}
     kind = kinds.get(record.get("rule", ""))
     if kind is None:
         raise InvalidArgument(f"a rule is one of {sorted(kinds)}, got {record.get('rule')!r}")
-    order = Fraction(record["order"]) if kind is Kind.RENYI else None
+    order = Fraction(record["order"]) if kind is RuleKind.RENYI else None
     return Rule(kind, Spend.from_record(record["limit"]), record["reason"], order)
 
 

@@ -9,10 +9,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
-from deniable.accounting.budget import Budget
+from deniable.accounting.budgets import Budget
 from deniable.accounting.measures.approximate import Approximate
-from deniable.accounting.read import epsilon
 from deniable.accounting.spend import Spend
+from deniable.accounting.theorems import epsilon
 from deniable.cost import Bounded, Concentrated, Cost
 from deniable.errors import InvalidArgument
 from deniable.exact.guards import Real, integer, open_probability

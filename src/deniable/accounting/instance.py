@@ -10,8 +10,8 @@ import math
 from collections.abc import Iterator
 from fractions import Fraction
 
-from deniable.accounting.pld.replaced_laplace import MOST_STEPS
-from deniable.accounting.terms import Terms, overstated, replaces, terms
+from deniable.accounting.cost_terms import CostTerms, overstated, replaces, terms
+from deniable.accounting.pld.laplace_pairs import MOST_STEPS
 from deniable.cost import (
     Allocated,
     Bounded,
@@ -57,10 +57,10 @@ def instances(cost: Cost) -> tuple[Cost, ...]:
     tried = [
         composed(_repeated(_instance(each, turn), times) for each, times in found.releases) for turn in range(_VARIANTS)
     ]
-    whole = [composed([each, Terms((), leaks).cost]) for each in tried]
+    whole = [composed([each, CostTerms((), leaks).cost]) for each in tried]
     if overstated(cost) and not replaces(cost):
-        whole.append(Terms((), found.leaks).cost)
-    return tuple(each for each in dict.fromkeys(whole) if terms(each) != Terms(()))
+        whole.append(CostTerms((), found.leaks).cost)
+    return tuple(each for each in dict.fromkeys(whole) if terms(each) != CostTerms(()))
 
 
 def _repeated(cost: Cost, times: int) -> Cost:
@@ -153,7 +153,7 @@ def _inner(cost: Cost, turn: int) -> Cost:
     return composed([*parts, *(() if overstated(cost) else _leaks(found))])
 
 
-def _leaks(found: Terms) -> Iterator[Cost]:
+def _leaks(found: CostTerms) -> Iterator[Cost]:
     for chance, times in found.leaks:
         yield _repeated(Bounded(epsilon=0, delta=chance), times)
 

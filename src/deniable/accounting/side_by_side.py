@@ -11,10 +11,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from deniable.accounting.filters import Kind, Record, Rule, rule_from_record
+from deniable.accounting.filters import Record, Rule, RuleKind, rule_from_record
+from deniable.accounting.loss_grid import charged
 from deniable.accounting.measures.concentrated import lost_by_rho
 from deniable.accounting.measures.measure import Adaptivity
-from deniable.accounting.rounding import charged
 from deniable.accounting.spend import Spend
 from deniable.cost import Bounded, Calibrated, Composed, Cost, Repeated
 from deniable.errors import InvalidArgument, Unaccountable
@@ -87,7 +87,7 @@ class Filters:
     @property
     def pool(self) -> Fraction:
         """The delta that queries draw on: the reserve for leaks, and no more than there is for pairs."""
-        basic = () if self.only else (rule for rule in self.rules if rule.kind is Kind.BASIC)
+        basic = () if self.only else (rule for rule in self.rules if rule.kind is RuleKind.BASIC)
         return min([self.reserve, *(rule.limit.delta - self.reserve for rule in basic)])
 
     def pool_left(self, tally: Tally) -> Fraction:
@@ -95,7 +95,7 @@ class Filters:
         rest = [self.reserve - tally.leak]
         alive = [pair for pair, lives in zip(self._paired(tally.parts), self.alive(tally), strict=True) if lives]
         for rule, spend in alive if len(alive) == 1 and not self.only else ():
-            if rule.kind is Kind.BASIC and spend is not None:
+            if rule.kind is RuleKind.BASIC and spend is not None:
                 rest.append(rule.limit.delta - self.reserve - (spend.delta - tally.leak))
         return max(Fraction(0), min(rest))
 
@@ -131,7 +131,7 @@ class Filters:
         same = [leak is not None and abs(leak - meant) <= _SAME for leak in leaks]
         leak = max(each for each, agrees in zip(leaks, same, strict=True) if each is not None and agrees)
         parts = (
-            Spend(spend.loss, leak + (stated if rule.kind is Kind.BASIC else 0), rule.unit)
+            Spend(spend.loss, leak + (stated if rule.kind is RuleKind.BASIC else 0), rule.unit)
             if spend and agrees
             else None
             for (rule, spend), agrees in zip(self._paired(found), same, strict=True)
@@ -143,7 +143,7 @@ class Filters:
 
     @staticmethod
     def _leak(rule: Rule, spend: Spend, stated: Fraction) -> Fraction:
-        return spend.delta - stated if rule.kind is Kind.BASIC else spend.delta
+        return spend.delta - stated if rule.kind is RuleKind.BASIC else spend.delta
 
     def alive(self, tally: Tally) -> list[bool]:
         """Which rules have allowed everything in this tally."""
@@ -190,7 +190,7 @@ class Filters:
         """
         if self.only:
             return self.left(tally)
-        basic = [pair for pair in self._paired(tally.parts) if pair[0].kind is Kind.BASIC]
+        basic = [pair for pair in self._paired(tally.parts) if pair[0].kind is RuleKind.BASIC]
         limit = max((rule.limit.loss for rule, _ in basic), default=Fraction(0))
         best = max(
             (rule.limit.loss - spend.loss for rule, spend in basic if spend is not None and self.fits(tally)),
@@ -217,12 +217,12 @@ class Filters:
         """What is asked for as people budget: the pair that adds up, where there is one; of one rule alone its own reading."""
         if self.only:
             return asked.parts[0]
-        return next((spend for rule, spend in self._paired(asked.parts) if rule.kind is Kind.BASIC), None)
+        return next((spend for rule, spend in self._paired(asked.parts) if rule.kind is RuleKind.BASIC), None)
 
     @property
     def whole(self) -> Spend:
         """The limit as people budget: of several rules the epsilon they keep together."""
-        basic = next((rule for rule in self.rules if rule.kind is Kind.BASIC), None)
+        basic = next((rule for rule in self.rules if rule.kind is RuleKind.BASIC), None)
         return self.rules[0].limit if self.only or basic is None else Spend(basic.limit.loss, unit="epsilon")
 
     def _allows(self, tally: Tally, epsilon: Fraction) -> bool:
@@ -309,5 +309,5 @@ def used_up(spend: Spend | None, limit: Spend) -> tuple[bool, Fraction]:
 
 def lost_by(rule: Rule, cost: Cost) -> str:
     """What this rule's reading of a cost gives away, in brackets at the end of a refusal; "" if nothing."""
-    said = lost_by_rho(cost) if rule.kind is Kind.CONCENTRATED else ""
+    said = lost_by_rho(cost) if rule.kind is RuleKind.CONCENTRATED else ""
     return f" ({said})" if said else ""

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
-from deniable.accounting.rounding import charged
+from deniable.accounting.loss_grid import charged
 from deniable.exact import digits
 
 

@@ -8,23 +8,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from deniable.accounting.measures.approximate import Approximate
 from deniable.accounting.measures.bounded_range import BoundedRange
 from deniable.accounting.measures.characteristic import CharacteristicFunctions
 from deniable.accounting.measures.concentrated import ZeroConcentrated
-from deniable.accounting.measures.gaussian import GaussianPrivacy
+from deniable.accounting.measures.gaussian_privacy import GaussianPrivacy
 from deniable.accounting.measures.measure import Measure
-from deniable.accounting.measures.probabilistic import Probabilistic
+from deniable.accounting.measures.probabilistic_privacy import Probabilistic
 from deniable.accounting.measures.pure import Pure
-from deniable.accounting.measures.renyi import RenyiPrivacy
 from deniable.accounting.measures.whole import LossDistributions, Profiles, TradeOffs
-from deniable.accounting.read import epsilon
+from deniable.accounting.theorems import RenyiPrivacy, epsilon
 from deniable.cost import Bounded
 from deniable.errors import InvalidArgument
 from deniable.exact.guards import Real, probability
-from deniable.svg import Figure, graph
 
 Loss = TypeVar("Loss")
 
@@ -41,6 +39,9 @@ MEASURES: tuple[Measure[Any], ...] = (
     Probabilistic(),
     Approximate(),
 )
+
+if TYPE_CHECKING:
+    from deniable.plots import Figure
 """Every measure, roughly from the strongest to the weakest."""
 
 
@@ -113,16 +114,11 @@ _PLACES: dict[type[Measure[Any]], tuple[float, float]] = {
 
 def picture() -> Figure:
     """Which definition implies which: an arrow for each of `IMPLICATIONS`, numbered in their order."""
+    from deniable.plots import definition_graph
+
     places = {measure.name: place for measure, place in _PLACES.items()}
     arrows = [(each.strong.name, each.weak.name) for each in IMPLICATIONS]
-    return graph(
-        places,
-        arrows,
-        title="Which definition implies which",
-        subtitle="an arrow leads from the stronger definition to the weaker; the numbers are explained beside the picture",
-        width=820,
-        height=560,
-    )
+    return definition_graph(places, arrows=arrows)
 
 
 def convert(loss: Any, *, source: Measure[Any], target: Measure[Loss], delta: Real | None = None) -> Loss:

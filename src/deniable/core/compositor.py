@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NoReturn
 
-from deniable.accounting import NOTHING, Budget, Filters, Kind, Rule, Spend
+from deniable import accounting
+from deniable.accounting import NOTHING, Spend
 from deniable.core.cells import entry, row_total
 from deniable.core.distance import Distance, distance
 from deniable.core.domain import Domain, Frame, Frames, Pieces, Rows
@@ -53,7 +54,7 @@ class Compositor:
         self.gate.charge(mechanism.privacy_map(self.d_in))
         return mechanism.function(self._data, self._entropy or system_entropy())
 
-    def filter(self, budget: Budget, *, workload: Iterable[Cost] | None = None) -> Compositor:
+    def filter(self, budget: accounting.Budget, *, workload: Iterable[Cost] | None = None) -> Compositor:
         """A child with a budget of its own, paid for in full now; whatever it does not use is not given back."""
         filters = _child(self.gate, budget, workload)
         self.gate.charge(_whole(budget, filters))
@@ -136,15 +137,15 @@ def _counting(gate: Gate) -> Filter | Odometer:
     raise InvalidArgument("a planned compositor spends its declared plan; read `gate.total`")
 
 
-def _child(gate: Gate, budget: Budget, workload: Iterable[Cost] | None) -> Filters:
+def _child(gate: Gate, budget: accounting.Budget, workload: Iterable[Cost] | None) -> accounting.Filters:
     """How a child filter counts: under a parent that counts rho alone in rho too, for that is the cheapest thing to pay for."""
     inner = gate.inner if isinstance(gate, Both) else gate
-    if isinstance(inner, Filter | Odometer) and inner.rule.kind is Kind.CONCENTRATED:
-        return Filters.single(budget.rule())
+    if isinstance(inner, Filter | Odometer) and inner.rule.kind is accounting.RuleKind.CONCENTRATED:
+        return accounting.Filters.single(budget.rule())
     return budget.filters(workload)
 
 
-def _whole(budget: Budget, filters: Filters) -> Cost:
+def _whole(budget: accounting.Budget, filters: accounting.Filters) -> Cost:
     """What a child does to its parent at most: what its one rule guarantees, or the budget if it keeps several filters.
 
     A session of several filters is neither zCDP, Rényi nor Gaussian private: it keeps its (epsilon, delta) and nothing else.
@@ -154,13 +155,19 @@ def _whole(budget: Budget, filters: Filters) -> Cost:
     return Bounded(epsilon=budget.epsilon or 0, delta=budget.delta)
 
 
-def _rule_of(gate: Gate) -> Rule:
+def _rule_of(gate: Gate) -> accounting.Rule:
     """How a child odometer counts: as its parent does; in rho under a plan, which counts nothing, or several filters."""
     inner = gate.inner if isinstance(gate, Both) else gate
     if isinstance(inner, Planned):
-        return Rule(Kind.CONCENTRATED, NOTHING, "the parent follows a plan; every cost here has a rho or a delta")
+        return accounting.Rule(
+            accounting.RuleKind.CONCENTRATED, NOTHING, "the parent follows a plan; every cost here has a rho or a delta"
+        )
     if isinstance(inner, Filter) and inner.filters.only is None:
-        return Rule(Kind.CONCENTRATED, NOTHING, "the parent keeps several filters; rho reads what most of them read")
+        return accounting.Rule(
+            accounting.RuleKind.CONCENTRATED,
+            NOTHING,
+            "the parent keeps several filters; rho reads what most of them read",
+        )
     return _counting(gate).rule
 
 
@@ -202,7 +209,7 @@ def compositor(
     data: Any,
     space: Space,
     *,
-    budget: Budget | None = None,
+    budget: accounting.Budget | None = None,
     costs: Sequence[Cost] | None = None,
     workload: Iterable[Cost] | None = None,
     d_in: Distance | Real | tuple[Real, Real, Real] = 1,
@@ -230,7 +237,7 @@ def odometer(
     space: Space,
     *,
     d_in: Distance | Real | tuple[Real, Real, Real] = 1,
-    budget: Budget | None = None,
+    budget: accounting.Budget | None = None,
     entropy: Entropy | None = None,
 ) -> Compositor:
     """Hold `data` behind an odometer, which counts and never refuses.
@@ -242,5 +249,9 @@ def odometer(
     answers needs more; this object does not make it.
     """
     _check_shape(data, space.domain)
-    rule = Rule(Kind.BASIC, NOTHING, "no budget names a measure") if budget is None else budget.rule()
+    rule = (
+        accounting.Rule(accounting.RuleKind.BASIC, NOTHING, "no budget names a measure")
+        if budget is None
+        else budget.rule()
+    )
     return Compositor(data, space, Odometer(rule), distance(d_in), entropy)

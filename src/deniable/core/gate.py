@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Protocol
 
-from deniable.accounting import NOTHING, Adaptivity, Filters, Rule, Spend, Tally, no_larger
-from deniable.accounting.side_by_side import lost_by
+from deniable import accounting
+from deniable.accounting import NOTHING, Adaptivity, Spend
 from deniable.core.guard import Guarded
 from deniable.cost import Cost, composed
 from deniable.errors import BudgetExceeded, Retired
@@ -56,9 +56,9 @@ class Filter(_Gate):
     rules are (theorem named in `theorem`). A rule that is sound only for losses fixed beforehand is refused.
     """
 
-    def __init__(self, rules: Rule | Filters) -> None:
+    def __init__(self, rules: accounting.Rule | accounting.Filters) -> None:
         super().__init__()
-        self.filters = rules if isinstance(rules, Filters) else Filters.single(rules)
+        self.filters = rules if isinstance(rules, accounting.Filters) else accounting.Filters.single(rules)
         self._tally = self.filters.nothing
 
     def charge(self, cost: Cost) -> None:
@@ -73,7 +73,7 @@ class Filter(_Gate):
             self._charged.append(cost)
 
     @property
-    def rule(self) -> Rule:
+    def rule(self) -> accounting.Rule:
         """The rule that leaves most."""
         with self._turn():
             return self.filters.leader(self._tally)
@@ -101,14 +101,16 @@ class Filter(_Gate):
         return self.filters.adaptivity
 
 
-def exceeded(filters: Filters, cost: Cost, *, asked: Tally, before: Tally) -> BudgetExceeded:
+def exceeded(
+    filters: accounting.Filters, cost: Cost, *, asked: accounting.Tally, before: accounting.Tally
+) -> BudgetExceeded:
     """The refusal of a cost that no rule allows; of several rules side by side in the epsilon that would still be allowed."""
     leader = filters.leader(before)
     price, left = filters.stated(asked), filters.room(before)
     wanted = "what adding up cannot read" if price is None else price.shown()
     return BudgetExceeded(
         f"asked for {wanted}, but only {left.shown(downwards=True)} is left of {filters.whole}; ask for less or stop here"
-        + lost_by(leader, cost),
+        + accounting.lost_by(leader, cost),
         asked=price,
         spent=filters.spent(before),
         left=left,
@@ -122,7 +124,7 @@ class Odometer(_Gate):
     answers needs more; this object does not make it.
     """
 
-    def __init__(self, rule: Rule) -> None:
+    def __init__(self, rule: accounting.Rule) -> None:
         super().__init__()
         self.rule = rule
         self._spent = NOTHING
@@ -171,7 +173,7 @@ class Planned(_Gate):
             done = len(self._charged)
             if done == len(self.declared):
                 raise Retired(f"all {done} declared answers have been given; declare a longer plan to ask more")
-            if not no_larger(cost, self.declared[done]):
+            if not accounting.no_larger(cost, self.declared[done]):
                 raise BudgetExceeded(
                     f"answer {done + 1} was declared to cost {self.declared[done]!r}; this one costs {cost!r}, which no measure "
                     "proves no larger",

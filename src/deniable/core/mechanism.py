@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from deniable.accounting import Bracket, epsilon
+from deniable import accounting
 from deniable.core.distance import Distance, distance
 from deniable.core.likelihood import Behind, Likelihood
 from deniable.core.space import Space
@@ -82,9 +82,9 @@ class Mechanism:
         """What one answer costs when neighbours are `d_in` apart, as a record any measure can read."""
         return self.privacy_map(distance(d_in))
 
-    def loss(self, *, d_in: Distance | Real | tuple[Real, Real, Real] = 1, delta: Real = 0) -> Bracket:
+    def loss(self, *, d_in: Distance | Real | tuple[Real, Real, Real] = 1, delta: Real = 0) -> accounting.Bracket:
         """The cost read as epsilon at `delta`, by the tightest theorem we have."""
-        return epsilon(self.cost(d_in=d_in), delta=probability(delta=delta))
+        return accounting.epsilon(self.cost(d_in=d_in), delta=probability(delta=delta))
 
     def accuracy(self, *, confidence: Real = Fraction(19, 20), simultaneous: bool = False) -> Accuracy:
         """How close the answer is to the truth it randomises, in this mechanism's own utility.

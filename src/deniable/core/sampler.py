@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, TypeAlias
 
-from deniable.accounting.closed.binomial import upper_tail
 from deniable.core.cells import cells, countable, row_total, table
 from deniable.core.distance import Distance, plain
 from deniable.core.domain import Frame, Rows
@@ -27,6 +26,7 @@ from deniable.core.metric import (
 from deniable.core.space import Space
 from deniable.cost import FREE, Cost, Mixed, Neighbours, Sampled, Sampling
 from deniable.errors import InvalidArgument, SpaceMismatch
+from deniable.exact import binomial_tail
 from deniable.exact.guards import Real, integer, positive, probability
 from deniable.noise import Entropy, bernoullis, sample_without_replacement
 
@@ -121,7 +121,7 @@ def _truncated(space: Space, rate: Fraction, cap: int) -> Sampler:
     def price(inner: PrivacyMap) -> Cost:
         if neighbours is Neighbours.ADD_REMOVE:
             return Sampled(inner(_TWO), rate=rate)
-        overflow = min(Fraction(1), upper_tail(_public_size(space) - 1, rate, cap))
+        overflow = min(Fraction(1), binomial_tail(_public_size(space) - 1, rate, cap))
         roomy = Sampled(inner(_ONE), rate=rate, neighbours=Neighbours.REPLACE)
         full = Sampled(inner(_TWO), rate=rate, how=Sampling.WITHOUT_REPLACEMENT, neighbours=Neighbours.REPLACE)
         return Mixed([(1 - overflow, roomy), (overflow, full)])

@@ -1,17 +1,16 @@
 """Numbers that round against us: exact rationals inside, certified enclosures, directed rounding on the way out.
 
 `Interval` holds a number between two Fractions; `exp`, `ln`, `sqrt`, ... enclose a real function to a requested
-precision; `up` and `down` leave for floats or decimals in a stated direction; `guards` check arguments; `floats` has
-directed functions from float to float.
+precision; `up` and `down` leave for floats or decimals in a stated direction; `guards` check arguments.
 """
 
+from deniable.exact.binomial_sums import binomial_tail
 from deniable.exact.decimals import digits
 from deniable.exact.elementary import Argument, exp, expm1, ln, log1p, power, root, sqrt
 from deniable.exact.gamma import lgamma, log_binomial
-from deniable.exact.gaussian import gaussian_delta, gaussian_epsilon, gaussian_mu, log_gaussian_delta
+from deniable.exact.gaussian_profile import gaussian_delta, gaussian_epsilon, gaussian_mu, log_gaussian_delta
 from deniable.exact.interval import Exact, Interval, exact
-from deniable.exact.normal import erf, erfc, log_normal_cdf, mills_ratio, normal_cdf, normal_upper_tail
-from deniable.exact.quantile import normal_quantile
+from deniable.exact.normal import erf, erfc, log_normal_cdf, mills_ratio, normal_cdf, normal_quantile, normal_upper_tail
 from deniable.exact.rounding import down, outward, up
 from deniable.exact.search import crossing
 
@@ -19,6 +18,7 @@ __all__ = [
     "Argument",
     "Exact",
     "Interval",
+    "binomial_tail",
     "crossing",
     "digits",
     "down",

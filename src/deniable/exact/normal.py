@@ -14,10 +14,11 @@ from functools import lru_cache
 
 from deniable.errors import InvalidArgument
 from deniable.exact.dyadic import Dyadic, enclosure, minus, one_minus, over, refined, times, trimmed
-from deniable.exact.elementary import Argument, exp_dyadic, ln, precision
+from deniable.exact.elementary import Argument, exp_dyadic, ln, precision, sqrt
 from deniable.exact.fixed import UNDERFLOW, pi, sqrt_ratio
 from deniable.exact.guards import shown
-from deniable.exact.interval import Interval, exact
+from deniable.exact.interval import Exact, Interval, exact
+from deniable.exact.search import crossing
 
 _HALF = Fraction(1, 2)
 
@@ -203,3 +204,24 @@ def _steps(q: float, bits: int) -> int:
     while 2 * m * math.asinh(x / (2 * math.sqrt(m))) + x / 2 * (math.sqrt(q + 4 * m) - x) < bits * 0.7:
         m *= 1.2
     return int(m) + 2
+
+
+def normal_quantile(p: Exact, bits: int = 64) -> Interval:
+    """The enclosure of the x with Phi(x) = p, for 0 < p < 1, relative width at most 2**-bits.
+
+    Guarantee: Phi(lower) <= p <= Phi(upper), decided by certified enclosures of ln Phi.
+    """
+    number, bits = exact(p, "p"), precision(bits)
+    if not 0 < number < 1:
+        raise InvalidArgument(f"p must be strictly between 0 and 1, got {shown(p)}")
+    if number > Fraction(1, 2):
+        return -normal_quantile(1 - number, bits)
+    if 2 * number == 1:
+        return Interval.point(0)
+
+    def excess(x: Fraction, working: int) -> Interval:
+        return log_normal_cdf(x, working) - ln(number, working)
+
+    low = -sqrt(-2 * ln(number, 16), 16).upper - 1  # Phi(x) < exp(-x**2 / 2) for x < 0
+    high = (2 * number - 1) / 2  # Phi is convex below 0 and its slope there at most 0.4: Phi(x) > 1/2 + 0.4 x
+    return crossing(excess, lower=low, upper=high, bits=bits)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from deniable import noise
 from deniable.cost import Cost, DiscreteGaussian, DiscreteLaplace, Gaussian
 from deniable.exact import Interval, ln, sqrt
-from deniable.exact.quantile import normal_quantile
+from deniable.exact.normal import normal_quantile
 from deniable.kernels.laws import Law, error_bound, loss, mass, upper_tail
 from deniable.noise import Entropy
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
-from deniable.accounting import pure
+from deniable import accounting
 from deniable.core.cells import cells
 from deniable.core.distance import Distance, plain
 from deniable.core.domain import Rows
@@ -69,7 +69,7 @@ def shuffled(space: Space, local: Step[Mechanism]) -> Mechanism:
             f"shuffling needs a public number of reports of which one is replaced, got {space!r}; declare rows(..., size=n)"
         )
     report = local.build(Space(domain.element, DiscreteDistance()))
-    price = Shuffled(epsilon=pure(report.privacy_map(Fraction(1))), reports=domain.size)
+    price = Shuffled(epsilon=accounting.pure(report.privacy_map(Fraction(1))), reports=domain.size)
 
     def answer(data: Any, entropy: Entropy) -> list[Any]:
         reports = [report.function(row, entropy) for row in cells(data)]

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any, TypeAlias
 
-from deniable.accounting import pure
+from deniable import accounting
 from deniable.core.distance import Distance
 from deniable.core.mechanism import Mechanism, Utility
 from deniable.core.space import Space
@@ -88,7 +88,7 @@ def first_above(space: Space, candidates: Candidates, *, score: Score, threshold
 
     def cost(d_in: Distance) -> Cost:
         one = _one_run(runs, d_in)
-        return FREE if one == FREE else Bounded(epsilon=2 * pure(one))
+        return FREE if one == FREE else Bounded(epsilon=2 * accounting.pure(one))
 
     def found(beta: Fraction) -> Fraction:
         """With p the chance of one run, none is found with (1 - p)·stop / (p + stop - p·stop): at most beta from this p on."""

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from deniable.accounting import Bracket
 from deniable.core.likelihood import Likelihood
 from deniable.core.mechanism import Mechanism
 from deniable.errors import InvalidArgument
 from deniable.exact.guards import shown
-from deniable.svg import Figure, Points, Rule, Series, horizontal_bars, plot
+
+if TYPE_CHECKING:
+    from deniable.plots import Figure
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,23 +42,16 @@ class LossAt:
 
     def plot(self) -> Figure:
         """The loss at every likely answer, with this one marked."""
+        from deniable.plots import answer_losses, named_answer_losses
+
         answers = self._law.answers(*self._data)
         if not answers:
             raise InvalidArgument("an answer of several numbers has no picture; ask for the loss of one number")
         losses = [_read(self._law, each, self._data).upper for each in answers]
-        title, subtitle = "Privacy loss of each answer", f"at {shown(self.answer)} it is {self.loss}"
+        said = f"at {shown(self.answer)} it is {self.loss}"
         if not all(isinstance(each, int | float) and not isinstance(each, bool) for each in answers):
-            bars = Series([shown(each) for each in answers], losses, label="")
-            return horizontal_bars(bars, title=title, subtitle=subtitle)
-        return plot(*_marks(answers, losses, self), title=title, subtitle=subtitle, x_label="answer", y_label="loss")
-
-
-def _marks(answers: Sequence[Any], losses: list[float], at: LossAt) -> tuple[Points, Points, Rule]:
-    return (
-        Points(answers, losses),
-        Points([at.answer], [at.upper], label="this answer"),
-        Rule(y=0, label="nothing learnt"),
-    )
+            return named_answer_losses([shown(each) for each in answers], losses=losses, said=said)
+        return answer_losses(answers, losses=losses, marked=(self.answer, self.upper), said=said)
 
 
 def _read(law: Likelihood, answer: Any, data: tuple[Any, Any]) -> Bracket:

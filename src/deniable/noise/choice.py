@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 from deniable.errors import InvalidArgument
 from deniable.exact.guards import integer, nonnegative, positive, rational, shown
 from deniable.noise.coin import below_exp
-from deniable.noise.laws import Rational
 from deniable.noise.redraw import drawn
 from deniable.noise.series import LARGEST, RELATIVE_ERROR, exp_minus
-from deniable.noise.table import Table
+from deniable.noise.table import AliasTable
+from deniable.noise.table_laws import Rational
 from deniable.noise.uniform import uniform_below
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def categorical(weights: Sequence[int | Fraction], entropy: Entropy) -> int:
 
 def categoricals(weights: Sequence[int | Fraction], count: int, entropy: Entropy) -> NDArray[np.int64]:
     """`count` independent draws of `categorical`."""
-    table = Table(Rational(tuple(_whole_weights(weights))), word_bits=entropy.word_bits)
+    table = AliasTable(Rational(tuple(_whole_weights(weights))), word_bits=entropy.word_bits)
     return drawn(integer(count=count, least=0), lambda size: table.draws(size, entropy))
 
 

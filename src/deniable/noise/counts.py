@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Protocol
 from deniable.errors import InvalidArgument
 from deniable.exact.guards import open_probability, positive, rational, shown
 from deniable.noise.laplace import Digits
-from deniable.noise.laws import normalised
 from deniable.noise.scale import CACHED
-from deniable.noise.table import Table
+from deniable.noise.table import AliasTable
+from deniable.noise.table_laws import normalised
 
 if TYPE_CHECKING:
     from deniable.noise.entropy import Entropy
@@ -112,11 +112,11 @@ def _negative_binomial(shape: Fraction, gamma: Fraction, word_bits: int) -> Digi
         raise InvalidArgument(f"shape must be above -1, got {shown(shape)}")
     if not gamma >= _RAREST:
         raise InvalidArgument(f"gamma must be at least 1/10000 (more tries than anyone waits for), got {shown(gamma)}")
-    return Digits(Table(NegativeBinomial(shape, gamma), word_bits=word_bits, label=lambda i: i + 1), [], bits=0)
+    return Digits(AliasTable(NegativeBinomial(shape, gamma), word_bits=word_bits, label=lambda i: i + 1), [], bits=0)
 
 
 @lru_cache(maxsize=CACHED)
 def _poisson(mean: Fraction, word_bits: int) -> Digits:
     if not mean <= _MOST:
         raise InvalidArgument(f"mean must be at most 10000 (more tries than anyone waits for), got {shown(mean)}")
-    return Digits(Table(Poisson(mean), word_bits=word_bits), [], bits=0)
+    return Digits(AliasTable(Poisson(mean), word_bits=word_bits), [], bits=0)

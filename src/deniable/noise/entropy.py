@@ -60,7 +60,7 @@ class EntropyFailed(DeniableError):
         super().__init__("the operating system returned the same random bytes twice; do not release anything from here")
 
 
-class Sampler(Protocol):
+class IntegerSampler(Protocol):
     """Something that draws integers of one law."""
 
     def draw(self, entropy: Entropy) -> int:
@@ -89,7 +89,7 @@ class Entropy:
         self._lock = threading.Lock()
         self._pid = os.getpid()
         self._pool: list[int] = []
-        self._batches: dict[Sampler, list[int]] = {}
+        self._batches: dict[IntegerSampler, list[int]] = {}
         _alive.add(self)
 
     @property
@@ -129,7 +129,7 @@ class Entropy:
             value = value << self.word_bits | self.word()
         return value >> (words * self.word_bits - count)
 
-    def next_of(self, sampler: Sampler) -> int:
+    def next_of(self, sampler: IntegerSampler) -> int:
         """One draw, taken from a batch drawn beforehand.
 
         Taking a value off a list does not touch it, so the time this takes says nothing about it, not even through what
@@ -142,7 +142,7 @@ class Entropy:
         except (KeyError, IndexError):
             return self._rebatched(sampler)
 
-    def _rebatched(self, sampler: Sampler) -> int:
+    def _rebatched(self, sampler: IntegerSampler) -> int:
         batch = sampler.batch(self)
         value = batch.pop()
         if len(self._batches) >= self.BATCHES:

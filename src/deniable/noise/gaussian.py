@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from deniable.exact.guards import integer
-from deniable.noise.laws import DiscreteGaussian, RoundedGaussian, signed
 from deniable.noise.redraw import batch_of, drawn
 from deniable.noise.scale import CACHED, hashable, table_scale, vector_scale
 from deniable.noise.steps import StepSampler, cells, points
-from deniable.noise.table import Law, Table
+from deniable.noise.table import AliasTable, TableLaw
+from deniable.noise.table_laws import DiscreteGaussianLaw, RoundedGaussianLaw, signed
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -74,8 +74,8 @@ class _OneTable:
 
     __slots__ = ("_table",)
 
-    def __init__(self, law: Law, word_bits: int) -> None:
-        self._table = Table(law, word_bits=word_bits, label=signed)
+    def __init__(self, law: TableLaw, word_bits: int) -> None:
+        self._table = AliasTable(law, word_bits=word_bits, label=signed)
 
     def draw(self, entropy: Entropy) -> int:
         return self._table.draw(entropy)
@@ -91,11 +91,13 @@ class _OneTable:
 def _rounded(given: int | Fraction, word_bits: int, radius: int | None = None) -> _OneTable | StepSampler:
     scale = table_scale(given)
     if scale <= TABLE_SCALE:
-        return _OneTable(RoundedGaussian(scale, radius), word_bits)
+        return _OneTable(RoundedGaussianLaw(scale, radius), word_bits)
     return cells(scale, word_bits=word_bits, radius=radius)
 
 
 @lru_cache(maxsize=CACHED)
 def _discrete(given: int | Fraction, word_bits: int) -> _OneTable | StepSampler:
     scale = table_scale(given)
-    return _OneTable(DiscreteGaussian(scale), word_bits) if scale <= TABLE_SCALE else points(scale, word_bits=word_bits)
+    return (
+        _OneTable(DiscreteGaussianLaw(scale), word_bits) if scale <= TABLE_SCALE else points(scale, word_bits=word_bits)
+    )

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from deniable.exact.guards import integer
-from deniable.noise.laws import Blocks, Geometric, signed
 from deniable.noise.redraw import NARROW_BITS, batch_of, redrawn
 from deniable.noise.scale import CACHED, hashable, table_scale, vector_scale
-from deniable.noise.table import Law, Table
+from deniable.noise.table import AliasTable, TableLaw
+from deniable.noise.table_laws import Blocks, Geometric, signed
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -76,7 +76,7 @@ class Digits:
 
     __slots__ = ("_bits", "_lower", "_radius", "_top")
 
-    def __init__(self, top: Table, lower: list[Table], *, bits: int, radius: int | None = None) -> None:
+    def __init__(self, top: AliasTable, lower: list[AliasTable], *, bits: int, radius: int | None = None) -> None:
         self._top, self._lower, self._bits, self._radius = top, lower, bits, radius
 
     def draw(self, entropy: Entropy) -> int:
@@ -123,10 +123,10 @@ def layout(reach: Fraction) -> tuple[int, int]:
     return digits, -(-bits // digits) if digits else 0
 
 
-def lower_tables(scale: Fraction, *, digits: int, bits: int, word_bits: int) -> list[Table]:
+def lower_tables(scale: Fraction, *, digits: int, bits: int, word_bits: int) -> list[AliasTable]:
     """The lower digits' tables, highest first."""
-    laws: list[Law] = [Geometric((1 << (bits * j)) / scale, size=1 << bits) for j in reversed(range(digits))]
-    return [Table(law, word_bits=word_bits) for law in laws]
+    laws: list[TableLaw] = [Geometric((1 << (bits * j)) / scale, size=1 << bits) for j in reversed(range(digits))]
+    return [AliasTable(law, word_bits=word_bits) for law in laws]
 
 
 @lru_cache(maxsize=CACHED)
@@ -135,7 +135,7 @@ def _laplace(given: int | Fraction, radius: int | None, word_bits: int) -> Digit
     digits, bits = layout(scale if radius is None else min(scale, Fraction(radius, 40)))
     width = 1 << (digits * bits)
     sides = None if radius is None else (radius // width + 1, (radius - 1) // width + 1)
-    top = Table(Blocks(scale, width, sides=sides), word_bits=word_bits, label=signed)
+    top = AliasTable(Blocks(scale, width, sides=sides), word_bits=word_bits, label=signed)
     lower = lower_tables(scale, digits=digits, bits=bits, word_bits=word_bits)
     return Digits(top, lower, bits=bits, radius=radius if lower else None)  # a single table knows its range
 
@@ -144,5 +144,5 @@ def _laplace(given: int | Fraction, radius: int | None, word_bits: int) -> Digit
 def _geometric(given: int | Fraction, word_bits: int) -> Digits:
     scale = table_scale(given)
     digits, bits = layout(scale / 2)
-    top = Table(Geometric((1 << (digits * bits)) / scale), word_bits=word_bits)
+    top = AliasTable(Geometric((1 << (digits * bits)) / scale), word_bits=word_bits)
     return Digits(top, lower_tables(scale, digits=digits, bits=bits, word_bits=word_bits), bits=bits)

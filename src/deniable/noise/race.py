@@ -19,9 +19,9 @@ import numpy as np
 from deniable.errors import InvalidArgument
 from deniable.exact.guards import integer, shown
 from deniable.noise.laplace import Digits, layout, lower_tables
-from deniable.noise.laws import Blocks, Geometric, signed
 from deniable.noise.scale import CACHED, VECTOR_LIMIT, hashable, table_scale
-from deniable.noise.table import Table
+from deniable.noise.table import AliasTable
+from deniable.noise.table_laws import Blocks, Geometric, signed
 from deniable.noise.uniform import permutation
 
 if TYPE_CHECKING:
@@ -74,13 +74,13 @@ class Race:
         width = 1 << (digits * bits)
         lower = lower_tables(self._scale, digits=digits, bits=bits, word_bits=word_bits)
         if two_sided:
-            top = Table(Blocks(self._scale, width, shift=0), word_bits=word_bits, label=signed)
+            top = AliasTable(Blocks(self._scale, width, shift=0), word_bits=word_bits, label=signed)
         else:
-            top = Table(Geometric(width / self._scale), word_bits=word_bits)
+            top = AliasTable(Geometric(width / self._scale), word_bits=word_bits)
         self._noise = Digits(top, lower, bits=bits)
         self._digit_bits = max(word_bits // 8, 1)
         self.largest_digit = (1 << self._digit_bits) - 1
-        self._deeper: dict[int, Table] = {}
+        self._deeper: dict[int, AliasTable] = {}
 
     def draws(self, count: int, entropy: Entropy) -> list[int]:
         """Noise rounded down to the lattice."""
@@ -96,7 +96,7 @@ class Race:
         """
         if depth not in self._deeper:
             step = 1 / (self._scale * (1 << (self._digit_bits * (depth + 1))))
-            self._deeper[depth] = Table(Geometric(step, 1 << self._digit_bits), word_bits=self._word_bits)
+            self._deeper[depth] = AliasTable(Geometric(step, 1 << self._digit_bits), word_bits=self._word_bits)
         table, turn = self._deeper[depth], ~(index >> (self._digit_bits * depth)) & self.largest_digit
         return table.decoded(entropy.word() ^ (turn << table.shift), entropy)
 
@@ -121,7 +121,7 @@ class _Runner:
         return self._digits[depth]
 
 
-class Field:
+class Runners:
     """The candidates of one race; compares the parts of their noisy scores that lie below the lattice."""
 
     __slots__ = ("_entropy", "_race", "runners")
@@ -167,7 +167,7 @@ def ranked(scores: list[int], race: Race, count: int, entropy: Entropy) -> Ranki
     """The ranking, computed in the order given."""
     if not 1 <= integer(count=count) <= len(scores):
         raise InvalidArgument(f"count must be between 1 and the number of scores, {len(scores)}, got {shown(count)}")
-    field = Field(scores, race, entropy)
+    field = Runners(scores, race, entropy)
     best = sorted(field.runners, key=cmp_to_key(field.behind))[: count + 1]
     return Ranking(
         indices=tuple(runner.index for runner in best[:count]),

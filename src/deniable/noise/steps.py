@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from deniable.exact import exp
-from deniable.noise.laws import Steps, signed
 from deniable.noise.redraw import NARROW_BITS, batch_of, redrawn
 from deniable.noise.series import Number, exp_series, horner
-from deniable.noise.table import Table
+from deniable.noise.table import AliasTable
+from deniable.noise.table_laws import Steps, signed
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -77,7 +77,7 @@ class StepSampler:
     )
 
     def __init__(self, law: Steps, *, fine_bits: int, word_bits: int) -> None:
-        self._law, self._table = law, Table(law, word_bits=word_bits, label=signed)
+        self._law, self._table = law, AliasTable(law, word_bits=word_bits, label=signed)
         scale, block_bits = law.scale, law.width.bit_length() - 1
         self._block_bits, self._fine_bits, self._word_bits = block_bits, fine_bits, word_bits
         self._extra_bits = max(block_bits + fine_bits - word_bits * 3 // 4, 0)

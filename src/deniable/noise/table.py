@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from deniable.noise.entropy import Entropy
 
 
-class Law(Protocol):
+class TableLaw(Protocol):
     """A probability law on outcomes 0, 1, 2, ..., likeliest first where that is cheap."""
 
     def bounds(self, bits: int) -> list[int]:
         """Integers at most 2**bits * P(i); their sum nears 2**bits as bits grow; outcomes left out have bound zero."""
 
 
-class Table:
+class AliasTable:
     """One law at one word size; outcome i is handed out as `label(i)`."""
 
     __slots__ = (
@@ -48,7 +48,7 @@ class Table:
         "shift",
     )
 
-    def __init__(self, law: Law, *, word_bits: int, label: Callable[[int], int] = int) -> None:
+    def __init__(self, law: TableLaw, *, word_bits: int, label: Callable[[int], int] = int) -> None:
         bounds = law.bounds(word_bits)
         self._law, self._label, self._word_bits = law, label, word_bits
         self._levels: dict[int, tuple[list[int], list[int]]] = {0: (bounds, [])}

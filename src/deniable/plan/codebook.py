@@ -29,7 +29,7 @@ SECTIONS = ("motivation", "composition", "collection", "preprocessing", "uses", 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sampling:
+class SamplingDesign:
     """How the people in the data were chosen: for the reader of a release; it never lowers a price.
 
     `frame` is the list they were drawn from, `secrecy` what is or is not done to keep secret who was drawn.
@@ -121,7 +121,7 @@ class Codebook:
 
     tables: tuple[Table, ...]
     unit: Unit | None = None
-    sampling: Sampling | None = None
+    sampling: SamplingDesign | None = None
     name: str = ""
     description: str = ""
     earlier: tuple[str, ...] = ()

@@ -16,7 +16,7 @@ import yaml
 
 from deniable.errors import InvalidArgument
 from deniable.exact.guards import rational
-from deniable.plan.codebook import FORMAT, SECTIONS, Codebook, Link, Sampling, Table
+from deniable.plan.codebook import FORMAT, SECTIONS, Codebook, Link, SamplingDesign, Table
 from deniable.plan.unit import Period, Unit, _length, row_unit
 from deniable.plan.variable import Drop, Impute, Missing, Outside, Type, Variable
 
@@ -227,11 +227,11 @@ def _flag(value: object, path: Path) -> bool:
     return value
 
 
-def _sampling(record: object, path: Path) -> Sampling:
+def _sampling(record: object, path: Path) -> SamplingDesign:
     fields = _fields(record, {"design", "fraction", "population", "frame", "secrecy"}, path)
     fraction = _number(fields["fraction"], (*path, "fraction")) if "fraction" in fields else None
     words = {name: _text(fields.get(name, ""), (*path, name)) for name in ("design", "population", "frame", "secrecy")}
-    sampling: Sampling = _at(path, lambda: Sampling(fraction=fraction, **words))
+    sampling: SamplingDesign = _at(path, lambda: SamplingDesign(fraction=fraction, **words))
     return sampling
 
 

@@ -13,7 +13,7 @@ from datetime import date, datetime
 from functools import cached_property
 from itertools import chain
 from math import isfinite
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from deniable.errors import InvalidArgument
 from deniable.ledger.receipt import Receipt
@@ -23,7 +23,9 @@ from deniable.query.answering import even
 from deniable.query.keys import KeySet
 from deniable.release.facts import ReleaseFacts
 from deniable.release.release_table import ReleaseTable, extended_release_table, release_table
-from deniable.svg import Figure
+
+if TYPE_CHECKING:
+    from deniable.plots import Figure
 
 
 def column_record(column: Answered) -> dict[str, Any]:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from deniable.kernels import Noise
 from deniable.release.text import number
-from deniable.svg import Figure, Line, plot
+
+if TYPE_CHECKING:
+    from deniable.plots import Figure
 
 
 @dataclass(frozen=True, slots=True)
-class Bounded:
+class BoundCandidate:
     """One candidate bound: the share of the total that is kept, and per group the mean size of bias, noise and error.
 
     `relative` is the expected error as a share of the true value, averaged over the groups that are not empty.
@@ -28,7 +30,9 @@ class Bounded:
     relative: float
 
     @classmethod
-    def of(cls, bound: int, true: NDArray[np.float64], bias: NDArray[np.float64], noise: Noise, step: float) -> Bounded:
+    def of(
+        cls, bound: int, true: NDArray[np.float64], bias: NDArray[np.float64], noise: Noise, step: float
+    ) -> BoundCandidate:
         """From exact answers, exact biases and the noise, in steps of `step`."""
         errors = np.array([noise.mean_size(float(shift) / step) * step for shift in bias])
         total, full = float(true.sum()), true != 0
@@ -48,7 +52,7 @@ class BoundsView:
 
     name: str
     output: str
-    candidates: tuple[Bounded, ...]
+    candidates: tuple[BoundCandidate, ...]
 
     @property
     def best(self) -> int:
@@ -66,13 +70,11 @@ class BoundsView:
 
     def plot(self) -> Figure:
         """Bias, noise and error over the candidates."""
-        bounds = [float(each.bound) for each in self.candidates]
-        lines = [
-            Line(bounds, [getattr(each, part) for each in self.candidates], label=part)
-            for part in ("bias", "noise", "error")
-        ]
-        title = f"error of {self.output} by {self.name} per unit"
-        return plot(*lines, title=title, x_label=f"{self.name} per unit", y_label="per group")
+        from deniable.plots import bound_errors
+
+        parts = {part: [getattr(each, part) for each in self.candidates] for part in ("bias", "noise", "error")}
+        bounds = [each.bound for each in self.candidates]
+        return bound_errors(bounds, parts=parts, output=self.output, name=self.name)
 
     def __str__(self) -> str:
         names = [self.name, "kept", "bias", "noise", "error", "relative"]

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from deniable.errors import InvalidArgument
-from deniable.svg import Figure, Series, horizontal_bars
 
 if TYPE_CHECKING:
+    from deniable.plots import Figure
     from deniable.query import Answered
     from deniable.release.answer import Release
 
@@ -18,17 +18,17 @@ _MOST = 40
 
 def plotted(release: Release, column: Answered) -> Figure:
     """One column of a release with its errors; of a release with totals, the groups of its first level."""
+    from deniable.plots import group_bars
+
     if (column.values and isinstance(column.values[0], str)) or (column.bins is None and _lists(column)):
         raise InvalidArgument(f"{column.name} has no single number per group to draw; plot another column")
     bars = list(_bars(release, column))
     shown = bars[:_MOST]
     more = "" if len(bars) <= _MOST else f" (first {_MOST} of {len(bars)} {'bars' if column.bins else 'groups'})"
     sure = column.lower is not None
-    labels, values, lower, upper = zip(*shown, strict=True) if shown else ((), (), (), ())
-    series = Series(list(labels), list(values), list(lower) if sure else None, list(upper) if sure else None)
     by = f" by {', '.join(release.keys)}" if release.keys else ""
     note = f"error bars: noise, {release.confidence:.0%}" if sure else f"{column.error}, {release.confidence:.0%}"
-    return horizontal_bars(series, title=f"{column.name}{by}{more}", note=note)
+    return group_bars(shown, title=f"{column.name}{by}{more}", note=note, intervals=sure)
 
 
 def _lists(column: Answered) -> bool:

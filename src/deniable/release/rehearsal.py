@@ -16,7 +16,7 @@ from deniable.errors import InvalidArgument
 from deniable.exact.guards import Real, shown
 from deniable.query import Lowered, Price, Query, lowered
 from deniable.query.outputs import Plain
-from deniable.release.bounds_view import Bounded, BoundsView
+from deniable.release.bounds_view import BoundCandidate, BoundsView
 from deniable.release.dataset import Dataset
 from deniable.release.session import Session
 
@@ -100,9 +100,9 @@ def _compared(
     truth: Mapping[tuple[Any, ...], Fraction],
     price: Price,
     ready: Lowered,
-) -> Bounded:
+) -> BoundCandidate:
     groups = sorted(truth, key=repr)
     true = np.array([float(truth[group]) for group in groups])
     bias = np.array([float(kept.get(group, 0)) for group in groups]) - true
     noise = price.bill.noises[_column(ready)]
-    return Bounded.of(bound, true, bias, noise, float(ready.steps[_column(ready)]))
+    return BoundCandidate.of(bound, true, bias, noise, float(ready.steps[_column(ready)]))

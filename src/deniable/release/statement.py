@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from deniable.accounting import epsilon as read_epsilon
-from deniable.accounting.explain import leaked
+from deniable.accounting.explanation import leaked
 from deniable.cost import Cost, Neighbours
 from deniable.ledger.numbers import digits
 from deniable.plan.codebook import Codebook

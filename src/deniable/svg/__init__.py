@@ -6,25 +6,25 @@ the same bytes, and names are
 escaped: a group called `<script>` is shown, not run.
 """
 
-from deniable.svg.bars import Series, Shape, horizontal_bars, vertical_bars
-from deniable.svg.figure import Figure
+from deniable.svg.axes import Scale
+from deniable.svg.bars import BarShape, Series, horizontal_bars, vertical_bars
+from deniable.svg.chart import plot
+from deniable.svg.elements import Figure
 from deniable.svg.graph import graph
-from deniable.svg.marks import Band, Line, Mark, Points, Rule, Stems, Steps
-from deniable.svg.plot import plot
-from deniable.svg.scale import Scale
+from deniable.svg.marks import Line, Mark, Points, ReferenceLine, ShadedBand, Stems, StepLine
 
 __all__ = [
-    "Band",
+    "BarShape",
     "Figure",
     "Line",
     "Mark",
     "Points",
-    "Rule",
+    "ReferenceLine",
     "Scale",
     "Series",
-    "Shape",
+    "ShadedBand",
     "Stems",
-    "Steps",
+    "StepLine",
     "graph",
     "horizontal_bars",
     "plot",

@@ -10,14 +10,13 @@ from typing import Any
 
 from deniable.errors import InvalidArgument
 from deniable.svg import elements, frame, theme
+from deniable.svg.axes import Axis, Scale, axis
 from deniable.svg.draw import horizontal_whisker, level, upright, vertical_whisker
-from deniable.svg.figure import Figure
-from deniable.svg.frame import MARGIN, Entry, Key, Room, Words
-from deniable.svg.marks import Rule, floats, same_length
-from deniable.svg.numbers import number
-from deniable.svg.scale import Axis, Scale, axis
-from deniable.svg.text import clean, shortened
-from deniable.svg.text import width as text_width
+from deniable.svg.elements import Figure
+from deniable.svg.frame import MARGIN, Entry, LegendKey, Room, Words
+from deniable.svg.lettering import clean, number, shortened
+from deniable.svg.lettering import width as text_width
+from deniable.svg.marks import ReferenceLine, floats, same_length
 
 _BAND = 0.72  # the share of a group's room that is drawn on
 _ROW = 26.0
@@ -25,7 +24,7 @@ _SLANT = 35.0  # degrees
 _MOST_ROWS = 300
 
 
-class Shape(enum.Enum):
+class BarShape(enum.Enum):
     """Bars start at zero; dots do not have to, and suit error bars far from it and logarithmic scales."""
 
     BAR = "bar"
@@ -73,8 +72,8 @@ def vertical_bars(
     y_label: str = "",
     note: str = "",
     scale: Scale = Scale.LINEAR,
-    shape: Shape = Shape.BAR,
-    rule: Rule | None = None,
+    shape: BarShape = BarShape.BAR,
+    rule: ReferenceLine | None = None,
     width: int = 720,
     height: int = 420,
 ) -> Figure:
@@ -114,8 +113,8 @@ def horizontal_bars(
     x_label: str = "",
     note: str = "",
     scale: Scale = Scale.LINEAR,
-    shape: Shape = Shape.BAR,
-    rule: Rule | None = None,
+    shape: BarShape = BarShape.BAR,
+    rule: ReferenceLine | None = None,
     width: int = 720,
 ) -> Figure:
     """Lying bars, one row per group, with the values written at the right; as tall as the groups need.
@@ -172,13 +171,13 @@ def _groups(series: Sequence[Series]) -> tuple[str, ...]:
     return groups
 
 
-def _entries(series: Sequence[Series], shape: Shape) -> list[Entry]:
-    key = Key.BOX if shape is Shape.BAR else Key.DOT
+def _entries(series: Sequence[Series], shape: BarShape) -> list[Entry]:
+    key = LegendKey.BOX if shape is BarShape.BAR else LegendKey.DOT
     return [Entry(one.label, index, key) for index, one in enumerate(series) if one.label]
 
 
-def _zero(scale: Scale, shape: Shape) -> bool:
-    return scale is Scale.LINEAR and shape is Shape.BAR
+def _zero(scale: Scale, shape: BarShape) -> bool:
+    return scale is Scale.LINEAR and shape is BarShape.BAR
 
 
 def _values(series: Sequence[Series], reference: float | None) -> Iterator[float]:
@@ -200,32 +199,32 @@ def _middle(index: int, count: int, slot: float) -> tuple[float, float]:
     return slot * (1 - _BAND) / 2 + share * (index + 0.5), min(share * 0.92, 64.0)
 
 
-def _upright(one: Series, place: int, colour: int, y: Axis, base: float, x: float, size: float, shape: Shape) -> str:
+def _upright(one: Series, place: int, colour: int, y: Axis, base: float, x: float, size: float, shape: BarShape) -> str:
     value, lower, upper = one.values[place], one.lower[place], one.upper[place]
     parts = []
-    if y.shows(value) and shape is Shape.BAR:
+    if y.shows(value) and shape is BarShape.BAR:
         end = y.inside(value)
         top, tall = min(base, end), abs(base - end)
         parts.append(elements.box(x - size / 2, top, size, tall, role=theme.fill(colour), radius=2, more=theme.BAR))
     if lower != upper:
-        role = "dn-whisker" if shape is Shape.BAR else theme.stroke(colour)
+        role = "dn-whisker" if shape is BarShape.BAR else theme.stroke(colour)
         parts += vertical_whisker(x, y.inside(lower), y.inside(upper), role=role)
-    if y.shows(value) and shape is Shape.DOT:
+    if y.shows(value) and shape is BarShape.DOT:
         parts.append(elements.dot(x, y.inside(value), 5, role=theme.fill(colour)))
     return elements.grouped(parts, hint=one.hint(place))
 
 
-def _flat(one: Series, place: int, colour: int, x: Axis, base: float, y: float, size: float, shape: Shape) -> str:
+def _flat(one: Series, place: int, colour: int, x: Axis, base: float, y: float, size: float, shape: BarShape) -> str:
     value, lower, upper = one.values[place], one.lower[place], one.upper[place]
     parts = []
-    if x.shows(value) and shape is Shape.BAR:
+    if x.shows(value) and shape is BarShape.BAR:
         end = x.inside(value)
         left, long = min(base, end), abs(base - end)
         parts.append(elements.box(left, y - size / 2, long, size, role=theme.fill(colour), radius=2, more=theme.BAR))
     if lower != upper:
-        role = "dn-whisker" if shape is Shape.BAR else theme.stroke(colour)
+        role = "dn-whisker" if shape is BarShape.BAR else theme.stroke(colour)
         parts += horizontal_whisker(y, x.inside(lower), x.inside(upper), role=role)
-    if x.shows(value) and shape is Shape.DOT:
+    if x.shows(value) and shape is BarShape.DOT:
         parts.append(elements.dot(x.inside(value), y, 5, role=theme.fill(colour)))
     return elements.grouped(parts, hint=one.hint(place))
 

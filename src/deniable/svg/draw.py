@@ -9,11 +9,10 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from deniable.svg import elements, theme
+from deniable.svg.axes import Axis
 from deniable.svg.frame import Room
-from deniable.svg.marks import Band, Line, Mark, Points, Rule, Stems, Steps
-from deniable.svg.numbers import number
-from deniable.svg.scale import Axis
-from deniable.svg.text import width
+from deniable.svg.lettering import number, width
+from deniable.svg.marks import Line, Mark, Points, ReferenceLine, ShadedBand, Stems, StepLine
 
 Pixel = tuple[float, float]
 _CAP = 4.0
@@ -34,15 +33,15 @@ def drawn(mark: Mark, canvas: Canvas, colour: int) -> list[str]:
     match mark:
         case Line():
             return [_stroked(run, colour) for run in _runs(mark.x, mark.y, canvas)]
-        case Steps():
+        case StepLine():
             return [_stroked(_stairs(run), colour) for run in _runs(mark.x, mark.y, canvas)]
         case Stems():
             return _stems(mark, canvas, colour)
         case Points():
             return _points(mark, canvas, colour)
-        case Band():
+        case ShadedBand():
             return _band(mark, canvas, colour)
-        case Rule():
+        case ReferenceLine():
             return _rule(mark, canvas)
         case _:
             assert_never(mark)
@@ -139,7 +138,7 @@ def horizontal_whisker(y: float, low: float, high: float, *, role: str) -> list[
     ]
 
 
-def _band(mark: Band, canvas: Canvas, colour: int) -> list[str]:
+def _band(mark: ShadedBand, canvas: Canvas, colour: int) -> list[str]:
     shown = [
         (canvas.x.pixel(x), canvas.y.inside(low), canvas.y.inside(high))
         for x, low, high in zip(mark.x, mark.lower, mark.upper, strict=True)
@@ -152,11 +151,11 @@ def _band(mark: Band, canvas: Canvas, colour: int) -> list[str]:
     return [elements.area(there + back, role=theme.fill(colour), more=theme.BAND)]
 
 
-def _rule(mark: Rule, canvas: Canvas) -> list[str]:
+def _rule(mark: ReferenceLine, canvas: Canvas) -> list[str]:
     return level(mark, canvas.y, canvas.room) if mark.y is not None else upright(mark, canvas.x, canvas.room)
 
 
-def level(rule: Rule, axis: Axis, room: Room) -> list[str]:
+def level(rule: ReferenceLine, axis: Axis, room: Room) -> list[str]:
     """A rule at a y, its text above the line at the right, or below where there is no room above."""
     if rule.y is None or not axis.shows(rule.y):
         return []
@@ -166,7 +165,7 @@ def level(rule: Rule, axis: Axis, room: Room) -> list[str]:
     return [elements.line(room.left, y, room.right, y, role="dn-rule", width=1.3, more=_DASHED), words]
 
 
-def upright(rule: Rule, axis: Axis, room: Room) -> list[str]:
+def upright(rule: ReferenceLine, axis: Axis, room: Room) -> list[str]:
     """A rule at an x, its text at the top on the right of the line, or on the left where there is no room."""
     if rule.x is None or not axis.shows(rule.x):
         return []

@@ -1,10 +1,15 @@
-"""SVG elements as text. Coordinates have at most two decimals, so equal drawings are equal bytes."""
+"""SVG elements as text. Coordinates have at most two decimals, so equal drawings are equal bytes.
+
+`Figure` is the finished text, which a notebook shows and a file keeps.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
 
-from deniable.svg.text import escaped
+from deniable.svg.lettering import escaped
 from deniable.svg.theme import STYLE, TEXT
 
 
@@ -87,3 +92,24 @@ def document(elements: Iterable[str], *, width: int, height: int, name: str, des
     words = f"<desc>{escaped(described)}</desc>" if described else ""
     surface = box(0, 0, width, height, role="dn-surface", radius=8)
     return "\n".join([head, words + STYLE, surface, *elements, "</svg>"]) + "\n"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Figure:
+    """One drawing. `svg` is a whole, self-contained SVG document; equal figures are equal texts."""
+
+    svg: str
+    width: int
+    height: int
+
+    def save(self, path: str | Path) -> Path:
+        """Write the drawing to `path` (UTF-8, the same bytes on every system) and return it."""
+        target = Path(path)
+        target.write_text(self.svg, encoding="utf-8", newline="\n")
+        return target
+
+    def _repr_svg_(self) -> str:
+        return self.svg
+
+    def __repr__(self) -> str:
+        return f"Figure({self.width} x {self.height}, {len(self.svg)} characters of SVG)"

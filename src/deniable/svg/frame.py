@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from deniable.errors import InvalidArgument
 from deniable.svg import elements, theme
-from deniable.svg.scale import Axis
-from deniable.svg.text import shortened, width
+from deniable.svg.axes import Axis
+from deniable.svg.lettering import shortened, width
 
 MARGIN = 18.0
 LABELS = 24.0  # the height of one row of labels under an axis
@@ -18,7 +18,7 @@ _GAP = 18.0
 _LEAST = 160
 
 
-class Key(enum.Enum):
+class LegendKey(enum.Enum):
     """How a legend entry shows its colour."""
 
     LINE = "line"
@@ -33,7 +33,7 @@ class Entry:
 
     label: str
     colour: int
-    key: Key
+    key: LegendKey
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,14 +114,14 @@ def _legend(entries: Sequence[Entry], top: float, total: int) -> tuple[list[str]
 
 def _key(entry: Entry, x: float, y: float) -> str:
     match entry.key:
-        case Key.LINE:
+        case LegendKey.LINE:
             more = theme.dashes(entry.colour) + ' stroke-linecap="round"'
             return elements.line(x + 1, y, x + _KEY - 1, y, role=theme.stroke(entry.colour), width=2.4, more=more)
-        case Key.DOT:
+        case LegendKey.DOT:
             return elements.dot(x + _KEY / 2, y, 4.5, role=theme.fill(entry.colour))
-        case Key.BOX:
+        case LegendKey.BOX:
             return elements.box(x + 3, y - 5.5, 12, 11, role=theme.fill(entry.colour), radius=2, more=theme.BAR)
-        case Key.BAND:
+        case LegendKey.BAND:
             return elements.box(x + 1, y - 5.5, 16, 11, role=theme.fill(entry.colour), radius=2, more=theme.BAND)
 
 

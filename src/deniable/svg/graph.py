@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 
 from deniable.errors import InvalidArgument
 from deniable.svg import elements, frame, theme
-from deniable.svg.figure import Figure
+from deniable.svg.elements import Figure
 from deniable.svg.frame import MARGIN, Words
-from deniable.svg.text import width as text_width
+from deniable.svg.lettering import width as text_width
 
 Place = tuple[float, float]
 Arrow = tuple[str, str]

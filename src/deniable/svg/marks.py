@@ -63,7 +63,7 @@ class Line(_Curve):
 
 
 @dataclass(frozen=True, slots=True)
-class Steps(_Curve):
+class StepLine(_Curve):
     """A step line: each y holds from its x up to the next."""
 
     x: Any
@@ -100,7 +100,7 @@ class Points:
 
 
 @dataclass(frozen=True, slots=True)
-class Band:
+class ShadedBand:
     """The shaded region between two curves."""
 
     x: Any
@@ -115,7 +115,7 @@ class Band:
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class ReferenceLine:
     """A dashed reference line across the frame, at a given x or a given y, with its text beside it."""
 
     x: Any = None
@@ -129,4 +129,4 @@ class Rule:
         object.__setattr__(self, name, floats([getattr(self, name)], name)[0])
 
 
-Mark = Line | Steps | Stems | Points | Band | Rule
+Mark = Line | StepLine | Stems | Points | ShadedBand | ReferenceLine

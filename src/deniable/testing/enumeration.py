@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import Generic, TypeVar
 
 from deniable.noise import Entropy
-from deniable.testing.entropy import Exhausted, Scripted
+from deniable.testing.scripted_entropy import Exhausted, Scripted
 
 Outcome = TypeVar("Outcome", bound=Hashable)
 

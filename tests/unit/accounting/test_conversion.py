@@ -15,7 +15,7 @@ from deniable.accounting.conversion import (
     epsilon_within,
     rho_within,
 )
-from deniable.accounting.measures.renyi import RenyiPrivacy
+from deniable.accounting.theorems import RenyiPrivacy
 from deniable.cost import Bounded, Concentrated, Gaussian, Laplace, Renyi
 from tests.unit.accounting.reference import exactly
 

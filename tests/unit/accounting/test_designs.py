@@ -8,7 +8,6 @@ import pytest
 
 from deniable.accounting import delta, epsilon
 from deniable.accounting.classic import classic_gaussian_scale, noted_gaussian_scale, shuffled_epsilon
-from deniable.accounting.closed.binomial import upper_tail
 from deniable.accounting.designs import (
     Design,
     by_sampling,
@@ -17,9 +16,10 @@ from deniable.accounting.designs import (
     truncated_batches,
     truncated_laplace_cost,
 )
-from deniable.accounting.measures.renyi import RenyiPrivacy
+from deniable.accounting.theorems import RenyiPrivacy
 from deniable.cost import Gaussian, Laplace, Neighbours, Sampled, Sampling, Shuffled, TruncatedLaplace
 from deniable.errors import InvalidArgument
+from deniable.exact import binomial_tail
 
 
 @pytest.mark.parametrize("design", [Design.CLUSTER, Design.STRATIFIED, Design.SYSTEMATIC, Design.WITH_REPLACEMENT])
@@ -64,7 +64,7 @@ def test_binomial_tails_round_up(trials, chance, least):
         (math.comb(trials, k) * p**k * (1 - p) ** (trials - k) for k in range(least, min(trials, least + 200) + 1)),
         Fraction(0),
     )
-    found = upper_tail(trials, p, least)
+    found = binomial_tail(trials, p, least)
     assert right <= found
     assert float(found) == pytest.approx(float(right), rel=1e-12)
 

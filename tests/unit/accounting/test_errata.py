@@ -10,11 +10,11 @@ from mpmath import mpf
 from deniable.accounting import delta, epsilon
 from deniable.accounting.classic import classic_gaussian_scale, classic_renyi_epsilon, noted_gaussian_scale
 from deniable.accounting.conversion import epsilon_within
-from deniable.accounting.curves.sampled_gaussian import SampledGaussianCurve
-from deniable.accounting.curves.selected import expected_tries
 from deniable.accounting.measures.approximate import Approximate
 from deniable.accounting.measures.pure import Pure
-from deniable.accounting.measures.renyi import RenyiPrivacy
+from deniable.accounting.renyi_curves import expected_tries
+from deniable.accounting.renyi_sampling import SampledGaussianCurve
+from deniable.accounting.theorems import RenyiPrivacy
 from deniable.cost import Bounded, Gaussian, Laplace, RandomizedResponse, Selected, Stopping, composed
 from tests.finite import hockey_stick, max_divergence, renyi_divergence, smoothed_divergence
 

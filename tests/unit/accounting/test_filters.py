@@ -7,12 +7,12 @@ from fractions import Fraction
 import mpmath
 import pytest
 
-from deniable.accounting.budget import budget
-from deniable.accounting.closed.gaussian import GaussianProfile
+from deniable.accounting.budgets import budget
 from deniable.accounting.conversion import divergence_within
-from deniable.accounting.filters import Kind, Rule, Spend, rule_from_record
+from deniable.accounting.filters import Rule, RuleKind, Spend, rule_from_record
+from deniable.accounting.gaussian_profiles import GaussianProfile
 from deniable.accounting.measures.measure import Adaptivity
-from deniable.accounting.measures.renyi import RenyiPrivacy
+from deniable.accounting.theorems import RenyiPrivacy
 from deniable.cost import (
     FREE,
     Bounded,
@@ -32,11 +32,11 @@ from deniable.cost import (
 )
 from deniable.errors import InvalidArgument, Unaccountable
 
-pure = Rule(Kind.PURE, Spend(Fraction(1)))
-basic = Rule(Kind.BASIC, Spend(Fraction(1), Fraction(1, 10**6)))
-concentrated = Rule(Kind.CONCENTRATED, Spend(Fraction(1), Fraction(1, 10**6)))
-gaussian = Rule(Kind.GAUSSIAN, Spend(Fraction(1), Fraction(1, 10**6)))
-renyi = Rule(Kind.RENYI, Spend(Fraction(1), Fraction(1, 10**6)), order=Fraction(17, 2))
+pure = Rule(RuleKind.PURE, Spend(Fraction(1)))
+basic = Rule(RuleKind.BASIC, Spend(Fraction(1), Fraction(1, 10**6)))
+concentrated = Rule(RuleKind.CONCENTRATED, Spend(Fraction(1), Fraction(1, 10**6)))
+gaussian = Rule(RuleKind.GAUSSIAN, Spend(Fraction(1), Fraction(1, 10**6)))
+renyi = Rule(RuleKind.RENYI, Spend(Fraction(1), Fraction(1, 10**6)), order=Fraction(17, 2))
 
 
 def test_ten_tenths_fill_a_budget_of_one_exactly_and_an_eleventh_does_not_fit():
@@ -191,8 +191,8 @@ def test_the_best_rule_depends_on_the_workload():
     promise = budget(epsilon=1, delta=1e-6)
     few = promise.rule([Laplace(scale=4)])
     many = promise.rule([Laplace(scale=200)] * 100)
-    assert few.kind is Kind.BASIC
-    assert many.kind in (Kind.RENYI, Kind.CONCENTRATED)
+    assert few.kind is RuleKind.BASIC
+    assert many.kind in (RuleKind.RENYI, RuleKind.CONCENTRATED)
     assert many.limit.delta == 0
     assert not few.fits(few.read(Laplace(scale=200).repeated(500)))
     assert many.fits(many.read(Laplace(scale=200).repeated(500)))
@@ -202,7 +202,7 @@ def test_the_best_rule_depends_on_the_workload():
 def test_gaussian_releases_get_the_exact_curve():
     promise = budget(epsilon=1, delta=1e-6)
     rule = promise.rule([Gaussian(scale=50, sensitivity=1)] * 100)
-    assert rule.kind is Kind.GAUSSIAN
+    assert rule.kind is RuleKind.GAUSSIAN
     most = rule.limit.loss
     assert GaussianProfile(most * (1 - Fraction(1, 10**12))).delta(Fraction(1)).upper <= Fraction(1, 10**6)
     assert GaussianProfile(most * (1 + Fraction(1, 10**9))).delta(Fraction(1)).lower > Fraction(1, 10**6)
@@ -213,7 +213,7 @@ def test_sampled_releases_get_one_order_fixed_beforehand():
     promise = budget(epsilon=1, delta=1e-6)
     step = Gaussian(scale=1, sensitivity=1).sampled(rate=0.001)
     rule = promise.rule([step] * 100)
-    assert rule.kind is Kind.RENYI
+    assert rule.kind is RuleKind.RENYI
     assert rule.limit.loss == divergence_within(rule.order, epsilon=Fraction(1), delta=Fraction(1, 10**6))
     assert rule.fits(rule.read(step.repeated(1000)))
     assert rule.read(step.repeated(10)).loss >= 10 * RenyiPrivacy().read(step).at(rule.order)
@@ -229,8 +229,8 @@ def test_thresholds_in_the_workload_get_their_share_of_delta():
 
 
 def test_a_budget_in_rho_or_without_delta_has_one_rule():
-    assert budget(rho=0.5, delta=1e-9).rule() == Rule(Kind.CONCENTRATED, Spend(Fraction(1, 2), Fraction(1, 10**9)))
-    assert budget(epsilon=0.5).rule() == Rule(Kind.PURE, Spend(Fraction(1, 2)))
+    assert budget(rho=0.5, delta=1e-9).rule() == Rule(RuleKind.CONCENTRATED, Spend(Fraction(1, 2), Fraction(1, 10**9)))
+    assert budget(epsilon=0.5).rule() == Rule(RuleKind.PURE, Spend(Fraction(1, 2)))
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from itertools import product
 import pytest
 
 from deniable.accounting import delta, epsilon
-from deniable.accounting.groups import grouped
+from deniable.accounting.group_privacy import grouped
 from deniable.cost import Bounded, Gaussian, Laplace, Parallel, RandomizedResponse
 from tests.finite import hockey_stick
 

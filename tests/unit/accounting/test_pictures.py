@@ -8,7 +8,7 @@ import pytest
 
 import deniable as dp
 from deniable.accounting import composition
-from deniable.accounting.tradeoff import largest_line
+from deniable.accounting.tradeoffs import largest_line
 from deniable.errors import InvalidArgument, Unaccountable
 from deniable.svg import graph
 

@@ -9,8 +9,7 @@ import pytest
 
 import deniable as dp
 from deniable.accounting import Approximate, Pure, delta
-from deniable.accounting.measures.probabilistic import Probabilistic
-from deniable.accounting.probabilistic import exceeding
+from deniable.accounting.measures.probabilistic_privacy import Probabilistic, exceeding
 from deniable.accounting.spend import Spend
 from deniable.cost import Bounded, Gaussian, Mixed, RandomizedResponse, TruncatedLaplace
 from deniable.errors import InvalidArgument, Unaccountable

@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 
 import deniable as dp
-from deniable.accounting import Adaptivity, Filters, Kind, Rule, Spend, budget, filters_from_record
+from deniable.accounting import Adaptivity, Filters, Rule, RuleKind, Spend, budget, filters_from_record
 from deniable.cost import (
     FREE,
     Bounded,
@@ -32,10 +32,10 @@ def read(cost):
 
 
 def test_a_budget_with_a_delta_keeps_three_filters_and_every_other_one_rule():
-    assert [rule.kind for rule in FILTERS.rules] == [Kind.BASIC, Kind.RENYI, Kind.GAUSSIAN]
+    assert [rule.kind for rule in FILTERS.rules] == [RuleKind.BASIC, RuleKind.RENYI, RuleKind.GAUSSIAN]
     for single in (budget(epsilon=1), budget(rho=1), budget(rho=1, delta=1e-6)):
         assert single.filters().only == single.rule()
-    assert budget(epsilon=0, delta=1e-6).filters().rules[0].kind is Kind.BASIC
+    assert budget(epsilon=0, delta=1e-6).filters().rules[0].kind is RuleKind.BASIC
 
 
 def test_a_filter_that_cannot_read_an_answered_cost_is_out_for_good():
@@ -96,10 +96,10 @@ def test_who_reads_what_and_all_mean_the_same_leak(cost, readers, leak):
 
 def test_truncated_noise_does_not_end_the_gaussian_filter():
     """One such release ended it: the pair it is has a Gaussian reading and a leak."""
-    rule = Rule(Kind.GAUSSIAN, Spend(Fraction(1), Fraction(1, 10**6)))
+    rule = Rule(RuleKind.GAUSSIAN, Spend(Fraction(1), Fraction(1, 10**6)))
     pair = rule.read(TruncatedLaplace(scale=3, radius=50))
     assert pair.loss == rule.read(Bounded(epsilon=Fraction(1, 3))).loss
-    assert pair.delta == Rule(Kind.BASIC, Spend(Fraction(1))).read(TruncatedLaplace(scale=3, radius=50)).delta
+    assert pair.delta == Rule(RuleKind.BASIC, Spend(Fraction(1))).read(TruncatedLaplace(scale=3, radius=50)).delta
 
 
 def test_pairs_of_noise_and_leaks_are_kept_apart():
@@ -126,10 +126,10 @@ def test_the_renyi_filter_allows_what_concentrated_privacy_allows():
 
 def test_the_leader_leaves_most_and_everything_speaks_of_it():
     gate = dp.calculus.Filter(FILTERS)
-    assert (gate.rule.kind, str(gate.remaining)) == (Kind.BASIC, "epsilon 1, delta 4.00001e-7")
+    assert (gate.rule.kind, str(gate.remaining)) == (RuleKind.BASIC, "epsilon 1, delta 4.00001e-7")
     for _ in range(50):
         gate.charge(Gaussian(scale=100, sensitivity=1))
-    assert gate.rule.kind is Kind.GAUSSIAN
+    assert gate.rule.kind is RuleKind.GAUSSIAN
     assert str(gate.spent) == "mu squared 0.005"
     assert gate.remaining.loss == gate.rule.limit.loss - Fraction(5, 1000)
 
@@ -171,6 +171,6 @@ def test_filters_are_checked_when_built():
     with pytest.raises(InvalidArgument, match="at least one rule"):
         Filters((), Fraction(0))
     with pytest.raises(InvalidArgument, match="reserve"):
-        Filters((Rule(Kind.BASIC, Spend(Fraction(1))),), Fraction(1, 2))
+        Filters((Rule(RuleKind.BASIC, Spend(Fraction(1))),), Fraction(1, 2))
     with pytest.raises(InvalidArgument, match="order"):
-        Rule(Kind.RENYI, Spend(Fraction(1)))
+        Rule(RuleKind.RENYI, Spend(Fraction(1)))

@@ -11,7 +11,7 @@ from fractions import Fraction
 import pytest
 
 from deniable import cost as costs
-from deniable.accounting import Kind, Rule, Spend, budget
+from deniable.accounting import Rule, RuleKind, Spend, budget
 from deniable.core import (
     AbsoluteDistance,
     Compositor,
@@ -178,7 +178,7 @@ LEAK = Fraction(1, 10**6)
 
 def basic():
     """Data behind a filter that adds epsilons up to 1 and deltas up to `LEAK`."""
-    return Compositor(7, SPACE, Filter(Rule(Kind.BASIC, Spend(Fraction(1), LEAK))), Fraction(1))
+    return Compositor(7, SPACE, Filter(Rule(RuleKind.BASIC, Spend(Fraction(1), LEAK))), Fraction(1))
 
 
 def test_a_filter_counts_delta_beside_epsilon():

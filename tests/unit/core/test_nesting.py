@@ -6,7 +6,7 @@ import pytest
 
 import deniable as dp
 from deniable.accounting import Adaptivity, Spend
-from deniable.accounting.filters import Kind
+from deniable.accounting.filters import RuleKind
 from deniable.core import integers, rows
 from deniable.cost import Bounded, Concentrated, Gaussian, Laplace
 from deniable.errors import BudgetExceeded, InvalidArgument
@@ -76,8 +76,8 @@ def test_concurrent_children_share_one_budget():
 
 def test_a_filter_says_which_theorem_it_rests_on_and_never_a_loss_distribution():
     """A loss distribution is sound for losses fixed beforehand only: no rule of a filter is one."""
-    assert all(kind.adaptivity is Adaptivity.LOSSES for kind in Kind)
-    assert all("distribution" not in kind.theorem for kind in Kind)
+    assert all(kind.adaptivity is Adaptivity.LOSSES for kind in RuleKind)
+    assert all("distribution" not in kind.theorem for kind in RuleKind)
     assert dp.calculus.compositor([], SPACE, costs=[PRICE]).adaptivity is Adaptivity.QUERIES
     assert dp.calculus.compositor([], SPACE, budget=dp.budget(epsilon=1)).adaptivity is Adaptivity.LOSSES
 
@@ -85,10 +85,10 @@ def test_a_filter_says_which_theorem_it_rests_on_and_never_a_loss_distribution()
 @pytest.mark.parametrize(
     ("workload", "kind"),
     [
-        ([Gaussian(scale=50, sensitivity=1)] * 50, Kind.GAUSSIAN),
-        ([Bounded(epsilon=Fraction(1, 2), delta=Fraction(1, 10**7))], Kind.BASIC),
-        ([Laplace(scale=200)] * 300, Kind.RENYI),
-        ([Gaussian(scale=3, sensitivity=1).sampled(rate=Fraction(1, 100))] * 200, Kind.RENYI),
+        ([Gaussian(scale=50, sensitivity=1)] * 50, RuleKind.GAUSSIAN),
+        ([Bounded(epsilon=Fraction(1, 2), delta=Fraction(1, 10**7))], RuleKind.BASIC),
+        ([Laplace(scale=200)] * 300, RuleKind.RENYI),
+        ([Gaussian(scale=3, sensitivity=1).sampled(rate=Fraction(1, 100))] * 200, RuleKind.RENYI),
     ],
 )
 def test_a_workload_picks_the_best_rule_and_says_so(workload, kind):
@@ -133,7 +133,7 @@ def test_a_child_with_a_workload():
 def test_an_odometer_under_a_plan_counts_in_rho():
     plan = dp.calculus.compositor([1] * 9, SPACE, costs=[Concentrated(rho=1)])
     child = plan.odometer()
-    assert child.gate.inner.rule.kind is Kind.CONCENTRATED
+    assert child.gate.inner.rule.kind is RuleKind.CONCENTRATED
 
 
 def test_a_child_is_charged_what_its_own_rule_guarantees():
@@ -141,7 +141,7 @@ def test_a_child_is_charged_what_its_own_rule_guarantees():
     whole = dp.calculus.compositor([1] * 9, SPACE, budget=dp.budget(rho=Fraction(1, 10), delta=1e-5))
     child = whole.filter(dp.budget(epsilon=1, delta=1e-6))
     rule = child.gate.filters.only
-    assert rule.kind is Kind.CONCENTRATED
+    assert rule.kind is RuleKind.CONCENTRATED
     assert whole.gate.charged == Concentrated(rho=rule.limit.loss, delta=rule.limit.delta)
     assert whole.spent == rule.limit
     for _ in range(3):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from deniable.accounting import Kind, budget
+from deniable.accounting import RuleKind, budget
 from deniable.cost import Bounded, Gaussian, Laplace
 from deniable.errors import BudgetExceeded, Unanswered
 from deniable.ledger import Ledger, fingerprint, journal_at, verify
@@ -31,7 +31,7 @@ def old(tmp_path):
 def test_a_session_of_version_0_1_goes_on_under_its_one_rule(old):
     path = old("basic.ledger")
     session = dataset().session(BUDGET, ledger=path)
-    assert session.rule.kind is Kind.BASIC
+    assert session.rule.kind is RuleKind.BASIC
     assert (session.spent.loss, session.spent.delta) == (Fraction(1, 2), Fraction(1, 2 * 10**7))
     query = session.query().group_by("city").agg(n=ask.count())
     again = query.release(epsilon=0.25)
@@ -47,7 +47,7 @@ def test_caps_of_version_0_1_stand_where_they_stood(old):
     path = old("caps.ledger")
     ledger = Ledger.existing(path)
     kinds = {name: ledger.balances(account=name)[1].rule.kind for name in ("ann", "bob", "cat")}
-    assert kinds == {"ann": Kind.GAUSSIAN, "bob": Kind.RENYI, "cat": Kind.PURE}
+    assert kinds == {"ann": RuleKind.GAUSSIAN, "bob": RuleKind.RENYI, "cat": RuleKind.PURE}
     shown = [
         str(ledger.balances(account=name)[place]) for name, place in (("ann", 0), ("ann", 1), ("bob", 1), ("cat", 1))
     ]
@@ -155,7 +155,7 @@ def test_a_session_counts_each_query_by_the_filter_that_leaves_most(tmp_path):
     session = dataset().session(BUDGET, ledger=tmp_path / "many.ledger")
     for number in range(24):
         session.query().where(f"age >= {number}").agg(n=ask.count()).release(epsilon=0.03, law="gaussian")
-    assert session.rule.kind is Kind.GAUSSIAN
+    assert session.rule.kind is RuleKind.GAUSSIAN
     assert session.rule.unit == "mu squared"
     assert "epsilon" in str(session.remaining)
     assert session.remaining.more_like_the_last > 10

@@ -17,7 +17,7 @@ from deniable.mechanisms.carried import read_steps, saturated_sum, whole
 from deniable.mechanisms.gaussian_noise import discrete_gaussian, gaussian
 from deniable.mechanisms.laplace_noise import laplace
 from deniable.mechanisms.norms import Norms, norms, spread
-from deniable.testing.entropy import Seeded, Silent
+from deniable.testing.scripted_entropy import Seeded, Silent
 
 NUMBER = Space(Lattice(), AbsoluteDistance())
 TENTHS = Space(Lattice(Fraction(1, 10)), AbsoluteDistance())

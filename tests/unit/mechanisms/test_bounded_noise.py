@@ -25,7 +25,7 @@ from deniable.mechanisms import (
     upper_estimate,
 )
 from deniable.mechanisms.constant_time import GeometricTable
-from deniable.testing.entropy import Scripted, Seeded, Silent
+from deniable.testing.scripted_entropy import Scripted, Seeded, Silent
 
 NUMBER = Space(Lattice(), AbsoluteDistance())
 

@@ -8,7 +8,7 @@ import pytest
 
 import deniable as dp
 from deniable.errors import InvalidArgument
-from deniable.testing.entropy import Seeded
+from deniable.testing.scripted_entropy import Seeded
 
 SIZES = {"a": 2, "b": 3, "c": 2, "d": 1}
 SETS = [

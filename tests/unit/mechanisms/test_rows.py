@@ -44,7 +44,7 @@ from deniable.mechanisms.set_union import item_weight, union_threshold
 from deniable.mechanisms.tree import tree_depth, tree_sums
 from deniable.noise.weighted_choice import DRAWN, proposal, upper_weights
 from deniable.noise.windowed_choice import Rest, _cover, windowed_choice
-from deniable.testing.entropy import Scripted, Seeded, Silent
+from deniable.testing.scripted_entropy import Scripted, Seeded, Silent
 
 NUMBERS = Space(Rows(Numbers()), SymmetricDistance())
 GRID = {"lower": 0, "upper": 100, "grid": 1}

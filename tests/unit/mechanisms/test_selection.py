@@ -19,7 +19,7 @@ from deniable.mechanisms.selection import (
     threshold_for,
 )
 from deniable.mechanisms.sparse import _ratio, sparse_terms
-from deniable.testing.entropy import Scripted, Seeded, Silent
+from deniable.testing.scripted_entropy import Scripted, Seeded, Silent
 
 
 @pytest.mark.parametrize("law", list(Law))

@@ -27,7 +27,7 @@ from deniable.mechanisms import (
 )
 from deniable.mechanisms.continual import sum_error
 from deniable.mechanisms.sparse import Sparse
-from deniable.testing.entropy import Seeded, Silent
+from deniable.testing.scripted_entropy import Seeded, Silent
 
 NUMBER = Space(Lattice(), AbsoluteDistance())
 

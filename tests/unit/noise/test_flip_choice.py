@@ -7,8 +7,8 @@ import pytest
 
 from deniable.exact import exp
 from deniable.noise.flip_choice import _Clock, flip_choice
-from deniable.testing.entropy import Scripted, Seeded, Silent
 from deniable.testing.output_law import _choice_branches, _flip_branches, grouped_flip_branches
+from deniable.testing.scripted_entropy import Scripted, Seeded, Silent
 
 GROUPS = [
     ((0, -1), (1, 1), Fraction(1)),

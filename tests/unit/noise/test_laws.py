@@ -10,9 +10,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deniable.noise.fixed import EXP_LOSS, exp_below, gaussian_ladder, geometric_ladder, ladder_loss
-from deniable.noise.laws import Blocks, DiscreteGaussian, Geometric, Rational, RoundedGaussian, Steps, signed
-from deniable.noise.table import Law
+from deniable.noise.table import TableLaw
+from deniable.noise.table_laws import (
+    EXP_LOSS,
+    Blocks,
+    DiscreteGaussianLaw,
+    Geometric,
+    Rational,
+    RoundedGaussianLaw,
+    Steps,
+    exp_below,
+    gaussian_ladder,
+    geometric_ladder,
+    ladder_loss,
+    signed,
+)
 
 mp.mp.dps = 80
 SLACK = mp.mpf(10) ** -30
@@ -24,7 +36,7 @@ def real(x: Fraction | int) -> mp.mpf:
     return mp.mpf(Fraction(x).numerator) / Fraction(x).denominator
 
 
-def assert_bounds(law: Law, mass: Callable[[int], mp.mpf], bits: int) -> None:
+def assert_bounds(law: TableLaw, mass: Callable[[int], mp.mpf], bits: int) -> None:
     bounds = law.bounds(bits)
     for outcome, bound in enumerate(bounds):
         gap = mass(outcome) * mp.mpf(2) ** bits - bound
@@ -62,8 +74,8 @@ def test_truncated_laplace(radius: int) -> None:
 def test_gaussians(scale: Fraction, bits: int) -> None:
     s = real(scale)
     total = mp.nsum(lambda k: mp.exp(-(k**2) / (2 * s**2)), [-mp.inf, mp.inf])
-    assert_bounds(DiscreteGaussian(scale), lambda i: mp.exp(-(mp.mpf(signed(i)) ** 2) / (2 * s**2)) / total, bits)
-    assert_bounds(RoundedGaussian(scale), lambda i: cell(signed(i), s), bits)
+    assert_bounds(DiscreteGaussianLaw(scale), lambda i: mp.exp(-(mp.mpf(signed(i)) ** 2) / (2 * s**2)) / total, bits)
+    assert_bounds(RoundedGaussianLaw(scale), lambda i: cell(signed(i), s), bits)
 
 
 def cell(k: int, s: mp.mpf) -> mp.mpf:
@@ -75,16 +87,16 @@ def cell(k: int, s: mp.mpf) -> mp.mpf:
 def test_truncated_gaussian(scale: Fraction, radius: int) -> None:
     s = real(scale)
     inside = mp.ncdf((radius + mp.mpf(1) / 2) / s) - mp.ncdf(-(radius + mp.mpf(1) / 2) / s)
-    assert_bounds(RoundedGaussian(scale, radius), lambda i: cell(signed(i), s) / inside, 64)
+    assert_bounds(RoundedGaussianLaw(scale, radius), lambda i: cell(signed(i), s) / inside, 64)
 
 
 @pytest.mark.parametrize("bits", [8, 12, 64])
 def test_a_gaussian_cut_at_its_last_listed_cell(bits: int) -> None:
     """That cell is made of fine cells, and the last of these are left to the rest."""
     for scale in (Fraction(k, 37) for k in range(1, 112, 1 if bits < 64 else 2)):
-        radius = (len(RoundedGaussian(scale).bounds(bits)) - 1) // 2
+        radius = (len(RoundedGaussianLaw(scale).bounds(bits)) - 1) // 2
         for reach in {radius, max(radius - 1, 0)}:
-            s, bounds = real(scale), RoundedGaussian(scale, reach).bounds(bits)
+            s, bounds = real(scale), RoundedGaussianLaw(scale, reach).bounds(bits)
             inside = mp.ncdf((reach + mp.mpf(1) / 2) / s) - mp.ncdf(-(reach + mp.mpf(1) / 2) / s)
             for outcome, bound in enumerate(bounds):
                 assert bound <= cell(signed(outcome), s) / inside * mp.mpf(2) ** bits + SLACK

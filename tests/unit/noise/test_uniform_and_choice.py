@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from deniable import noise
 from deniable.errors import InvalidArgument
-from deniable.noise.race import Field, Race, _race
+from deniable.noise.race import Race, Runners, _race
 from deniable.noise.series import LARGEST, RELATIVE_ERROR, exp_minus, exp_series, horner
 from deniable.noise.uniform import uniforms_within
 from deniable.testing import Scripted, Seeded, Silent
@@ -138,7 +138,7 @@ def test_a_gap_of_half_a_score_is_settled_by_the_fractions() -> None:
     race = Race(Fraction(4), two_sided=False, word_bits=64, fineness=4)
     found = set()
     for seed in range(20):
-        field = Field([0, 0], race, Seeded(seed))
+        field = Runners([0, 0], race, Seeded(seed))
         ahead, behind = field.runners
         ahead.place, behind.place = 6, 0  # one and a half scores, each of four lattice points
         found.add(field.gap(ahead, behind))
@@ -152,7 +152,7 @@ def test_gaps_are_rounded_to_the_nearest_at_every_scale(scale: Fraction, two_sid
     race, halves = _race(scale, two_sided, 64), 0
     for seed in range(40):
         entropy = Seeded(seed)
-        field = Field([0, 0], race, entropy)
+        field = Runners([0, 0], race, entropy)
         ahead, behind = sorted(field.runners, key=cmp_to_key(field.behind))
         exact = [
             runner.place + sum(Fraction(runner.digit(i, race, entropy), 256 ** (i + 1)) for i in range(6))

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from deniable.noise.laplace import Digits, _geometric, _laplace, lower_tables
-from deniable.noise.laws import DiscreteGaussian, Geometric, signed
-from deniable.noise.race import Field, Race, _race, _Runner
+from deniable.noise.race import Race, Runners, _race, _Runner
 from deniable.noise.steps import StepSampler, cells, points
-from deniable.noise.table import Table
+from deniable.noise.table import AliasTable
+from deniable.noise.table_laws import DiscreteGaussianLaw, Geometric, signed
 from deniable.testing import Scripted, Seeded
 
 SCALES = [Fraction(201), Fraction(1000), Fraction(2**20)]
@@ -109,12 +109,12 @@ def test_lower_digits_stand_highest_first() -> None:
     scale, digits, bits = Fraction(10**5), 3, 4
     words = Seeded(6).words(300).tolist()
     for place, table in enumerate(lower_tables(scale, digits=digits, bits=bits, word_bits=64)):
-        law = Table(Geometric(Fraction(2 ** (bits * (digits - 1 - place))) / scale, size=2**bits), word_bits=64)
+        law = AliasTable(Geometric(Fraction(2 ** (bits * (digits - 1 - place))) / scale, size=2**bits), word_bits=64)
         assert [table.draw(Scripted([word])) for word in words] == [law.draw(Scripted([word])) for word in words]
 
 
 def test_vectors_of_one_table_are_single_draws() -> None:
-    table = Table(DiscreteGaussian(Fraction(9)), word_bits=64, label=signed)
+    table = AliasTable(DiscreteGaussianLaw(Fraction(9)), word_bits=64, label=signed)
     words = Seeded(2).words(2000).tolist()
     assert table.draws(2000, Scripted(words)).tolist() == [table.draw(Scripted([word])) for word in words]
 
@@ -140,7 +140,7 @@ def test_ties_of_negative_and_positive_race_noise_are_settled_by_the_digits() ->
     race, seen = Race(Fraction(3, 2), two_sided=True, word_bits=64, fineness=0), set()
     for seed in range(300):
         entropy = Seeded(seed)
-        field = Field([0, -1], race, entropy)
+        field = Runners([0, -1], race, entropy)
         first, second = field.runners
         if first.place != second.place:
             continue

@@ -18,7 +18,7 @@ from deniable.noise.weighted_choice import (
     weighted_choices,
 )
 from deniable.noise.windowed_choice import Arrivals, Rest
-from deniable.testing.entropy import Scripted, Seeded, Silent
+from deniable.testing.scripted_entropy import Scripted, Seeded, Silent
 
 CASES = [
     ([0, 1, 2, 3], None, Fraction(1)),

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deniable.accounting import Filters, Kind, Rule, Spend, budget, epsilon, rho
+from deniable.accounting import Filters, Rule, RuleKind, Spend, budget, epsilon, rho
 from deniable.cost import Bounded
 from deniable.errors import InvalidArgument, QueryRefused
 from deniable.kernels.laws import Law
@@ -14,7 +14,7 @@ from deniable.mechanisms.selection import new_key_delta
 from deniable.plan.sensitivity import Sensitivity
 from deniable.query.pricing import Additive, Needs, Request, Selection, bill, coarse
 
-EPSILON_RULE = Filters.single(Rule(Kind.BASIC, Spend(Fraction(10), Fraction(1, 10**5))))
+EPSILON_RULE = Filters.single(Rule(RuleKind.BASIC, Spend(Fraction(10), Fraction(1, 10**5))))
 RHO_RULE = budget(rho=10, delta=1e-5).filters()
 
 

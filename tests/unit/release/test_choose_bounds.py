@@ -13,7 +13,7 @@ from deniable.plan.codebook import Codebook
 from deniable.query import aggregates as ask
 from deniable.query import lowered
 from deniable.query.choosing import contribution
-from deniable.release.bounds_view import Bounded
+from deniable.release.bounds_view import BoundCandidate
 from deniable.release.dataset import Dataset
 from deniable.release.rehearsal import Rehearsal
 from deniable.testing import Seeded, Silent
@@ -142,7 +142,7 @@ def test_the_expected_error_is_the_mean_of_bias_and_noise_together(law):
     from deniable.kernels import Noise
 
     shift, scale = 30.0, 40
-    stated = Bounded.of(1, np.array([100.0]), np.array([-shift]), Noise(law, Fraction(scale, 2)), 2.0)
+    stated = BoundCandidate.of(1, np.array([100.0]), np.array([-shift]), Noise(law, Fraction(scale, 2)), 2.0)
     draws = Noise(law, Fraction(scale)).draw(20000, Seeded(1))
     assert stated.error == pytest.approx(float(np.abs(draws - shift).mean()), rel=0.03)
     assert stated.relative == pytest.approx(stated.error / 100)

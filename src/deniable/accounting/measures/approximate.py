@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, assert_never
 
-from deniable.accounting.groups import grouped
+from deniable.accounting.group_privacy import grouped
+from deniable.accounting.loss_grid import charged, exp
 from deniable.accounting.measures.measure import Adaptivity, Measure, Single
 from deniable.accounting.measures.pure import Pure, amplified
-from deniable.accounting.rounding import charged, exp
 from deniable.accounting.spend import Spend
 from deniable.cost import (
     Allocated,

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, assert_never
 
+from deniable.accounting.loss_grid import charged
 from deniable.accounting.measures.measure import Adaptivity, Measure, Single
 from deniable.accounting.measures.pure import Pure
-from deniable.accounting.rounding import charged
 from deniable.cost import (
     Allocated,
     Bounded,

@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.accounting.bracket import Bracket
-from deniable.accounting.closed.combined import leak
 from deniable.accounting.conversion import best_place
+from deniable.accounting.cost_terms import free
 from deniable.accounting.measures.measure import Adaptivity, Measure, Single
-from deniable.accounting.terms import free
+from deniable.accounting.profiles import leak
 from deniable.cost import (
     Bounded,
     Cost,
@@ -38,7 +38,7 @@ Complex: TypeAlias = NDArray[np.complex128]
 _NODES = 2**18
 
 
-class Law(Protocol):
+class LossLaw(Protocol):
     """The law of one release's privacy loss, the same in both directions; equal releases have equal laws."""
 
     @property
@@ -124,7 +124,7 @@ class ThreeAtoms:
 class CharacteristicLoss:
     """Laws with their counts, and leaks with theirs."""
 
-    laws: tuple[tuple[Law, int], ...] = ()
+    laws: tuple[tuple[LossLaw, int], ...] = ()
     leaks: tuple[tuple[Fraction, int], ...] = ()
 
     def log(self, s: Complex) -> Complex:
@@ -194,7 +194,7 @@ class CharacteristicFunctions(Measure[CharacteristicLoss]):
                 raise self.refuse(cost, instead=f"{kept}: deniable.epsilon(cost, delta=...)")
 
     def compose(self, losses: Iterable[CharacteristicLoss]) -> CharacteristicLoss:
-        laws: dict[Law, int] = {}
+        laws: dict[LossLaw, int] = {}
         leaks: dict[Fraction, int] = {}
         for loss in losses:
             for law, times in loss.laws:
@@ -239,5 +239,5 @@ class CharacteristicFunctions(Measure[CharacteristicLoss]):
         return composed([*releases, *(Repeated(Bounded(epsilon=0, delta=d), times) for d, times in loss.leaks)])
 
 
-def _one(law: Law) -> CharacteristicLoss:
+def _one(law: LossLaw) -> CharacteristicLoss:
     return CharacteristicLoss(((law, 1),))

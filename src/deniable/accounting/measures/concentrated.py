@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, assert_never
 
+from deniable.accounting.loss_grid import FAR, charged, exp, expm1, ln
 from deniable.accounting.measures.approximate import Approximate
 from deniable.accounting.measures.measure import Adaptivity, Measure, Single
 from deniable.accounting.measures.pure import half_tanh, odds
-from deniable.accounting.rounding import FAR, charged, exp, expm1, ln
 from deniable.accounting.spend import Spend
 from deniable.cost import (
     Allocated,

@@ -11,8 +11,8 @@ from enum import Enum
 from fractions import Fraction
 from typing import ClassVar, Generic, TypeAlias, TypeVar
 
-from deniable.accounting.groups import grouped, sampled_group
-from deniable.accounting.neighbours import compared
+from deniable.accounting.adjacency import compared
+from deniable.accounting.group_privacy import grouped, sampled_group
 from deniable.cost import (
     Allocated,
     Bounded,

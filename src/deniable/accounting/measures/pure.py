@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, assert_never
 
+from deniable.accounting.loss_grid import FAR, charged, exp, expm1, ln
 from deniable.accounting.measures.measure import Adaptivity, Measure, Single
-from deniable.accounting.rounding import FAR, charged, exp, expm1, ln
 from deniable.cost import (
     Allocated,
     Bounded,

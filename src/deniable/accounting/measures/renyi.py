@@ -7,32 +7,46 @@ probability, are kept beside the curve as leaks and add to delta.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, assert_never
 
-from deniable.accounting.closed.binomial import PureLoss
-from deniable.accounting.curves.curve import Curve
-from deniable.accounting.curves.grouped import DoubledCurve, GroupedCurve
-from deniable.accounting.curves.sampled import BinomialSample, ConvexSample, FixedSizeSample, Greatest, Least, Mixture
-from deniable.accounting.curves.sampled_gaussian import SampledGaussianCurve
-from deniable.accounting.curves.selected import NegativeBinomialCurve, PoissonCurve
-from deniable.accounting.curves.simple import (
-    AnyPure,
-    DiscreteLaplaceCurve,
-    LaplaceCurve,
-    Linear,
-    Listed,
-    RangeCurve,
-    ResponseCurve,
-)
-from deniable.accounting.curves.work import MOST_VALUES, SHORTENED, grouped_curve, shortened, work
+from deniable.accounting.cost_terms import terms
+from deniable.accounting.loss_grid import charged
 from deniable.accounting.measures.approximate import Approximate
 from deniable.accounting.measures.measure import Adaptivity, Measure, Single
 from deniable.accounting.measures.pure import Pure
-from deniable.accounting.rounding import charged
-from deniable.accounting.terms import terms
+from deniable.accounting.pure_profiles import PureLoss
+from deniable.accounting.renyi_curves import (
+    AnyPure,
+    Curve,
+    DiscreteLaplaceCurve,
+    DoubledCurve,
+    GroupedCurve,
+    LaplaceCurve,
+    LinearCurve,
+    Listed,
+    NegativeBinomialCurve,
+    PoissonCurve,
+    RangeCurve,
+    ResponseCurve,
+)
+from deniable.accounting.renyi_sampling import (
+    MOST_VALUES,
+    SHORTENED,
+    BinomialSample,
+    ConvexSample,
+    FixedSizeSample,
+    GreatestCurve,
+    LeastCurve,
+    Mixture,
+    SampledGaussianCurve,
+    grouped_curve,
+    shortened,
+    work,
+)
 from deniable.cost import (
     Allocated,
     Bounded,
@@ -84,9 +98,14 @@ class RenyiLoss:
         return math.fsum(times * curve.estimate(order) for curve, times in self.curves)
 
 
-@dataclass(frozen=True, slots=True)
-class RenyiPrivacy(Measure[RenyiLoss]):
-    """Reads a cost as a curve over the orders (Mironov 2017)."""
+class RenyiDivergences(Measure[RenyiLoss]):
+    """Reads a cost as a curve over the orders (Mironov 2017).
+
+    A Poisson number of candidates needs the candidate's own delta, which any theorem may give: `theorems.RenyiPrivacy`, the
+    measure to use, says how that is read.
+    """
+
+    __slots__ = ()
 
     name: ClassVar[str] = "Rényi privacy"
     theorem: ClassVar[str] = (
@@ -101,14 +120,14 @@ class RenyiPrivacy(Measure[RenyiLoss]):
             case DiscreteLaplace(scale, steps):
                 return _one(DiscreteLaplaceCurve(scale, steps))
             case Gaussian() | DiscreteGaussian():
-                return _one(Linear(cost.squared_sensitivity / (2 * cost.scale**2)))
+                return _one(LinearCurve(cost.squared_sensitivity / (2 * cost.scale**2)))
             case Exponential(eta):
                 return _one(RangeCurve(eta)) if eta else RenyiLoss()
             case RandomizedResponse(truth, categories):
                 other = (1 - truth) / (categories - 1)
                 return _one(ResponseCurve(truth, other, (categories - 2) * other))
             case Concentrated(rho, delta):
-                return RenyiLoss(((Linear(rho), 1),), ((delta, 1),) if delta else ())
+                return RenyiLoss(((LinearCurve(rho), 1),), ((delta, 1),) if delta else ())
             case Bounded() | TruncatedLaplace() | Shuffled():
                 return self._pair(cost)
             case Renyi(curve):
@@ -146,7 +165,7 @@ class RenyiPrivacy(Measure[RenyiLoss]):
         if pure is not None:
             curves.append(AnyPure(PureLoss(epsilon=pure)))
         leaks = tuple((charged(cost.rate * chance), times) for chance, times in whole.leaks)
-        return RenyiLoss(((Least(tuple(curves), pure), 1),), leaks)
+        return RenyiLoss(((LeastCurve(tuple(curves), pure), 1),), leaks)
 
     def _selected(self, cost: Selected) -> RenyiLoss:
         base = self.read(cost.cost)
@@ -157,9 +176,13 @@ class RenyiPrivacy(Measure[RenyiLoss]):
                 pure = _pure(cost.cost)
                 return _one(NegativeBinomialCurve(_Sum(base), cost.shape, cost.tries, pure))
             case Stopping.POISSON:
-                return _one(PoissonCurve(_Sum(base), cost.tries, _DeltaOf(cost.cost)))
+                return _one(PoissonCurve(_Sum(base), cost.tries, self.delta_of(cost.cost)))
             case _:
                 assert_never(cost.stopping)
+
+    @abstractmethod
+    def delta_of(self, cost: Cost) -> Callable[[Fraction], Fraction]:
+        """The delta of a candidate as a function of epsilon, rounded up; equal for equal costs."""
 
     def compose(self, losses: Iterable[RenyiLoss]) -> RenyiLoss:
         curves: dict[Curve, int] = {}
@@ -185,7 +208,9 @@ class RenyiPrivacy(Measure[RenyiLoss]):
             return parts[0]
         leaks = [sum(chance * times for chance, times in part.leaks) for part in parts]
         worst = min(Fraction(1), max(leaks, default=Fraction(0)))
-        return RenyiLoss(((Greatest(tuple(map(_Sum, parts))), 1),) if parts else (), ((worst, 1),) if worst else ())
+        return RenyiLoss(
+            ((GreatestCurve(tuple(map(_Sum, parts))), 1),) if parts else (), ((worst, 1),) if worst else ()
+        )
 
     def mixed(self, parts: Sequence[tuple[Fraction, RenyiLoss]]) -> RenyiLoss:
         leaked = charged(sum((chance * _leaked(loss) for chance, loss in parts), Fraction(0)))
@@ -256,15 +281,3 @@ class _Sum:
 
     def estimate(self, order: float) -> float:
         return self.loss.estimate(order)
-
-
-@dataclass(frozen=True, slots=True)
-class _DeltaOf:
-    """The candidate's own delta: read like any other cost."""
-
-    cost: Cost
-
-    def __call__(self, epsilon: Fraction) -> Fraction:
-        from deniable.accounting.read import delta  # the reading of costs stands above the measures
-
-        return Fraction(delta(self.cost, epsilon=epsilon).upper)

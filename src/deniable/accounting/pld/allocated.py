@@ -14,7 +14,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from deniable.accounting.pld.floats import TINY, Floats, U
+from deniable.accounting.pld.outward import TINY, Floats, U
 from deniable.accounting.pld.pair import Pair
 
 _POINTS = 1 << 12

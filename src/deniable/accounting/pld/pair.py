@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from deniable.accounting.pld.floats import Floats
+from deniable.accounting.pld.outward import Floats
 
 
 class Pair(Protocol):

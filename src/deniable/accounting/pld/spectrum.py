@@ -1,4 +1,10 @@
-"""The composition of measures on a grid, in the frequency domain, with every error bounded.
+"""Tilted transforms of composed losses and their errors.
+
+Which frequencies of a composition matter. After many steps almost none do: powers of numbers below one vanish.
+
+Promise: every frequency left out is bounded by the number returned with the choice.
+
+The composition of measures on a grid, in the frequency domain, with every error bounded.
 
 delta(epsilon) = e^K sum over j of n_j e^(-s l_j) (1 - e^(epsilon - l_j))+, with n the tilted composition and e^K its scale, is
 summed
@@ -11,15 +17,102 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.accounting.pld.band import band
-from deniable.accounting.pld.dots import Grid
-from deniable.accounting.pld.floats import Floats, Integers, U, fft_error, suffix_sums
-from deniable.accounting.pld.limits import Meter
-from deniable.accounting.pld.tilt import Part, Tilted, log_kernel, log_moment, tilted
+from deniable.accounting.pld.discretization import LossGrid
+from deniable.accounting.pld.outward import (
+    MOST_PLACES,
+    MOST_TERMS,
+    Beyond,
+    Floats,
+    Integers,
+    Meter,
+    U,
+    fft_error,
+    suffix_sums,
+)
+from deniable.accounting.pld.saddle_point import Tilted, TiltedPart, log_kernel, log_moment, tilted
+
+_NEGLIGIBLE = -36.0
+_NOTHING = -45.0
+
+
+class TooFine(Beyond):
+    """This grid would take too many frequencies."""
+
+
+class _Decay:
+    """Upper bounds for |x(w)| of one tilted part, over ranges of frequencies w (in turns per step).
+
+    Two bounds, the smaller counts. Low frequencies: 1 - |x(w)|^2 = 2 E sin^2(w D/2) >= (2 w^2/pi^2) E[D^2; |D| <= pi/w], D the
+    difference of two independent draws; pairs in one block of places count. High ones: |x| at the points of a short
+    transform, plus what it can grow between them, for |x'| <= E |place|.
+    """
+
+    def __init__(self, part: Tilted) -> None:
+        self.part = part
+        spread = float(part.mass @ np.abs(part.place)) * (1 + 1e-9)
+        self.size = 1 << min(max(4, math.ceil(math.log2(12 * spread + 1))), 16)
+        folded = np.bincount(part.place % self.size, weights=part.mass, minlength=self.size)
+        self.sizes = np.abs(np.fft.rfft(folded))
+        self.growth = spread * math.pi / self.size + 1e-9
+
+    def log_bound(self, low: float, high: float) -> float:
+        """A bound for ln |x| over low <= turns <= high <= 1/2, times the part's count."""
+        first, last = math.floor(low * self.size), math.ceil(high * self.size)
+        sampled = float(self.sizes[first : last + 1].max()) + self.growth
+        square = 1 - 8 * low * low * self._spread(max(math.floor(0.5 / high), 1))
+        bound = min(sampled, math.sqrt(max(square, 0.0) + 1e-12), 1.0)
+        return self.part.times * math.log(bound)
+
+    def _spread(self, length: int) -> float:
+        """At most E[D^2; |D| <= length]."""
+        part = self.part
+        block = part.place // (length + 1)
+        starts = np.flatnonzero(np.diff(block, prepend=block[0] - 1))
+        inside = (part.place - block * (length + 1)).astype(np.float64)
+        mass = np.add.reduceat(part.mass, starts)
+        first = np.add.reduceat(part.mass * inside, starts)
+        second = np.add.reduceat(part.mass * inside * inside, starts)
+        return 2 * float(np.maximum(mass * second * (1 - 1e-12) - first**2 * (1 + 1e-12), 0).sum()) * (1 - 1e-9)
+
+
+def band(parts: Sequence[Tilted], size: int) -> tuple[int, float]:
+    """How many frequencies of a transform of length `size` to keep, and a bound for the size of each of the others."""
+    everything, left_out = size // 2 + 1, 0.0
+    decays = [_Decay(part) for part in parts]
+    edges = [2.0**-power for power in range(1, max(2, math.floor(math.log2(size)) - 3))]
+    worst, count = -math.inf, everything
+    for high, low in pairwise(edges):
+        worst = max(worst, _log_bound(decays, low, high, _NOTHING - math.log(size)))
+        if worst > _NEGLIGIBLE - math.log(size):
+            break
+        count, left_out = math.ceil(low * size), math.exp(worst)
+    work = count * sum(len(part.place) + 300 for part in parts)
+    if count < everything and work < min(MOST_TERMS, 200 * size * len(parts)):
+        return count, left_out
+    if size > MOST_PLACES:
+        raise TooFine("the grid is too fine")
+    return everything, 0.0
+
+
+def _log_bound(decays: Sequence[_Decay], low: float, high: float, enough: float) -> float:
+    """A bound for ln of the product of all; no part makes it larger, so that the first few do once they reach `enough`."""
+    total = 0.0
+    for decay in decays:
+        total += decay.log_bound(low, high)
+        if total < enough:
+            break
+    return total * (1 - 1e-12)
+
+
+def fast_size(least: int) -> int:
+    """The least power of two that is at least this: for such lengths the error of a transform is a theorem."""
+    return 1 << max(6, (least - 1).bit_length())
+
 
 Complexes = NDArray[np.complex128]
 
@@ -28,7 +121,7 @@ _ALONE = 1 << 14
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class LossWindow:
     """Losses from `start` steps after the sum of offsets on, `size` of them.
 
     `above` and `below` are further tilts that bound well what lies outside, or fractions of them do: a grid may put a little
@@ -87,7 +180,13 @@ class Spectrum:
     """Guarantee: `delta(epsilon)` encloses the finite part of the composition's profile; `infinite` is its mass at infinity."""
 
     def __init__(
-        self, parts: Sequence[Part], *, grid: Grid, tilt: float, window: Window, meter: Meter | None = None
+        self,
+        parts: Sequence[TiltedPart],
+        *,
+        grid: LossGrid,
+        tilt: float,
+        window: LossWindow,
+        meter: Meter | None = None,
     ) -> None:
         self.grid, self.tilt, self.window, self.meter = grid, tilt, window, meter or Meter()
         self.step = grid.step
@@ -158,7 +257,7 @@ class Spectrum:
         self._error_far = float(np.sum(twice * error * (1 / lengths[0] + 1 / lengths[1]))) * (1 + 1e-9)
         self._magnitude = float(np.sum(np.abs(self._parts[0])) + np.sum(np.abs(self._parts[1])))
 
-    def _outside(self, parts: Sequence[Part], left_out: float) -> float:
+    def _outside(self, parts: Sequence[TiltedPart], left_out: float) -> float:
         """What lies outside the window, and what the frequencies left out can do, in units of delta over the scale."""
         window, base = self.window, self.log_scale - self.scale_error
         top, bottom = self.loss(window.start + window.size), self.loss(window.start)
@@ -256,7 +355,7 @@ def _fractions(tilt: float) -> Floats:
     return np.asarray(tilt * 0.75 ** np.arange(10), dtype=np.float64)
 
 
-def _infinite(parts: Sequence[Part]) -> float:
+def _infinite(parts: Sequence[TiltedPart]) -> float:
     """The composition's mass at infinity (what is owed counts against it), as the nearest float."""
     finite = gained = owed = 0.0
     for part in parts:

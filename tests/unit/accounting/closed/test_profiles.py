@@ -8,9 +8,9 @@ import pytest
 from mpmath import mpf
 
 from deniable.accounting import delta, epsilon
-from deniable.accounting.closed.forms import closed_form
-from deniable.accounting.closed.lattice_normal import tail_sum
-from deniable.accounting.closed.profile import epsilon_of
+from deniable.accounting.closed_forms import closed_form
+from deniable.accounting.gaussian_profiles import tail_sum
+from deniable.accounting.profiles import epsilon_of
 from deniable.cost import (
     FREE,
     Bounded,

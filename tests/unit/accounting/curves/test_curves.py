@@ -6,8 +6,8 @@ import mpmath
 import pytest
 from mpmath import mpf
 
-from deniable.accounting.curves.sampled_gaussian import SampledGaussianCurve, alternating
-from deniable.accounting.measures.renyi import RenyiPrivacy
+from deniable.accounting.renyi_sampling import SampledGaussianCurve, alternating
+from deniable.accounting.theorems import RenyiPrivacy
 from deniable.cost import (
     Bounded,
     Concentrated,

@@ -9,9 +9,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from deniable.accounting.pld import dots, floats, spectrum, survey, tilt
-from deniable.accounting.pld.composition import look, read
-from deniable.accounting.pld.gaussian import gaussian_pair
+from deniable.accounting.pld import discretization, outward, saddle_point, spectrum
+from deniable.accounting.pld.convolution import look, read
+from deniable.accounting.pld.gaussian_pairs import gaussian_pair
 
 GROWN, PUSH, LOSS = 2.0**30, 0.98, 2.0
 FEW, MANY = 16, 20_000
@@ -31,13 +31,13 @@ def away(side):
 
 
 def pushed_dots(patch, side, *, forget):
-    assembled = dots._assembled
+    assembled = discretization._assembled
 
     def wrong(*given):
         mass, error = assembled(*given)
         return mass + away(side) * GROWN * error, 0 * error if forget else GROWN * error
 
-    patch.setattr(dots, "_assembled", wrong)
+    patch.setattr(discretization, "_assembled", wrong)
 
 
 def pushed_tilt(patch, side, *, forget):
@@ -87,13 +87,13 @@ def pushed_scale(patch, side, *, forget):
 
 def shrunk_window(patch, side, *, forget):
     """What lies outside comes in at the other end: too much of it, where the window begins just above the loss asked for."""
-    made, outside = survey.Survey.window, spectrum.Spectrum._outside
+    made, outside = saddle_point.PairSurvey.window, spectrum.Spectrum._outside
 
     def narrow(self, by, log_mass):
         _, _, below, above = made(self, by, log_mass)
         return (LOSS - 0.5, LOSS + 1.6, below, above) if side < 0 else (LOSS - 4.0, LOSS + 0.4, below, above)
 
-    patch.setattr(survey.Survey, "window", narrow)
+    patch.setattr(saddle_point.PairSurvey, "window", narrow)
     if forget:
         patch.setattr(spectrum.Spectrum, "_outside", lambda self, parts, left: 0 * outside(self, parts, left))
 
@@ -134,7 +134,7 @@ def test_a_forgotten_term_shows(name, side, monkeypatch):
 
 @pytest.mark.parametrize("times", [FEW, MANY])
 def test_coarse_precision_widens_the_bracket_and_keeps_the_truth(times, monkeypatch):
-    for module in (dots, tilt, spectrum, floats):
+    for module in (discretization, saddle_point, spectrum, outward):
         monkeypatch.setattr(module, "U", 2.0**-28)
     with np.errstate(all="ignore"):
         reading = read(steps(times), look(steps(times), epsilon=LOSS), 0.01)

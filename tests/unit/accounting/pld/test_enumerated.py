@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from mpmath import mpf
 
-from deniable.accounting.pld.enumerated import enumerated
-from deniable.accounting.pld.gaussian import gaussian_pair
-from deniable.accounting.pld.reading import steps_of
+from deniable.accounting.pld.composite_pairs import enumerated
+from deniable.accounting.pld.cost_pairs import steps_of
+from deniable.accounting.pld.gaussian_pairs import gaussian_pair
 from deniable.cost import Bounded, DiscreteLaplace, RandomizedResponse, TruncatedLaplace, composed
 
 mpmath.mp.dps = 50

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from mpmath import mpf
 
-from deniable.accounting.pld.floats import U, fft_error, suffix_sums
+from deniable.accounting.pld.outward import U, fft_error, suffix_sums
 
 mpmath.mp.dps = 50
 POINTS = np.concatenate([np.linspace(-30, 30, 301), np.geomspace(1e-12, 700, 120), -np.geomspace(1e-12, 700, 120)])

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 from mpmath import mp, mpf
 
-from deniable.accounting.pld.band import fast_size
-from deniable.accounting.pld.spectrum import _low_frequencies
-from deniable.accounting.pld.tilt import Tilted
+from deniable.accounting.pld.saddle_point import Tilted
+from deniable.accounting.pld.spectrum import _low_frequencies, fast_size
 
 
 @pytest.mark.parametrize("count", [1, 2, 33, 240])

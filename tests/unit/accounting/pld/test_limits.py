@@ -5,7 +5,7 @@ from fractions import Fraction
 import pytest
 
 import deniable as dp
-from deniable.accounting.pld import PrivacyLoss, band, grid, limits
+from deniable.accounting.pld import PrivacyLoss, discretization, outward, spectrum
 
 COSTS = {
     "Gaussian": dp.costs.Gaussian(scale=2, sensitivity=1).sampled(rate=Fraction(1, 10)).repeated(20),
@@ -19,7 +19,7 @@ DELTA = Fraction(1, 10**6)
 def test_too_many_knots_stop_a_reading(name, monkeypatch):
     full = PrivacyLoss(COSTS[name]).epsilon(DELTA, gap=1e-4)
     assert not full.note
-    monkeypatch.setattr(grid, "MOST_KNOTS", 4)
+    monkeypatch.setattr(discretization, "MOST_KNOTS", 4)
     found = PrivacyLoss(COSTS[name]).epsilon(DELTA, gap=1e-4)
     assert found.note
     assert found.lower <= full.upper
@@ -27,15 +27,15 @@ def test_too_many_knots_stop_a_reading(name, monkeypatch):
 
 
 def test_too_many_places_stop_a_reading(monkeypatch):
-    monkeypatch.setattr(band, "MOST_PLACES", 4)
-    monkeypatch.setattr(band, "MOST_TERMS", 4)
+    monkeypatch.setattr(spectrum, "MOST_PLACES", 4)
+    monkeypatch.setattr(spectrum, "MOST_TERMS", 4)
     assert PrivacyLoss(COSTS["Gaussian"]).epsilon(DELTA, gap=1e-4).note
 
 
 def test_every_bound_is_read_somewhere():
     """A bound that no code reads is a promise nobody keeps."""
-    readers = [band, grid]
-    stated = {name for name in vars(limits) if name.startswith("MOST_")}
+    readers = [spectrum, discretization]
+    stated = {name for name in vars(outward) if name.startswith("MOST_")}
     read = {name for module in readers for name in stated if name in vars(module)} | {"MOST_WORK"}
     assert stated == read
-    assert limits.Meter.__init__.__defaults__ == (limits.MOST_WORK,)
+    assert outward.Meter.__init__.__defaults__ == (outward.MOST_WORK,)

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from deniable.accounting import delta, epsilon
-from deniable.accounting.pld.nested import NestedPair
-from deniable.accounting.pld.reading import steps_of
+from deniable.accounting.pld.composite_pairs import NestedPair
+from deniable.accounting.pld.cost_pairs import steps_of
 from deniable.cost import Bounded, Concentrated, Gaussian, Laplace, Neighbours, RandomizedResponse, Sampled, Sampling
 
 THIRD, TENTH = Fraction(1, 3), Fraction(1, 10)

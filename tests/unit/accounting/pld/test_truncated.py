@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from deniable.accounting import delta, epsilon, explain
-from deniable.accounting.pld import truncated
-from deniable.accounting.pld.truncated import truncated_laplace
+from deniable.accounting.pld import laplace_pairs
+from deniable.accounting.pld.laplace_pairs import truncated_laplace
 from deniable.cost import TruncatedLaplace
 
 LAWS = [(3, 10, 2), (Fraction(1, 2), 5, 1), (Fraction(7, 3), 4, 6), (5, 4, 8), (5, 4, 9), (50, 40, 30), (50, 40, 60)]
@@ -29,7 +29,7 @@ def enumerated(scale, radius, shift, loss):
 @pytest.mark.parametrize("blocks", [1 << 13, 5])
 def test_atoms_enclose_the_enumerated_law(law, blocks, monkeypatch):
     """Also with blocks of several outcomes, where the ends lie further apart."""
-    monkeypatch.setattr(truncated, "_BLOCKS", blocks)
+    monkeypatch.setattr(laplace_pairs, "_BLOCKS", blocks)
     pair = truncated_laplace(Fraction(law[0]), *law[1:])
     for loss in (0.0, 0.1, 0.5, 1.0, 2.3):
         truth = enumerated(*law, loss)

@@ -5,11 +5,11 @@ import math
 import numpy as np
 import pytest
 
-from deniable.accounting.pld.dots import Grid, Measure
-from deniable.accounting.pld.spectrum import Spectrum, Window
-from deniable.accounting.pld.tilt import Part
+from deniable.accounting.pld.discretization import GridMeasure, LossGrid
+from deniable.accounting.pld.saddle_point import TiltedPart
+from deniable.accounting.pld.spectrum import LossWindow, Spectrum
 
-GRID = Grid(quantum=0.25, stride=1)
+GRID = LossGrid(quantum=0.25, stride=1)
 LAWS = {
     "mass far below": {-8: 0.3, -1: 0.3, 0: 0.2, 1: 0.2},
     "mass far above": {-1: 0.3, 0: 0.2, 1: 0.3, 8: 0.2},
@@ -19,7 +19,7 @@ LAWS = {
 
 def measure(law):
     index = np.array(sorted(law), dtype=np.int64)
-    return Measure(index, 0, index * GRID.step, np.array([law[place] for place in sorted(law)]), 0.0)
+    return GridMeasure(index, 0, index * GRID.step, np.array([law[place] for place in sorted(law)]), 0.0)
 
 
 def composed(law, times):
@@ -48,8 +48,8 @@ def test_every_window_encloses_the_truth(name, times, tilt):
     wide = 0
     for size in (4, 8, 16):
         for start in range(-size, 1):
-            window = Window(start=start, size=size, above=2.0, below=2.0, near=0.0)
-            found = Spectrum([Part(measure(law), times)], grid=GRID, tilt=tilt, window=window)
+            window = LossWindow(start=start, size=size, above=2.0, below=2.0, near=0.0)
+            found = Spectrum([TiltedPart(measure(law), times)], grid=GRID, tilt=tilt, window=window)
             for epsilon in (0.1, 0.6):
                 lower, upper = found.delta(epsilon)
                 assert lower <= profile(truth, epsilon) * (1 + 1e-9) + 1e-12

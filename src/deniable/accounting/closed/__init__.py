@@ -1,1 +1,0 @@
-"""Privacy profiles with a formula: enclosed exactly, no grid, no convolution."""

@@ -1,0 +1,96 @@
+"""Entropy stand-ins for tests: scripted words, a seeded stream, and silence. Nothing in the product imports this.
+
+All are `Entropy` with `is_testing` true, so a session with a durable ledger can refuse them. `Silent` needs no switch in
+any sampler: it is the source whose every bit is zero, and samplers are laid out so that zero bits draw zero noise.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from deniable.errors import DeniableError
+from deniable.noise import Entropy
+from deniable.noise.entropy import IntegerSampler
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+class _StandIn(Entropy):
+    """Draws one by one: what a test scripts is what one draw reads."""
+
+    __slots__ = ()
+
+    def next_of(self, sampler: IntegerSampler) -> int:
+        return sampler.draw(self)
+
+
+class Exhausted(DeniableError):
+    """A script ran out of words: this draw needs more than it was given."""
+
+
+class Scripted(_StandIn):
+    """Exactly the given words, in order; raises `Exhausted` when they run out. `read` counts the words handed out."""
+
+    __slots__ = ("_word_bits", "_words", "read")
+
+    def __init__(self, words: Iterable[int], *, word_bits: int = 64) -> None:
+        self._words, self._word_bits, self.read = list(words), word_bits, 0
+
+    @property
+    def word_bits(self) -> int:
+        return self._word_bits
+
+    def word(self) -> int:
+        if self.read >= len(self._words):
+            raise Exhausted(f"the script has {len(self._words)} words and another was asked for")
+        self.read += 1
+        return self._words[self.read - 1]
+
+    def words(self, count: int) -> NDArray[np.uint64]:
+        return np.array([self.word() for _ in range(count)], dtype=np.uint64)
+
+
+class Seeded(_StandIn):
+    """An endless stream fixed by a seed: the same seed gives the same draws, on every machine."""
+
+    __slots__ = ("_block", "_buffer", "_seed", "_word_bits")
+
+    def __init__(self, seed: int, *, word_bits: int = 64) -> None:
+        self._seed, self._block, self._word_bits = seed, 0, word_bits
+        self._buffer = np.empty(0, dtype=np.uint64)
+
+    @property
+    def word_bits(self) -> int:
+        return self._word_bits
+
+    def word(self) -> int:
+        return int(self.words(1)[0])
+
+    def words(self, count: int) -> NDArray[np.uint64]:
+        while self._buffer.size < count:
+            label = f"deniable testing {self._seed} {self._block}".encode()
+            fresh = np.frombuffer(hashlib.shake_256(label).digest(1 << 16), dtype="<u8").astype(np.uint64)
+            self._buffer = np.concatenate([self._buffer, fresh >> np.uint64(64 - self.word_bits)])
+            self._block += 1
+        out, self._buffer = self._buffer[:count], self._buffer[count:]
+        return out.copy()
+
+
+class Silent(_StandIn):
+    """Every bit is zero: additive samplers return zero noise, coins of positive probability come up true."""
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        """Needs no key."""
+
+    def word(self) -> int:
+        return 0
+
+    def words(self, count: int) -> NDArray[np.uint64]:
+        return np.zeros(count, dtype=np.uint64)
