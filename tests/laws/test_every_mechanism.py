@@ -143,6 +143,13 @@ CASES = {
         [1],
         share(95),
     ),
+    "exponential_over_integers": Case(
+        SCORES >> m.exponential_over_integers(first=0, fall=10, scale=2),
+        [0, 30, 0],
+        [1, 29, 1],
+        ALL,
+        tail=Fraction(1, 10**12),
+    ),
     "report_noisy_max": Case(
         SCORES >> m.report_noisy_max(scale=2, noise=m.MaxNoise.EXPONENTIAL), [30, 0, 0], [29, 1, 1], ALL
     ),

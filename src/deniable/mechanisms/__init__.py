@@ -18,6 +18,7 @@ from deniable.mechanisms.covariance import Moments, private_covariance
 from deniable.mechanisms.exponential_mechanism import exponential
 from deniable.mechanisms.gaussian_noise import discrete_gaussian, gaussian
 from deniable.mechanisms.hierarchy import consistent, whole_counts
+from deniable.mechanisms.integer_selection import exponential_over_integers
 from deniable.mechanisms.interval_choice import exponential_interval
 from deniable.mechanisms.laplace_noise import laplace
 from deniable.mechanisms.local_estimates import Estimate, estimate_mean, estimate_share, estimate_shares
@@ -79,6 +80,7 @@ __all__ = [
     "estimate_shares",
     "exponential",
     "exponential_interval",
+    "exponential_over_integers",
     "first_above",
     "gaussian",
     "in_batches",
