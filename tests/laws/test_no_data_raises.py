@@ -280,6 +280,12 @@ MORE = {
     "set_union": [rows(Anything()) >> m.set_union(items=2, scale=1, delta=0.01)],
     "randomized_response": [COIN >> m.randomized_response(truth=0.75)],
     "private_quantile": [ROWS >> m.private_quantile(q=0.5, **POINT), rows(integers(missing=True)) >> m.private_median(**POINT)],
+    "release_if_stable": [
+        SIZED
+        >> m.release_if_stable(
+            stability=m.local_stability(SIZED >> t.total()), proposal=1, test_scale=1, delta=0.1, scale=1
+        )
+    ],
     "private_upper_bound": [ROWS >> m.private_upper_bound(q=0.5, **POINT)],
     "private_histogram": [
         rows(Numbers()) >> m.private_histogram(edges=[0, 1, 2], scale=1),

@@ -137,5 +137,6 @@ def _cells(data: Any, domain: Rows) -> list[Any]:
     element, size = domain.element, domain.size or 0
     given = cells(data)[:size]
     given += [None] * (size - len(given))
-    is_whole = isinstance(element, Lattice) and not element.missing
-    return list(steps(given, element).tolist()) if is_whole else canonical(given, element)
+    if isinstance(element, Lattice) and not element.missing:
+        return list(steps(given, element).tolist())
+    return canonical(given, element)
