@@ -1,6 +1,6 @@
 """Local stability: how far one unit can move an answer *here*, and how many units must change before it could be further.
 
-The worst case over all data sets prices noise that every data set needs; most data sets are calmer than that. What is computed here is
+The worst case over all data sets prices noise that every data set needs; most data sets are calmer. What is computed here is
 a fact about private data, to be studied on data you make up and tested with noise on data you hold: `release_if_stable`.
 """
 
