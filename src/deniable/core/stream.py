@@ -52,8 +52,8 @@ def begun_beside(
 ) -> Mechanism | MechanismFamily:
     """A mechanism on a stream as one on other data about the same units, beside which its stream begins, empty.
 
-    Guarantee: whoever feeds the run vouches that one unit moves the stream by at most `d_in`; then one unit costs what the mechanism
-    costs at `d_in`, and several cost what a group of them does.
+    Guarantee: whoever feeds the run vouches that one unit moves the stream by at most `d_in`; then one unit costs what the
+    mechanism costs at `d_in`, and several cost what a group of them does.
     """
     if isinstance(mechanism, MechanismFamily):
         return MechanismFamily(space, lambda scale: _beside(mechanism.at(scale), space, d_in))
