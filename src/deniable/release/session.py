@@ -163,8 +163,8 @@ class Session:
         """A run that goes on answering, such as a query stream on `session.rows(...)`, charged as a whole before it begins.
 
         A mechanism on a stream (alerts, running totals, stream maxima) is fed piece by piece with data that is in no table. Say
-        with `d_in` how far one unit of this session moves that stream: (pieces, total, largest), or one number where pieces are compared
-        one by one. The run lives in this process and nothing of it is stored: whoever wants its answers again keeps them.
+        with `d_in` how far one unit of this session moves that stream: (pieces, total, largest), or one number where pieces are
+        compared one by one. The run lives in this process and nothing of it is stored: whoever wants its answers again keeps them.
 
         Guarantee: the whole run, however long, costs what the ledger was charged; of a stream, if `d_in` is true of what it is fed.
         """
