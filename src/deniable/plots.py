@@ -126,6 +126,22 @@ def named_answer_losses(names: Sequence[str], *, losses: Sequence[float], said: 
     return horizontal_bars(bars, title=_ANSWER_LOSSES, subtitle=said)
 
 
+def local_sensitivity_curve(sensitivities: Sequence[float], *, proposed: float | None, said: str) -> Figure:
+    """How far one unit moves an answer once 0, 1, 2, ... have changed, and a proposed bound."""
+    marks: list[Points | ReferenceLine] = [
+        Points(list(range(len(sensitivities))), sensitivities, label="one more unit")
+    ]
+    if proposed is not None:
+        marks.append(ReferenceLine(y=proposed, label="proposed bound"))
+    return plot(
+        *marks,
+        title="How far one unit can move the answer",
+        subtitle=said,
+        x_label="units changed before",
+        y_label="local sensitivity",
+    )
+
+
 def group_bars(bars: Sequence[Bar], *, title: str, note: str, intervals: bool) -> Figure:
     """One bar for each group, with error bars where the answer has intervals."""
     labels, values, lower, upper = zip(*bars, strict=True) if bars else ((), (), (), ())

@@ -36,6 +36,7 @@ from deniable.core import (
     SymmetricDistance,
     Transformation,
     Vectors,
+    rows,
     stream,
 )
 from deniable.cost import Cost
@@ -53,6 +54,7 @@ TABLE = Space(Keyed(Lattice(), None), PartitionDistance(AbsoluteDistance()))
 FOUND = Space(Keyed(Lattice(), None), PartitionDistance(AbsoluteDistance(), monotonic=True))
 COUNTS = Space(Keyed(Lattice(), None), L1())
 STREAM = stream(NUMBER)
+TRIO = rows(Lattice(lower=0, upper=1), size=3)
 SAME = Transformation(NUMBER, NUMBER, lambda data, _: data, lambda d_in: d_in)
 HALF = Fraction(1, 2)
 
@@ -143,6 +145,13 @@ CASES = {
         [1],
         share(95),
     ),
+    "exponential_over_integers": Case(
+        SCORES >> m.exponential_over_integers(first=0, fall=10, scale=2),
+        [0, 30, 0],
+        [1, 29, 1],
+        ALL,
+        tail=Fraction(1, 10**12),
+    ),
     "report_noisy_max": Case(
         SCORES >> m.report_noisy_max(scale=2, noise=m.MaxNoise.EXPONENTIAL), [30, 0, 0], [29, 1, 1], ALL
     ),
@@ -224,6 +233,15 @@ CASES = {
         >> m.propose_test_release(distance=len, release=lambda data, _: 0, scale=1, delta=share(2), author="a test"),
         [],
         [1],
+        share(4),
+    ),
+    "release_if_stable": Case(
+        TRIO
+        >> m.release_if_stable(
+            stability=m.median_stability(TRIO), proposal=0, test_scale=1, delta=share(2), scale=Fraction(1, 9)
+        ),
+        [0, 0, 0],
+        [0, 0, 1],
         share(4),
     ),
     "most_frequent": Case(
@@ -313,12 +331,14 @@ COMBINATORS = {
 """Mechanisms made of mechanisms, whose laws fill files of their own."""
 NO_MECHANISM = {
     "Belief", "Combination", "ConsistentMarginals",
-    "Estimate", "Hit", "Law", "Leader", "Leaders", "LearntBounds", "LossAt", "MaxNoise", "Moments", "NoisySpine",
+    "Estimate", "Hit", "Law", "Leader", "Leaders", "LearntBounds", "LocalStability", "LossAt",
+    "MedianStability", "MaxNoise", "Moments", "NoisySpine",
     "NoisyTree",
     "QueryStream", "Side", "StreamMechanism", "Survey",  # what mechanisms take and answer
     "combine", "consistent", "consistent_marginals",
     "whole_counts", "estimate_mean", "estimate_share", "estimate_shares",  # post-processing
     "keep_probability", "margin_for", "new_key_delta", "threshold_for",  # prices and settings, of public numbers alone
+    "local_stability", "median_stability", "stability_plot",  # studies of made-up data
     "detection_power", "loss_at", "odds", "posterior", "truth_probability",  # readings of a loss
 }  # fmt: skip
 
@@ -366,7 +386,7 @@ def test_every_public_mechanism_is_walked():
     }
     assert constructors - NO_MECHANISM == {*CASES, *COMBINATORS}
     for name, file in COMBINATORS.items():
-        assert f">> dp.{name}(" in (Path(__file__).parent / file).read_text(encoding="utf-8")
+        assert f">> dp.calculus.{name}(" in (Path(__file__).parent / file).read_text(encoding="utf-8")
     assert set(m.__all__) >= NO_MECHANISM
 
 

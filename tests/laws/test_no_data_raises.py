@@ -26,6 +26,7 @@ from deniable.core import (
     Domain,
     Frame,
     Frames,
+    Graphs,
     Hamming,
     InsertDelete,
     Keyed,
@@ -40,6 +41,7 @@ from deniable.core import (
     Vectors,
     frame,
     frames,
+    graphs,
     integers,
     numbers,
     own_mechanism,
@@ -120,6 +122,9 @@ def good(domain: Domain) -> Any:
             return {name: [good(each)] * (domain.size or 2) for name, each in domain.columns.items()}
         case Frames():
             return {name: good(each) for name, each in domain.tables.items()}
+        case Graphs():
+            nodes = domain.nodes or ("a", "b", "c")
+            return {"nodes": list(nodes), "edges": [nodes[:2]]}
         case Anything():
             return ["a", "b"]
 
@@ -150,6 +155,11 @@ def odd(domain: Domain, cell: Any) -> Iterator[Any]:
             for name, each in domain.tables.items():
                 for inner in odd(each, cell):
                     yield {**good(domain), name: inner}
+        case Graphs():
+            whole = good(domain)
+            yield {"nodes": [*whole["nodes"], cell], "edges": [*whole["edges"], (cell, whole["nodes"][0]), cell]}
+            yield {"nodes": [cell], "edges": [[cell, cell], cell]}
+            yield {"nodes": cell, "edges": cell}
         case _:
             yield cell
 
@@ -242,6 +252,17 @@ MORE = {
     "sample_per_person": [PEOPLE >> t.sample_per_person("x")],
     "join_frames": [BOTH >> t.join_frames("one", "two")],
     "take_frame": [BOTH >> t.take_frame("one")],
+    "node_count": [graphs() >> t.node_count()],
+    "edge_count": [graphs() >> t.edge_count(degree=1), graphs(nodes="abc") >> t.edge_count()],
+    "degrees": [graphs() >> t.degrees(degree=1)],
+    "degree_counts": [graphs(nodes="abc") >> t.degree_counts(), graphs() >> t.degree_counts(degree=1)],
+    "degree_total": [graphs() >> t.degree_total(values=[0, 0.5])],
+    "triangle_count": [graphs(nodes="abc") >> t.triangle_count()],
+    "total_over_edges": [
+        rows(Anything(), size=3, metric=Hamming())
+        >> t.total_over_edges(lambda a, b: a + b, edges=[(0, 1)], to=WHOLE, default=0, author="test")
+    ],
+    "neighbour_totals": [rows(WHOLE, size=3, metric=Hamming()) >> t.neighbour_totals(edges=[(0, 1), (1, 2)])],
     "sampled": [
         ROWS >> m.sampled(NOISE, rate=0.5),
         SIZED >> m.sampled(NOISE, size=2),
@@ -259,6 +280,12 @@ MORE = {
     "set_union": [rows(Anything()) >> m.set_union(items=2, scale=1, delta=0.01)],
     "randomized_response": [COIN >> m.randomized_response(truth=0.75)],
     "private_quantile": [ROWS >> m.private_quantile(q=0.5, **POINT), rows(integers(missing=True)) >> m.private_median(**POINT)],
+    "release_if_stable": [
+        SIZED
+        >> m.release_if_stable(
+            stability=m.local_stability(SIZED >> t.total()), proposal=1, test_scale=1, delta=0.1, scale=1
+        )
+    ],
     "private_upper_bound": [ROWS >> m.private_upper_bound(q=0.5, **POINT)],
     "private_histogram": [
         rows(Numbers()) >> m.private_histogram(edges=[0, 1, 2], scale=1),

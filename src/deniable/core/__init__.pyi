@@ -23,6 +23,8 @@ from deniable.core.domain import (
 )
 from deniable.core.family import MechanismFamily
 from deniable.core.gate import Filter, Gate, Odometer, Planned
+from deniable.core.graph_data import Graphs
+from deniable.core.graph_metrics import EdgeDistance, NodeDistance
 from deniable.core.interactive import interactive
 from deniable.core.mechanism import Accuracy, Mechanism, Utility, own_mechanism
 from deniable.core.metric import (
@@ -43,7 +45,7 @@ from deniable.core.metric import (
     SymmetricDistance,
     UnitDistance,
 )
-from deniable.core.space import Space, adjacent, frame, frames, rows
+from deniable.core.space import Space, adjacent, frame, frames, graphs, rows
 from deniable.core.step import Step, step
 from deniable.core.stream import stream
 from deniable.core.transformation import Transformation, own_transformation
@@ -62,10 +64,12 @@ __all__ = [
     "DiscreteDistance",
     "Distance",
     "Domain",
+    "EdgeDistance",
     "Filter",
     "Frame",
     "Frames",
     "Gate",
+    "Graphs",
     "Hamming",
     "IdentifierDistance",
     "InsertDelete",
@@ -77,6 +81,7 @@ __all__ = [
     "Mechanism",
     "MechanismFamily",
     "Metric",
+    "NodeDistance",
     "Numbers",
     "Odometer",
     "PartitionDistance",
@@ -102,6 +107,7 @@ __all__ = [
     "distance",
     "frame",
     "frames",
+    "graphs",
     "integers",
     "interactive",
     "missing",

@@ -15,6 +15,7 @@ from deniable.core.cells import entry, row_total
 from deniable.core.distance import Distance, distance
 from deniable.core.domain import Domain, Frame, Frames, Pieces, Rows
 from deniable.core.gate import Both, Filter, Gate, Odometer, Planned
+from deniable.core.graph_data import Graphs, read_graph
 from deniable.core.mechanism import Mechanism
 from deniable.core.sampler import sampler
 from deniable.core.space import Space
@@ -192,10 +193,22 @@ def _check_shape(data: Any, domain: Domain) -> None:
         case Frames():
             for name, table in domain.tables.items():
                 _check_shape(entry(data, name, {}), table)
+        case Graphs():
+            _check_degrees(data, domain)
         case Pieces():
             pipe(data)
         case _:
             pass
+
+
+def _check_degrees(data: Any, domain: Graphs) -> None:
+    if not isinstance(data, Mapping) or not {"nodes", "edges"} <= set(data):
+        raise InvalidArgument("the space is one of graphs and the data has no nodes and edges")
+    degrees = read_graph(data, Graphs(domain.nodes)).degrees().values()
+    if domain.degree is not None and any(degree > domain.degree for degree in degrees):
+        raise InvalidArgument(
+            f"the space declares at most {domain.degree} edges at a node as public and the data has more; correct degree"
+        )
 
 
 def _check_size(rows: int, size: int | None) -> None:

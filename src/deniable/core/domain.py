@@ -14,6 +14,7 @@ from fractions import Fraction
 from typing import Any, TypeAlias
 
 from deniable.core.cells import cells, missing, whole
+from deniable.core.graph_data import Graphs
 from deniable.errors import InvalidArgument
 from deniable.exact.guards import Real, integer, positive, rational
 
@@ -310,6 +311,7 @@ Domain: TypeAlias = (
     | Pieces
     | Frame
     | Frames
+    | Graphs
     | Tables
 )
 

@@ -30,6 +30,7 @@ from deniable.core.domain import (
     Texts,
     Vectors,
 )
+from deniable.core.graph_metrics import EdgeDistance, NodeDistance
 from deniable.errors import InvalidArgument, SpaceMismatch
 
 
@@ -329,4 +330,6 @@ Metric: TypeAlias = (
     | PartitionDistance
     | UnitDistance
     | PerPiece
+    | NodeDistance
+    | EdgeDistance
 )

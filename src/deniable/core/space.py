@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from deniable.core.distance import Distance, Root, Triple, distance
 from deniable.core.domain import Domain, Frame, Frames, Rows
+from deniable.core.graph_data import Graphs
+from deniable.core.graph_metrics import EdgeDistance, NodeDistance
 from deniable.core.metric import (
     ChangeOne,
     Hamming,
@@ -19,7 +21,7 @@ from deniable.errors import InvalidArgument, SpaceMismatch
 from deniable.exact.guards import Real
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Hashable, Iterable, Mapping
 
 Built_co = TypeVar("Built_co", covariant=True)
 Built = TypeVar("Built")
@@ -107,3 +109,15 @@ def frames(tables: Mapping[str, Mapping[str, Domain]], *, identifier: str) -> Sp
     return Space(
         Frames({name: Frame(dict(columns)) for name, columns in tables.items()}), IdentifierDistance(identifier)
     )
+
+
+def graphs(*, nodes: Iterable[Hashable] | None = None, degree: int | None = None) -> Space:
+    """Simple undirected graphs, given as {"nodes": [...], "edges": [(a, b), ...]}.
+
+    Neighbours add or remove a node with all its edges; where the `nodes` are public they add or remove an edge. With a `degree` you
+    declare that no node has more edges, a fact you vouch for; a compositor refuses a graph that breaks it before anything is asked.
+
+    Guarantee: none of its own; it fixes whether a person or one relation of a person is protected.
+    """
+    domain = Graphs(None if nodes is None else tuple(nodes), degree)
+    return Space(domain, NodeDistance() if nodes is None else EdgeDistance())

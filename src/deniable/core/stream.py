@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from math import ceil
 from typing import Any, get_args
 
+from deniable.core.distance import Distance, plain
 from deniable.core.domain import Pieces
+from deniable.core.family import MechanismFamily
 from deniable.core.mechanism import Mechanism
 from deniable.core.metric import GroupMetric, Metric, PartitionDistance, PerPiece
 from deniable.core.space import Space
+from deniable.cost import Cost
 from deniable.errors import InvalidArgument, SpaceMismatch
 from deniable.noise import Entropy
 
@@ -41,6 +45,34 @@ class RunMechanism(Mechanism):
 @dataclass(frozen=True, slots=True)
 class StreamMechanism(RunMechanism):
     """A mechanism on a stream. Its release is a run, charged for as a whole, that is fed piece by piece and answers as it goes."""
+
+
+def begun_beside(
+    mechanism: Mechanism | MechanismFamily, space: Space, *, d_in: Distance
+) -> Mechanism | MechanismFamily:
+    """A mechanism on a stream as one on other data about the same units, beside which its stream begins, empty.
+
+    Guarantee: whoever feeds the run vouches that one unit moves the stream by at most `d_in`; then one unit costs what the
+    mechanism costs at `d_in`, and several cost what a group of them does.
+    """
+    if isinstance(mechanism, MechanismFamily):
+        return MechanismFamily(space, lambda scale: _beside(mechanism.at(scale), space, d_in))
+    return _beside(mechanism, space, d_in)
+
+
+def _beside(mechanism: Mechanism, space: Space, d_in: Distance) -> StreamMechanism:
+    if not isinstance(mechanism, StreamMechanism):
+        raise InvalidArgument("only a mechanism on a stream takes its pieces from whoever feeds it; leave out d_in")
+    cost = mechanism.privacy_map(d_in)
+
+    def grouped(units: Distance) -> Cost:
+        return cost if plain(units) <= 1 else cost.group(ceil(plain(units)))
+
+    def begun(_: Any, entropy: Entropy) -> Any:
+        return mechanism.function([], entropy)
+
+    claims = (*mechanism.claims, f"whoever feeds the stream: one unit moves it by at most {d_in}")
+    return StreamMechanism(space, begun, grouped, mechanism.utility, claims)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,17 @@ from deniable.mechanisms.covariance import Moments, private_covariance
 from deniable.mechanisms.exponential_mechanism import exponential
 from deniable.mechanisms.gaussian_noise import discrete_gaussian, gaussian
 from deniable.mechanisms.hierarchy import consistent, whole_counts
+from deniable.mechanisms.integer_selection import exponential_over_integers
 from deniable.mechanisms.interval_choice import exponential_interval
 from deniable.mechanisms.laplace_noise import laplace
 from deniable.mechanisms.local_estimates import Estimate, estimate_mean, estimate_share, estimate_shares
+from deniable.mechanisms.local_stability import (
+    LocalStability,
+    MedianStability,
+    local_stability,
+    median_stability,
+    stability_plot,
+)
 from deniable.mechanisms.loss_at import LossAt, loss_at
 from deniable.mechanisms.marginals import Combination, ConsistentMarginals, combine, consistent_marginals
 from deniable.mechanisms.noisy_max import Leader, MaxNoise, noisy_max_with_gap, report_noisy_max
@@ -28,6 +36,7 @@ from deniable.mechanisms.randomized_response import coin_flip, local_mean, rando
 from deniable.mechanisms.selection import keep_probability, new_key_delta, threshold_for
 from deniable.mechanisms.set_union import set_union
 from deniable.mechanisms.spine import NoisySpine, noisy_hierarchy
+from deniable.mechanisms.stable_release import release_if_stable
 from deniable.mechanisms.stream_max import stream_maximum
 from deniable.mechanisms.streams import Side, alerts
 from deniable.mechanisms.survey import Survey
@@ -45,8 +54,10 @@ __all__ = [
     "Leader",
     "Leaders",
     "LearntBounds",
+    "LocalStability",
     "LossAt",
     "MaxNoise",
+    "MedianStability",
     "Moments",
     "NoisySpine",
     "NoisyTree",
@@ -70,15 +81,18 @@ __all__ = [
     "estimate_shares",
     "exponential",
     "exponential_interval",
+    "exponential_over_integers",
     "first_above",
     "gaussian",
     "in_batches",
     "keep_probability",
     "laplace",
     "local_mean",
+    "local_stability",
     "loss_at",
     "lower_estimate",
     "margin_for",
+    "median_stability",
     "most_frequent",
     "new_key_delta",
     "noisy_hierarchy",
@@ -102,12 +116,14 @@ __all__ = [
     "propose_test_release",
     "query_stream",
     "randomized_response",
+    "release_if_stable",
     "report_noisy_max",
     "running_total",
     "sampled",
     "select_partitions",
     "set_union",
     "shuffled",
+    "stability_plot",
     "stream_maximum",
     "threshold_for",
     "threshold_histogram",

@@ -15,6 +15,7 @@ from deniable.core.cells import entry, names_of
 from deniable.core.distance import Distance
 from deniable.core.domain import Keyed, Lattice
 from deniable.core.mechanism import Mechanism, Utility
+from deniable.core.ordering import public_order
 from deniable.core.space import Space
 from deniable.core.step import step
 from deniable.cost import FREE, Bounded, Cost, Grouped, Repeated, composed
@@ -24,7 +25,6 @@ from deniable.kernels import Law, Noise
 from deniable.mechanisms.additive import noisy_values
 from deniable.mechanisms.carried import read_steps, vector, whole
 from deniable.mechanisms.norms import Norms, check_metric, norms
-from deniable.mechanisms.ordering import public_order
 from deniable.mechanisms.selection import kept, shown_by_accident
 from deniable.noise import Entropy
 

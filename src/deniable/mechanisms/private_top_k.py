@@ -17,6 +17,7 @@ from deniable.core.distance import Distance
 from deniable.core.domain import Keyed, Lattice
 from deniable.core.mechanism import Mechanism, Utility
 from deniable.core.metric import AbsoluteDistance, PartitionDistance
+from deniable.core.ordering import public_rank
 from deniable.core.space import Space
 from deniable.core.step import step
 from deniable.cost import FREE, Bounded, Cost, Exponential, Repeated, composed
@@ -25,7 +26,6 @@ from deniable.exact import exp, expm1, ln
 from deniable.exact.guards import Real, integer, open_probability, positive
 from deniable.kernels.laws import least
 from deniable.mechanisms.norms import Norms, norms, spread
-from deniable.mechanisms.ordering import public_rank
 from deniable.mechanisms.scores import exponential_score_error
 from deniable.noise import Entropy
 

@@ -17,6 +17,7 @@ from deniable.core.cells import entry, names_of, whole
 from deniable.core.distance import Distance, plain
 from deniable.core.domain import Keyed, Lattice
 from deniable.core.mechanism import Mechanism, Utility
+from deniable.core.ordering import public_order
 from deniable.core.space import Space
 from deniable.core.step import step
 from deniable.cost import FREE, Bounded, Cost, DiscreteLaplace, composed
@@ -24,7 +25,6 @@ from deniable.errors import InvalidArgument, SpaceMismatch
 from deniable.exact.guards import Real, open_probability, positive
 from deniable.kernels.laws import Law, above_noise, least, upper_tail
 from deniable.mechanisms.norms import check_scores, spread
-from deniable.mechanisms.ordering import public_order
 from deniable.noise import Entropy
 
 

@@ -19,6 +19,7 @@ from deniable import noise
 from deniable.core.cells import cells, items, key
 from deniable.core.distance import Distance
 from deniable.core.mechanism import Mechanism, Utility
+from deniable.core.ordering import public_order
 from deniable.core.space import Space
 from deniable.core.step import step
 from deniable.cost import FREE, Bounded, Cost, Gaussian, Grouped, composed
@@ -27,7 +28,6 @@ from deniable.exact.guards import Real, integer, open_probability, positive
 from deniable.kernels.laws import Law, above_noise, least
 from deniable.mechanisms.additive import noisy_values
 from deniable.mechanisms.norms import Norms
-from deniable.mechanisms.ordering import public_order
 from deniable.mechanisms.rows import added_or_removed, rows_of
 from deniable.mechanisms.selection import shown_by_accident
 from deniable.noise import Entropy

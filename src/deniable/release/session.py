@@ -11,11 +11,13 @@ from fractions import Fraction
 from typing import Any, NoReturn, TypeVar
 
 from deniable.accounting import Filters, Implications, Rule, Spend, Tally, implications
+from deniable.core.distance import Distance, distance
+from deniable.core.domain import Pieces
 from deniable.core.family import MechanismFamily
 from deniable.core.interactive import grouped
 from deniable.core.mechanism import Mechanism
 from deniable.core.space import Space
-from deniable.core.stream import RunMechanism
+from deniable.core.stream import RunMechanism, begun_beside
 from deniable.core.transformation import Transformation
 from deniable.cost import Cost
 from deniable.engines.engine import Engine, Keeping, Looking, RowEngine, Selective
@@ -153,17 +155,22 @@ class Session:
         self,
         mechanism: Mechanism | MechanismFamily,
         *,
+        d_in: Distance | Real | tuple[Real, Real, Real] | None = None,
         epsilon: Real | None = None,
         rho: Real | None = None,
         delta: Real | None = None,
     ) -> Any:
         """A run that goes on answering, such as a query stream on `session.rows(...)`, charged as a whole before it begins.
 
-        It lives in this process and nothing of it is stored: whoever wants its answers again keeps them.
+        A mechanism on a stream (alerts, running totals, stream maxima) is fed piece by piece with data that is in no table. Say
+        with `d_in` how far one unit of this session moves that stream: (pieces, total, largest), or one number where pieces are
+        compared one by one. The run lives in this process and nothing of it is stored: whoever wants its answers again keeps them.
 
-        Guarantee: the whole run, however long, costs what the ledger was charged.
+        Guarantee: the whole run, however long, costs what the ledger was charged; of a stream, if `d_in` is true of what it is fed.
         """
         terms: dict[str, Any] = {"epsilon": epsilon, "rho": rho, "accuracy": None, "delta": delta}
+        if d_in is not None:
+            mechanism = begun_beside(mechanism, self.space, d_in=distance(d_in))
         bought = self._bought(mechanism, terms | {"confidence": Fraction(19, 20)})
         if not isinstance(bought.mechanism, RunMechanism):
             raise InvalidArgument("this mechanism answers once: use session.release, which stores its answer")
@@ -179,6 +186,11 @@ class Session:
             raise InvalidArgument(
                 f"a session releases queries and mechanisms on its tables, got {type(question).__name__}; "
                 "start from session.query() or session.rows(column=...)"
+            )
+        if isinstance(question.source.domain, Pieces):
+            raise SpaceMismatch(
+                "the pieces of a stream are in no table: say how far one unit moves it with "
+                "session.start(..., d_in=(pieces, total, largest))"
             )
         if question.source != self.space:
             raise SpaceMismatch(

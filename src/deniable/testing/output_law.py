@@ -19,7 +19,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from deniable import noise
-from deniable.exact import Interval, exp
+from deniable.exact import Interval, exp, ln
+from deniable.kernels import integer_choice
 from deniable.kernels.laws import Law, least, mass, upper_tail
 from deniable.mechanisms import constant_time, selection
 from deniable.noise import Entropy, flip_choice, uniform, weighted_choice
@@ -190,7 +191,18 @@ def _geometric_branches(scale: Fraction, tail: Fraction) -> tuple[Branches, int]
     return sides, chance(exp(-Fraction(reach + 1) / scale, 200))[1]
 
 
-def _coin(p: Fraction) -> Branches:
+@lru_cache(maxsize=64)
+def _integer_branches(scores: tuple[int, ...], tails: integer_choice.Tails, tail: Fraction) -> tuple[Branches, int]:
+    """Places of a choice among integers by their closed form: the list, and each tail until at most `tail` of it is left."""
+    reaches = [0 if fall is None else -int(-tails.scale / fall * ln(1 / tail).upper) + 1 for fall in tails.falls]
+    places = range(-reaches[0], len(scores) + reaches[1])
+    sides = [(place, chance(integer_choice.chance_of(scores, tails, place))) for place in places]
+    return sides, max(0, _ONE - sum(low for _, (low, _) in sides))
+
+
+def _coin(p: Fraction | Interval) -> Branches:
+    if isinstance(p, Interval):
+        return [(answer, chance(share)) for answer, share in ((True, p), (False, 1 - p)) if share.upper > 0]
     return [(answer, chance(share)) for answer, share in ((True, p), (False, 1 - p)) if share]
 
 
@@ -284,6 +296,10 @@ def _replacements(tail: Fraction) -> dict[Callable[..., Any], Callable[..., Any]
             [truncated(scale, radius, entropy) for _ in range(count)], dtype=np.int64
         ),
         noise.bernoulli: lambda p, entropy: entropy.take(_coin(Fraction(p))),
+        noise.bernoulli_exp: lambda x, entropy: entropy.take(_coin(exp(-Fraction(x), 200))),
+        integer_choice.integer_choice: lambda scores, tails, entropy: entropy.take(
+            *_integer_branches(tuple(int(score) for score in scores), tails, tail)
+        ),
         noise.bernoullis: lambda p, count, entropy: np.array(
             [entropy.take(_coin(Fraction(p))) for _ in range(count)], dtype=np.bool_
         ),

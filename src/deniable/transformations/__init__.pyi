@@ -22,6 +22,14 @@ from deniable.transformations.counting import (
 )
 from deniable.transformations.each import in_each
 from deniable.transformations.frames import column, group_by, join_public
+from deniable.transformations.graph_counts import (
+    degree_counts,
+    degree_total,
+    degrees,
+    edge_count,
+    node_count,
+    triangle_count,
+)
 from deniable.transformations.joins import join_frames, take_frame
 from deniable.transformations.keyed_counts import count_by_key
 from deniable.transformations.moments import Summary, moments, moments_of
@@ -37,6 +45,7 @@ from deniable.transformations.per_person import (
     quantile_per_person,
     sample_per_person,
 )
+from deniable.transformations.public_network import neighbour_totals, total_over_edges
 from deniable.transformations.queries import distance_to, largest_of
 from deniable.transformations.ranks import quantile_scores
 from deniable.transformations.resize import resize
@@ -61,8 +70,12 @@ __all__ = [
     "count_by_key",
     "count_distinct",
     "cumulative_counts",
+    "degree_counts",
+    "degree_total",
+    "degrees",
     "distance_to",
     "drop_missing",
+    "edge_count",
     "fill",
     "filter_rows",
     "gram",
@@ -86,6 +99,8 @@ __all__ = [
     "mode_per_person",
     "moments",
     "moments_of",
+    "neighbour_totals",
+    "node_count",
     "one_hot",
     "pair_randomly",
     "partition_by",
@@ -99,7 +114,9 @@ __all__ = [
     "sum_of_squares",
     "take_frame",
     "total",
+    "total_over_edges",
     "tree_counts",
+    "triangle_count",
     "truncate_rows",
     "unbounded",
     "union",

@@ -10,8 +10,8 @@ import pytest
 
 import deniable as dp
 from deniable.core.cells import Guarded, countable, items, key, number, parts, table, whole
+from deniable.core.ordering import public_order
 from deniable.mechanisms.grid import values_of
-from deniable.mechanisms.ordering import public_order
 
 
 class Unfriendly:

@@ -13,6 +13,7 @@ import pytest
 
 import deniable as dp
 from deniable import calculus as c
+from deniable.core import numbers, rows, stream
 from deniable.core.interactive import interactive
 from deniable.core.mechanism import own_mechanism
 from deniable.engines.reference import ReferenceEngine
@@ -283,6 +284,44 @@ def test_what_goes_on_answering_is_refused_before_it_is_charged(session):
         with pytest.raises(InvalidArgument, match="goes on answering"):
             session.release(asked, epsilon=5)
     assert session.spent.loss == 0
+
+
+STREAM = stream(rows(numbers())) >> c.in_each(c.count())
+STREAMS = {
+    "alerts": (c.alerts(threshold=10**9, scale=4), lambda run: run.feed([1.0])),
+    "running_total": (c.running_total(horizon=4, scale=2), lambda run: run.feed([1.0, 2.0])),
+    "stream_maximum": (c.stream_maximum(scale=2), lambda run: run.feed([])),
+}
+
+
+@pytest.mark.parametrize("name", STREAMS)
+def test_streams_fed_by_hand_are_charged_by_the_session(session, name):
+    """What one unit does to the stream is said by whoever feeds it; the ledger is charged the stream's cost at that distance."""
+    step, feed = STREAMS[name]
+    built, apart = STREAM >> step, (2, 3, 2)
+    cost = built.loss(d_in=apart).upper
+    assert cost > built.loss(d_in=(1, 1, 1)).upper
+    with pytest.raises(SpaceMismatch, match="in no table"):
+        session.start(built, epsilon=cost)
+    with pytest.raises(InvalidArgument, match="more than the"):
+        session.start(built, d_in=apart, epsilon=cost / 2)
+    with pytest.raises(SpaceMismatch, match="in no table"):
+        session.release(built, epsilon=cost)
+    assert session.spent.loss == 0
+    run = session.start(built, d_in=apart, epsilon=cost)
+    charged = session.spent.loss
+    assert Fraction(cost) * (1 - Fraction(1, 2**50)) <= charged <= Fraction(cost)
+    for _ in range(3):
+        feed(run)
+    assert session.spent.loss == charged
+
+
+def test_a_stream_without_a_scale_is_solved_for_the_price(session):
+    run = session.start(STREAM >> c.running_total(horizon=4), d_in=(1, 1, 1), epsilon=1)
+    run.feed([1.0])
+    assert 0 < session.spent.loss <= 1
+    with pytest.raises(InvalidArgument, match="leave out d_in"):
+        session.start(session.rows(column="minutes") >> c.total() >> c.laplace(scale=9), d_in=1, epsilon=1)
 
 
 def test_a_run_is_charged_as_a_whole_and_goes_on(session):
