@@ -367,6 +367,43 @@ def test_rows_that_are_not_weighed_are_noticed(kind: str, monkeypatch: pytest.Mo
     assert not _law(kind, _BOUNDS[0], 2)[0]
 
 
+# Measured together ------------------------------------------------------------------------------------------------
+
+
+def _norms(spread: Spread, most: int) -> Iterator[tuple[int, int]]:
+    """The squared length of what every unit of up to so many rows adds, and of what it may add; rows are of length five."""
+    rows = [(3, 4), (4, 3), (5, 0), (-5, 0), (-3, 4)]
+    for size in range(1, most + 1):
+        for unit in combinations_with_replacement(rows, size):
+            parts = [spread.part(sum(row[axis] for row in unit), size) for axis in (0, 1)]
+            yield sum(part**2 for part in parts), (5 * spread.whole) ** 2
+
+
+@pytest.mark.parametrize(("rows", "bits"), [(1, 0), (1, 1), (2, 0), (2, 10)])
+def test_numbers_measured_together_are_no_longer_than_a_row(rows: int, bits: int) -> None:
+    assert all(found <= bound for found, bound in _norms(Spread(rows, bits, together=True), 6))
+
+
+def test_numbers_measured_together_and_rounded_to_the_nearest_are_noticed() -> None:
+    assert not all(found <= bound for found, bound in _norms(Spread(1, 0), 6))
+
+
+def test_engines_cut_towards_zero_alike() -> None:
+    rows, book = _random_rows(2), _book("identifier")
+    spread = Spread(3, 1, together=True)
+    totals = tuple(
+        (f"{of}", Total(parse(of), Fraction(-30), Fraction(30), spread)) for of in ("x", "x - 2", "0 - x * x")
+    )
+    plan = GroupAgg(scan(book, "t"), (), Bounding(groups=1), totals)
+    reference, duckdb = (as_values(engine.run(plan)) for engine in _engines(rows, book))
+    assert reference == duckdb
+    values: dict[int, list[int | None]] = defaultdict(list)
+    for who, _, _, value in rows:
+        values[who].append(value)
+    cut = [int(Fraction(min(3, len(v)), len(v)) * 2 * sum(x or 0 for x in v)) for v in values.values()]
+    assert reference["x"] == [sum(cut)]
+
+
 # Rows that are kept -------------------------------------------------------------------------------------------------
 
 

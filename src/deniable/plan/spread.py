@@ -26,12 +26,15 @@ class Spread:
 
     What it adds is in steps of 2**-bits of the aggregate's own step. A missing value, and a row that a condition of the
     aggregate leaves out, adds nothing but is one of the `n` rows.
+    Numbers that are measured `together`, under one norm, are cut towards zero; others go to the nearest step.
     Guarantee: if every row's value lies in [a, b], the part of a unit in a group lies in
-    [min(a, 0), max(b, 0)] * rows * 2**bits, whatever its rows are.
+    [min(a, 0), max(b, 0)] * rows * 2**bits, whatever its rows are; and if every row's values together have a norm of at most c,
+    the parts measured together have a norm of at most c * rows * 2**bits.
     """
 
     rows: int
     bits: int
+    together: bool = False
 
     def __post_init__(self) -> None:
         integer(least=1, rows=self.rows)
@@ -48,8 +51,13 @@ class Spread:
         return self.rows << self.bits
 
     def part(self, total: int, n: int) -> int:
-        """What a unit with `n` rows adds whose values come to `total`: to the nearest step, halves away from zero."""
-        return total * self.scale if n <= self.rows else rounded_quotient(self.whole * total, n)
+        """What a unit with `n` rows adds whose values come to `total`: to the nearest step, halves away from zero, or cut."""
+        if n <= self.rows:
+            return total * self.scale
+        if not self.together:
+            return rounded_quotient(self.whole * total, n)
+        size = self.whole * abs(total) // n
+        return size if total >= 0 else -size
 
     def up_to(self, position: int, n: int) -> int:
         """What the first `position` of a unit's `n` rows in order weigh together; bins are differences of this.

@@ -38,12 +38,15 @@ def part_tree(total: Tree, spread: Spread, profile: Profile, *, signed: bool = F
     """
     rows = exp.Count(this=exp.Star())
     size: Tree = exp.Abs(this=total.copy()) if signed else total.copy()
-    top = add(multiply(size, number(2 * spread.whole)), rows)
-    nearest = profile.wide_quotient(top, multiply(rows.copy(), number(2)))
+    if spread.together:
+        part = profile.wide_quotient(multiply(size, number(spread.whole)), rows)
+    else:
+        top = add(multiply(size, number(2 * spread.whole)), rows)
+        part = profile.wide_quotient(top, multiply(rows.copy(), number(2)))
     if signed:
         below = binary(exp.LT, total.copy(), number(0))
-        nearest = case([(below, paren(exp.Neg(this=paren(nearest))))], nearest.copy())
-    return case([(_few(rows.copy(), spread), scaled(total, spread.scale))], nearest)
+        part = case([(below, paren(exp.Neg(this=paren(part))))], part.copy())
+    return case([(_few(rows.copy(), spread), scaled(total, spread.scale))], part)
 
 
 def _few(rows: Tree, spread: Spread) -> Tree:
