@@ -194,7 +194,7 @@ class _Lowering:
             return
         asked = [aggregate for _, aggregate in self.query.aggregates]
         if any(isinstance(each, Mean | Variance | Deviation | Covariance) for each in asked):
-            yield "where units have more rows than count, a mean weighs units alike rather than rows"
+            yield "units that are spread weigh alike in a mean, however many rows they have"
         if len(asked) == 1 and isinstance(asked[0], Sum) and asked[0].clip is None:
             yield 'a sum alone loses less where each unit\'s total is clipped instead: clip="total"'
 

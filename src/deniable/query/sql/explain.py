@@ -12,6 +12,7 @@ from typing import Any
 from deniable.plan.codebook import Codebook
 from deniable.plan.expression import Arithmetic, Column, Compare, Literal
 from deniable.plan.nodes import Filter, GroupAgg, Histogram, Join, Project, Relation, Rows, Scan, Total, Union, UnitAgg
+from deniable.plan.spread import Spread
 from deniable.query.lowering import Lowered
 from deniable.query.price import Price
 from deniable.query.slices import column_of
@@ -166,6 +167,8 @@ def _shown(node: Any) -> str:
             return f"({_shown(left)} {operator.value} {_shown(right)})"
         case Codebook():
             return ""
+        case Spread():
+            return "spread evenly"
         case Enum():
             return str(node.value)
         case tuple():
