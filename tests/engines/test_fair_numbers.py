@@ -15,7 +15,11 @@ from typing import Any
 import pytest
 
 import deniable as dp
+from deniable.plan.canonical import identity
+from deniable.plan.codebook import Codebook
+from deniable.query import lowered
 from deniable.release.dataset import Dataset
+from deniable.release.digest import query_digest
 from deniable.testing import Silent
 from tests.engines.everywhere import ENGINES, placed, servers_of
 from tests.engines.sql_schemas import World
@@ -230,3 +234,40 @@ def test_rolled_up_parts_of_rows_add_up_and_can_be_made_whole() -> None:
         )
         assert sum(parts) == total
         assert not whole or all(value == int(value) for value in parts)
+
+
+FIRST_VERSION = {
+    "count": "f18cbee3a544008e7f58ae67ef66bc93677d5c985914040a7b79bf66c415c495",
+    "sum": "0264abd7a527de969744533ff4cc4652e1b2ae58bed25aed32f8db5d07c94007",
+    "mean": "ff534fb4edbb73e310f4bb46a287ab6ce03950091d03c586df7a7e796220889f",
+    "median": "c6f99c8a17d59d03464bc965351ffe6e2a55de8e07fb5f232e9ecf237f45a732",
+    "first": "9c8c675b1dc119cb6b5e67166dcbf1c893445381f9e928d1729a78a1c11c64bc",
+}
+"""The digests under which the first version stored its answers to these questions."""
+
+
+def test_what_the_first_version_stored_is_not_shown_for_a_question_asked_anew() -> None:
+    """The same words mean something else now: a new question, which is priced; the old answer is fetched by its receipt."""
+    book = {
+        "name": "v",
+        "unit": {"id": "u", "groups": 1, "rows_per_group": 2},
+        "table": "x",
+        "variables": {"u": "integer", "x": {"type": "integer", "bounds": [0, 9]}},
+    }
+    session = Dataset({"u": [1, 1, 1], "x": [1, 2, 3]}, codebook=book).session(dp.budget(epsilon=9))
+    unit = Codebook.from_record(book).unit
+    assert unit is not None
+    asked = {
+        "count": session.query().agg(n=dp.count("x")),
+        "sum": session.query().agg(n=dp.sum("x")),
+        "mean": session.query().agg(n=dp.mean("x")),
+        "median": session.query().agg(n=dp.median("x")),
+        "first": session.query().keeping(first="x").agg(n=dp.mean("x")),
+    }
+    found = {name: query_digest(lowered(query, unit), query.price(epsilon=1)) for name, query in asked.items()}
+    assert not set(found.values()) & set(FIRST_VERSION.values())
+    assert len(set(found.values())) == len(asked)
+    plans = {name: identity(lowered(query, unit).plan) for name, query in asked.items()}
+    assert all("Spread" in plans[name] for name in ("count", "sum", "mean"))
+    assert '"bits"' in plans["median"]
+    assert plans["first"].endswith("equal rows are numbered")
