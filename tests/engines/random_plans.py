@@ -40,6 +40,7 @@ from deniable.plan.nodes import (
 )
 from deniable.plan.parse import parse
 from deniable.plan.relation import derive, schema, shape
+from deniable.plan.spread import Spread
 
 KEY = bytes(range(1, 33))
 
@@ -235,11 +236,15 @@ def _aggregates(draw: st.DrawFn, relation: Relation) -> tuple[tuple[str, Aggrega
         found.append((f"sum_{index}", Total(number, Fraction(low), Fraction(high))))
         found.append((f"count_{index}", Rows(2, number)))
         found.append((f"with_{index}", Units(number)))
+        spread = Spread(draw(st.sampled_from([1, 2, 3])), draw(st.sampled_from([0, 1, 10])))
+        found.append((f"even_sum_{index}", Total(number, Fraction(low), Fraction(high), spread)))
+        found.append((f"even_count_{index}", Rows(spread.rows, number, spread)))
     column = draw(st.sampled_from(sorted(known)))
     found.append(("distinct", Distinct(Column(column), draw(st.sampled_from([1, 3])))))
     if "minutes" in known and known["minutes"].bounded:
         bins = parse("bin(minutes, -20, 0, 1.3, 10, 60)")
-        found.append(("bins", Histogram(bins, 4, draw(st.sampled_from([1, 2, 5])))))
+        bits = draw(st.sampled_from([None, 1, 10]))
+        found.append(("bins", Histogram(bins, 4, draw(st.sampled_from([1, 2, 5])), bits)))
     return tuple(found)
 
 

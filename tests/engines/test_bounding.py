@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from itertools import pairwise
 from typing import Any
 
 import pytest
 
 from deniable.engines.duckdb import DuckDBEngine
 from deniable.engines.engine import Engine, Result
-from deniable.engines.reference import ReferenceEngine, thinned
+from deniable.engines.reference import ReferenceEngine
 from deniable.plan.codebook import Codebook
 from deniable.plan.expression import Column
 from deniable.plan.nodes import (
@@ -30,6 +29,7 @@ from deniable.plan.nodes import (
 )
 from deniable.plan.parse import parse
 from deniable.plan.sensitivity import sensitivities
+from deniable.plan.spread import Spread
 from tests.engines.random_plans import KEY, as_values, cells
 
 BOOK = Codebook.from_yaml(
@@ -85,6 +85,10 @@ ALL = (
     ("paid", Total(Column("paid"), Fraction(0), Fraction(11))),
     ("names", Distinct(Column("name"), 2)),
     ("bins", Histogram(parse("bin(paid, 0, 3, 6, 10)"), 3, 2)),
+    ("even rows", Rows(2, parse("case when paid > 4 then paid end"), Spread(2, 10))),
+    ("even paid", Total(Column("paid"), Fraction(0), Fraction(20), Spread(2, 10))),
+    ("even distance", Total(parse("paid - 5"), Fraction(-10), Fraction(10), Spread(2, 10))),
+    ("even bins", Histogram(parse("bin(paid, 0, 3, 6, 10)"), 3, 2, 10)),
 )
 PLANS = {
     "observed": GroupAgg(LOG, (SHOP,), Bounding(groups=3), ALL),
@@ -181,13 +185,3 @@ def test_an_undeclared_key_is_left_out_even_where_missing_ones_are_kept() -> Non
     for engine in _engines(_data()):
         assert engine.run(plan).keys["k"] == (0, 2)
         engine.close()
-
-
-@pytest.mark.parametrize(("count", "most"), [(0, 3), (2, 3), (3, 3), (10, 3), (7, 1), (1000, 7)])
-def test_thinning_keeps_evenly_spaced_rows(count: int, most: int) -> None:
-    kept = thinned(count, most)
-    assert len(kept) == min(count, most)
-    assert kept == sorted(set(kept))
-    if count > most:
-        gaps = [b - a for a, b in pairwise(kept)]
-        assert all(abs(gap - count / most) < 1 for gap in gaps)

@@ -50,6 +50,7 @@ def test_the_whole_kit_holds(opened: Any, name: str) -> None:
 
 CLOSING: dict[str, tuple[str, Callable[..., Any]]] = {
     "quotients are one too large": ("quotient", lambda right, *given: add(right(*given), number(1))),
+    "wide quotients are one too large": ("wide_quotient", lambda right, *given: add(right(*given), number(1))),
     "exclusive or is or": (
         "xor", lambda right, a, b: paren(exp.BitwiseOr(this=paren(a.copy()), expression=paren(b.copy()))),
     ),

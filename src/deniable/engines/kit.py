@@ -23,6 +23,7 @@ from deniable.engines.sql.profile import Profile
 from deniable.engines.sql.relations import Source, named
 from deniable.plan.codebook import Codebook
 from deniable.plan.expression import Column, Expression, children, columns
+from deniable.plan.facts import LARGEST
 from deniable.plan.nodes import (
     Aggregate,
     Bounding,
@@ -34,6 +35,7 @@ from deniable.plan.nodes import (
     KeyColumn,
     Project,
     Rows,
+    Scan,
     Summary,
     Total,
     UnitAgg,
@@ -42,6 +44,7 @@ from deniable.plan.nodes import (
     scan,
 )
 from deniable.plan.parse import parse
+from deniable.plan.spread import Spread
 
 KIT_KEY = bytes(range(32))
 """The order key of the kit: it orders made-up rows only."""
@@ -258,7 +261,29 @@ def kit_plans() -> dict[str, GroupAgg]:
         Filter(rows, of("whole > -900 or whole is null")), (declared,), Bounding(groups=2, rows_per_group=3), kept
     )
     plans["medians and modes"] = _typical()
+    plans |= _even(rows, beyond)
     return plans
+
+
+def _even(rows: Scan, beyond: Expression) -> dict[str, GroupAgg]:
+    """Rows spread evenly, with products beyond 64 bits, and rows kept by their number among equals."""
+    of, spread = _expression, Spread(2, 10)
+    parts: tuple[tuple[str, Aggregate], ...] = (
+        ("rows", Rows(2, of("whole"), spread)),
+        ("sum", Total(of("real"), Fraction(-200), Fraction(200), spread)),
+        ("bins", Histogram(of("clamp(whole, 0, 2)"), 3, 2, 10)),
+    )
+    wide = (("sum", Total(beyond, -Fraction(LARGEST), Fraction(LARGEST), Spread(1, 0))),)
+    alike: tuple[tuple[str, Aggregate], ...] = (
+        ("rows", Rows(2, of("truth"))),
+        ("sum", Total(of("clamp(whole, 0, 1)"), Fraction(0), Fraction(2))),
+    )
+    declared = KeyColumn("k", of("case when truth then 'a' else 'b' end"), ("a", "b"))
+    return {
+        "rows spread evenly": GroupAgg(rows, (declared,), Bounding(groups=2), parts),
+        "spread beyond 64 bits": GroupAgg(rows, (), Bounding(groups=1), wide),
+        "rows that look alike": GroupAgg(rows, (), Bounding(groups=1, rows_per_group=2), alike),
+    }
 
 
 def _typical() -> GroupAgg:

@@ -18,6 +18,9 @@ from deniable.plan.facts import Facts, Kind, days, microseconds
 MASK = 2**31 - 1
 """Words and hashes are below this or equal to it."""
 
+NUMBER_MASK = 2**30 - 1
+"""How much of a row's number among equals is a word."""
+
 HEX_DIGITS = 15
 """How much of a text's MD5 is used: 60 bits, two words."""
 

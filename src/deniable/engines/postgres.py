@@ -74,6 +74,9 @@ class PostgresProfile(Profile):
     def quotient(self, numerator: Tree, denominator: Tree) -> Tree:
         return exp.Div(this=paren(numerator), expression=paren(denominator), typed=True)
 
+    def wide_quotient(self, numerator: Tree, denominator: Tree) -> Tree:
+        return bigint(call("DIV", numerator, denominator))  # of numerics; a plain `/` of them is not whole
+
     def sortable(self, value: Tree) -> Tree:
         return paren(exp.Collate(this=paren(value), expression=exp.to_identifier("C", quoted=True)))
 

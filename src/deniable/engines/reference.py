@@ -15,7 +15,7 @@ from deniable.engines.assemble import Place, assembled, held, key_rank
 from deniable.engines.cells import Cell, read
 from deniable.engines.engine import KeyValue, Result, RowTable
 from deniable.engines.evaluate import evaluate
-from deniable.engines.order import OrderKey, order_key, rank, start, words
+from deniable.engines.order import NUMBER_MASK, OrderKey, order_key, rank, start, words
 from deniable.engines.unit_rows import checked_rows, labels, row_table
 from deniable.errors import InvalidArgument, QueryRefused
 from deniable.plan.analysis import facts
@@ -313,15 +313,14 @@ def _unit_bounded(
     bounding, state = plan.bounding, start(_unit_words(below, unit, key), key)
     flat = [(group, cells) for group, members in groups.items() for cells in members]
     if bounding.rows_per_unit is not None:
-        flat.sort(key=lambda entry: _row_rank(plan, below, entry, state, key))
-        flat = flat[: bounding.rows_per_unit]
+        flat = _first_rows(plan, below, flat, state, key)[: bounding.rows_per_unit]
     regrouped: dict[tuple[KeyValue, ...], list[dict[str, Cell]]] = defaultdict(list)
     for group, cells in flat:
         regrouped[group].append(cells)
     if bounding.rows_per_group is not None:
         for group, members in regrouped.items():
-            members.sort(key=lambda cells: _row_rank(plan, below, (group, cells), state, key))
-            del members[bounding.rows_per_group :]
+            placed = _first_rows(plan, below, [(group, cells) for cells in members], state, key)
+            members[:] = [cells for _, cells in placed[: bounding.rows_per_group]]
     order = sorted(regrouped, key=lambda group: _group_rank(plan, below, group, regrouped[group], state, key))
     return {group: regrouped[group] for group in (order[: bounding.groups] if plan.keys else order)}
 
@@ -352,20 +351,35 @@ def _group_rank(
     return (*_ordered([value for value in values if value is not None], choice), *hashed)
 
 
-def _row_rank(
-    plan: GroupAgg, below: Shape, entry: tuple[tuple[KeyValue, ...], dict[str, Cell]], state: int, key: OrderKey
-) -> tuple[Any, ...]:
-    group, cells = entry
+GroupedRow: TypeAlias = tuple[tuple[KeyValue, ...], dict[str, Cell]]
+"""A row and the group it lies in."""
+
+
+def _first_rows(plan: GroupAgg, below: Shape, rows: list[GroupedRow], state: int, key: OrderKey) -> list[GroupedRow]:
+    """One unit's rows in the order in which they are kept; those that look alike are told apart by their number among equals."""
+    seen: Counter[tuple[Any, ...]] = Counter()
+    ranked = []
+    for row in rows:
+        of, preferred = _row_words(plan, below, row, key)
+        number = seen[of, preferred]
+        seen[of, preferred] += 1
+        ranked.append(((*preferred, *rank(state, (*of, number & NUMBER_MASK), key)), row))
+    ranked.sort(key=lambda entry: entry[0])
+    return [row for _, row in ranked]
+
+
+def _row_words(plan: GroupAgg, below: Shape, row: GroupedRow, key: OrderKey) -> tuple[tuple[int, ...], tuple[Any, ...]]:
+    """What tells a row from others of its unit: the words of its group and values, and its place in a public order."""
+    group, cells = row
     known = [facts(part.expression, below.columns) for part in plan.keys]
     of = [words(_unheld(value, fact), fact, key) for value, fact in zip(group, known, strict=True)]
     for expression in plan.inputs:
         of.append(words(evaluate(expression, cells, below.columns), facts(expression, below.columns), key))
-    hashed = rank(state, tuple(word for part in of for word in part), key)
-    choice = plan.bounding.choice
+    flat, choice = tuple(word for part in of for word in part), plan.bounding.choice
     if not isinstance(choice, ByOrder):
-        return hashed
+        return flat, ()
     value = evaluate(choice.expression, cells, below.columns)
-    return (*_ordered([] if value is None else [value], choice), *hashed)
+    return flat, _ordered([] if value is None else [value], choice)
 
 
 def _ordered(values: list[Any], choice: ByOrder) -> tuple[Any, ...]:
@@ -400,8 +414,11 @@ def _in_group(aggregate: Aggregate, members: Members, below: Shape, key: OrderKe
     match aggregate:
         case Units():
             return len({unit for unit, rows in members if any(value(cells) is not None for cells in rows)})
-        case Rows(most):
-            return sum(min(most, sum(value(cells) is not None for cells in rows)) for _, rows in members)
+        case Rows(most, _, spread):
+            counts = [(sum(value(cells) is not None for cells in rows), len(rows)) for _, rows in members]
+            if spread is None:
+                return sum(min(most, count) for count, _ in counts)
+            return sum(min(most * spread.scale, spread.part(count, n)) for count, n in counts)
         case Total(of):
             known = facts(of, below.columns)
             sums = [_unit_total(aggregate, known, [value(cells) for cells in rows]) for _, rows in members]
@@ -414,22 +431,16 @@ def _in_group(aggregate: Aggregate, members: Members, below: Shape, key: OrderKe
                 values = {value(cells) for cells in rows} - {None}
                 brought |= set(sorted(values, key=lambda v: rank(state, words(v, known, key), key))[:most])
             return len(brought)
-        case Histogram(_, _, most):
+        case Histogram():
             bins: dict[int, int] = defaultdict(int)
             for _, rows in members:
                 found = sorted(int(cell) for cells in rows if isinstance(cell := value(cells), Fraction))
-                for position in thinned(len(found), most):
-                    bins[found[position]] += 1
+                for position, place in enumerate(found):
+                    before, after = (aggregate.spread.up_to(end, len(rows)) for end in (position, position + 1))
+                    bins[place] += after - before
             return dict(bins)
         case _:
             assert_never(aggregate)
-
-
-def thinned(count: int, most: int) -> list[int]:
-    """Which of `count` sorted rows are kept: all, or `most` evenly spaced ones."""
-    if count <= most:
-        return list(range(count))
-    return [(2 * index + 1) * count // (2 * most) for index in range(most)]
 
 
 def _unit_total(aggregate: Total, known: Facts, values: list[Cell]) -> int:
@@ -437,4 +448,5 @@ def _unit_total(aggregate: Total, known: Facts, values: list[Cell]) -> int:
     if not present:
         return 0
     low, high = total_ends(aggregate, known)
-    return min(max(int(sum(present)), low), high)
+    total = int(sum(present))
+    return min(max(aggregate.spread.part(total, len(values)) if aggregate.spread else total, low), high)

@@ -72,8 +72,12 @@ def text(node: object) -> str:
 
 
 def identity(plan: GroupAgg) -> str:
-    """The text that all writings of one plan share; public, so it may be hashed, stored and compared."""
-    return text(canonical(plan))
+    """The text that all writings of one plan share; public, so it may be hashed, stored and compared.
+
+    It says how equal rows are told apart where some are kept: answers of versions that kept them together are other answers.
+    """
+    kept = plan.bounding.rows_per_group is not None or plan.bounding.rows_per_unit is not None
+    return text(canonical(plan)) + (" equal rows are numbered" if kept else "")
 
 
 def canonical(plan: GroupAgg) -> GroupAgg:

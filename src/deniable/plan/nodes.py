@@ -15,6 +15,7 @@ from deniable.errors import InvalidArgument
 from deniable.exact.guards import integer
 from deniable.plan.codebook import Codebook
 from deniable.plan.expression import Expression
+from deniable.plan.spread import Spread
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,8 +156,8 @@ class Bounding:
     """How one unit's contribution is limited, after the last step that can multiply rows.
 
     `groups`: at most so many groups per unit. `rows_per_group` and `rows_per_unit`, when given, keep only so many rows,
-    chosen by `choice`; without them all rows count and each aggregate clips what a unit adds to a group, which is
-    cheaper and loses less. `choice` also picks the groups.
+    chosen by `choice` (rows that look alike are told apart by their number among equals); without them no row is left out, and
+    each aggregate spreads a unit evenly over its rows or clips what it adds to a group. `choice` also picks the groups.
     """
 
     groups: int
@@ -172,10 +173,14 @@ class Bounding:
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Rows of the group (where `of` is not missing), each unit counted at most `most` times."""
+    """Rows of the group (where `of` is not missing), each unit counted at most `most` times.
+
+    With `spread`, in parts of rows: each row of a unit with too many weighs the same.
+    """
 
     most: int
     of: Expression | None = None
+    spread: Spread | None = None
 
     def __post_init__(self) -> None:
         integer(least=1, most=self.most)
@@ -193,12 +198,14 @@ class Total:
     """The sum of a bounded number over the group, in steps of its grid; what one unit adds is clipped.
 
     `lower` and `upper` are numbers (not grid steps); the clip is to the grid points inside. The sum of squares is the
-    Total of `x * x`, a covariance needs the Total of `x * y`.
+    Total of `x * x`, a covariance needs the Total of `x * y`. With `spread`, each row of a unit with too many weighs the same,
+    the steps are finer, and the clip comes last.
     """
 
     of: Expression
     lower: Fraction
     upper: Fraction
+    spread: Spread | None = None
 
     def __post_init__(self) -> None:
         if not self.lower <= self.upper:
@@ -207,7 +214,7 @@ class Total:
 
 @dataclass(frozen=True, slots=True)
 class Distinct:
-    """Distinct values of `of` in the group; each unit brings at most `most` of them, chosen by the keyed hash."""
+    """Distinct values of `of` in the group; each unit brings at most `most` of them, chosen by a keyed hash of unit and value."""
 
     of: Expression
     most: int
@@ -220,18 +227,24 @@ class Distinct:
 class Histogram:
     """Rows of the group in each of `bins` bins, for quantiles; `of` is a whole number from 0 to bins - 1 or missing.
 
-    A unit with more than `most` rows keeps `most` of them, evenly spaced in the order of its own values, so what is
-    kept has the same shape as what it had.
+    A unit with more than `most` rows counts as `most`, spread evenly over all of them in the order of its own values, in steps
+    of 2**-bits of a row, so its bins have the shape of what it had.
     """
 
     of: Expression
     bins: int
     most: int
+    bits: int | None = None
 
     def __post_init__(self) -> None:
         integer(least=1, bins=self.bins)
         if not integer(least=1, most=self.most) < 2**20:
             raise InvalidArgument(f"most must be below 2**20 rows of one unit, got {self.most}")
+
+    @property
+    def spread(self) -> Spread:
+        """How the rows of a unit with too many are weighed."""
+        return Spread(self.most, self.bits or 0)
 
 
 Aggregate: TypeAlias = Rows | Units | Total | Distinct | Histogram

@@ -14,7 +14,7 @@ from typing import assert_never
 from deniable.cost import Neighbours
 from deniable.errors import QueryRefused
 from deniable.plan.analysis import checked_facts, facts
-from deniable.plan.facts import Facts, Kind
+from deniable.plan.facts import LARGEST, Facts, Kind
 from deniable.plan.nodes import (
     Aggregate,
     ByOrder,
@@ -29,6 +29,7 @@ from deniable.plan.nodes import (
 )
 from deniable.plan.relation import Shape, shape
 from deniable.plan.semantics import clamp_ends
+from deniable.plan.spread import Spread, fine_step
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +49,14 @@ class Sensitivity:
     def l2_squared(self) -> int:
         """The square of the L2 distance: at most l1 * linf, and at most l0 * linf**2."""
         return min(self.l1 * self.linf, self.l0 * self.linf**2)
+
+    def finer(self, spread: Spread | None) -> Sensitivity:
+        """The same distances in the finer steps of rows that are spread."""
+        if spread is None:
+            return self
+        return replace(
+            self, l1=self.l1 * spread.scale, linf=self.linf * spread.scale, step=fine_step(self.step, spread)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,14 +150,15 @@ def sensitivity(aggregate: Aggregate, plan: GroupAgg, below: Shape, level: Level
         case Units(of):
             _known(of, below)
             return _counted(1, replace(within, kept=within.groups, merged=1), replaced)
-        case Rows(most, of):
+        case Rows(most, of, spread):
             _known(of, below)
-            return _counted(_least(most, within.rows) or most, within, replaced)
+            each = _least(most, within.rows, spread.rows if spread else None)
+            return _counted(each or most, within, replaced).finer(spread)
         case Distinct(of, most):
             known = facts(of, below.columns)
             return _counted(_least(most, within.rows, _values(known)) or most, within, replaced, _values(known))
-        case Histogram(of, bins, most):
-            return _binned(facts(of, below.columns), bins, most, within, replaced)
+        case Histogram(of, bins):
+            return _binned(facts(of, below.columns), bins, aggregate.spread, within, replaced)
         case Total():
             return _summed(aggregate, facts(aggregate.of, below.columns), within, replaced)
         case _:
@@ -184,7 +194,8 @@ def _counted(each: int, within: Limits, replaced: bool, most: int | None = None)
     return Sensitivity(l0=l0, l1=min(2 * l1, l0 * linf), linf=linf)
 
 
-def _binned(known: Facts, bins: int, most: int, within: Limits, replaced: bool) -> Sensitivity:
+def _binned(known: Facts, bins: int, spread: Spread, within: Limits, replaced: bool) -> Sensitivity:
+    """One unit's bins in a group are whole steps, none negative, which come to at most those of its rows that count."""
     if (
         known.kind is not Kind.NUMBER
         or known.step != 1
@@ -193,14 +204,14 @@ def _binned(known: Facts, bins: int, most: int, within: Limits, replaced: bool) 
         or known.ends[1] >= bins
     ):
         raise QueryRefused("bad-histogram", f"a histogram needs whole numbers from 0 to {bins - 1}, got {known}")
-    each = _least(most, within.rows) or most
-    touched = within.kept * min(each, bins)
+    each = _least(spread.rows, within.rows) or spread.rows
+    touched = within.kept * (_least(bins, within.rows, spread.whole) or bins)
     total, linf = _least(within.kept * each, within.total), _least(within.merged * each, within.total)
     assert total is not None
     assert linf is not None
     factor = 2 if replaced else 1
     l0 = min(factor * touched, (within.cells or factor * touched) * bins)
-    return Sensitivity(l0=l0, l1=factor * total, linf=linf)
+    return Sensitivity(l0=l0, l1=factor * total, linf=linf).finer(spread)
 
 
 def total_ends(aggregate: Total, known: Facts) -> tuple[int, int]:
@@ -211,23 +222,35 @@ def total_ends(aggregate: Total, known: Facts) -> tuple[int, int]:
             "a sum needs a number with declared bounds",
             rewrite="declare bounds in the codebook, or write clamp(x, lower, upper)",
         )
-    return clamp_ends(known.step, aggregate.lower, aggregate.upper)
+    if aggregate.spread is not None and not aggregate.spread.whole * max(map(abs, known.ends)) < LARGEST:
+        raise QueryRefused(
+            "too-wide",
+            f"{aggregate.spread.rows} rows of this column reach beyond what sums are kept to",
+            rewrite="declare tighter bounds, a coarser step, or fewer rows of one unit",
+        )
+    return clamp_ends(fine_step(known.step, aggregate.spread), aggregate.lower, aggregate.upper)
 
 
 def _summed(aggregate: Total, known: Facts, within: Limits, replaced: bool) -> Sensitivity:
+    """Sums: a unit of r rows that count adds between r times the least and r times the most of a row, clipped.
+
+    Spread rows weigh no more in all than those that count, so the same interval holds for them, in finer steps.
+    """
     clip_low, clip_high = total_ends(aggregate, known)
-    least, most = known.ends
+    spread, step = aggregate.spread, fine_step(known.step, aggregate.spread)
+    least, most = (end * (spread.scale if spread else 1) for end in known.ends)
     low, high = clip_low, clip_high
-    if within.rows is not None:
-        low = min(max(min(least, within.rows * least), clip_low), clip_high)
-        high = min(max(max(most, within.rows * most), clip_low), clip_high)
+    rows = _least(within.rows, spread.rows if spread else None)
+    if rows is not None:
+        low = min(max(min(least, rows * least), clip_low), clip_high)
+        high = min(max(max(most, rows * most), clip_low), clip_high)
     # A group a unit is not in gets nothing from it, so zero is always among what a unit adds.
     low, high = min(low, 0), max(high, 0)
     l1 = within.kept * max(-low, high)
     if within.total is not None and clip_low <= 0 <= clip_high:
         l1 = min(l1, within.total * max(abs(least), abs(most)))
     if not replaced:
-        return Sensitivity(l0=within.groups, l1=l1, linf=within.merged * max(-low, high), step=known.step)
+        return Sensitivity(l0=within.groups, l1=l1, linf=within.merged * max(-low, high), step=step)
     l0, linf = _least(2 * within.groups, within.cells), within.merged * (high - low)
     assert l0 is not None
-    return Sensitivity(l0=l0, l1=min(2 * l1, l0 * linf), linf=linf, step=known.step)
+    return Sensitivity(l0=l0, l1=min(2 * l1, l0 * linf), linf=linf, step=step)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from deniable.errors import InvalidArgument
 from deniable.exact.guards import Real, integer, open_probability, rational
@@ -19,6 +19,13 @@ from deniable.plan.nodes import Summary
 
 Of: TypeAlias = str | Expression
 """A column, written as text in the expression language or already as an expression."""
+
+
+TOTAL: Literal["total"] = "total"
+"""A unit's total is clipped to what its rows that count can add; no row is weighed."""
+
+Clip: TypeAlias = tuple[Fraction, Fraction] | Literal["total"] | None
+"""What happens to a unit with too many rows: its total is clipped to these ends or to `TOTAL`; None: its rows weigh less."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +52,10 @@ class CountDistinct:
 
 @dataclass(frozen=True, slots=True)
 class Sum:
-    """The sum of a bounded number; what one unit adds to a group is clipped to `clip` (None: to what the query's rows can add)."""
+    """The sum of a bounded number; the rows of a unit with too many weigh less, or (`clip`) its total is clipped."""
 
     of: Of
-    clip: tuple[Fraction, Fraction] | None = None
+    clip: Clip = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +127,8 @@ class OfUnit:
 def count(of: Of | None = None, *, most: int | None = None) -> Count:
     """Rows in the group, or rows where `of` is not missing.
 
+    A unit with more rows in a group than the query's `rows` counts as so many, spread evenly over all it has; with `most` its
+    count is cut off there instead.
     Guarantee: one unit is counted at most `most` times (by default the query's `rows`) in each of at most `groups` groups;
     integer noise on an integer.
     """
@@ -134,13 +143,17 @@ def count_distinct(of: Of | None = None) -> CountUnits | CountDistinct:
     return CountUnits() if of is None else CountDistinct(of)
 
 
-def sum(of: Of, *, clip: tuple[Real, Real] | None = None) -> Sum:
+def sum(of: Of, *, clip: tuple[Real, Real] | Literal["total"] | None = None) -> Sum:
     """The sum of a number whose bounds the codebook (or the expression) declares.
 
-    Guarantee: what one unit adds to a group is clipped to `clip`, by default to `rows` times the bounds, in exact integers.
+    A unit with more rows in a group than the query's `rows` counts as so many, spread evenly over all it has. Instead its
+    total can be clipped, to two numbers or (`"total"`) to what `rows` rows can add: that loses less where only the sum is asked.
+    Guarantee: what one unit adds to a group lies within `clip`, by default within `rows` times the bounds, in exact integers.
     """
-    if clip is None:
-        return Sum(of)
+    if clip is None or clip == TOTAL:
+        return Sum(of, clip)
+    if not (isinstance(clip, tuple | list) and len(clip) == 2):
+        raise InvalidArgument(f"clip must be two rising numbers or 'total', got {clip!r}")
     lower, upper = rational(lower=clip[0]), rational(upper=clip[1])
     if not lower < upper:
         raise InvalidArgument(f"clip must be two rising numbers, got {clip!r}")

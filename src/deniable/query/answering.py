@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import ceil, floor
 from typing import Any, assert_never
 
+import numpy as np
+
 from deniable.plan.provenance import bin_labels
-from deniable.query.consistent import Fitted, consistent
+from deniable.query.consistent import consistent
 from deniable.query.drawing import Drawn
 from deniable.query.lowering import Lowered
 from deniable.query.outputs import (
@@ -25,6 +27,7 @@ from deniable.query.outputs import (
     TopKOf,
     mean,
     moment,
+    shown_error,
 )
 from deniable.query.price import Price, Terms
 from deniable.query.price import error as price_error
@@ -88,7 +91,7 @@ def answered(lowered: Lowered, parts: tuple[Drawn, ...], price: Price) -> tuple[
 
 def _piece(lowered: Lowered, name: str, output: Output, drawn: Drawn, beta: Fraction, error: str) -> Answered:
     if lowered.tells(output, drawn.part):
-        return _column(name, output, drawn, beta, error)
+        return _column(name, output, drawn, beta, error, lowered.grains)
     nothing = (None,) * len(drawn.groups)
     return Answered(name, "", nothing, nothing, nothing, error)
 
@@ -125,10 +128,12 @@ def _joined(parts: Sequence[tuple[Any, ...]]) -> tuple[Any, ...]:
     return tuple(value for part in parts for value in part)
 
 
-def _column(name: str, output: Output, drawn: Drawn, beta: Fraction, error: str) -> Answered:
+def _column(
+    name: str, output: Output, drawn: Drawn, beta: Fraction, error: str, grains: Mapping[str, Fraction]
+) -> Answered:
     match output:
         case Plain(column):
-            return _plain(name, drawn.columns[column], beta, error)
+            return _plain(name, drawn.columns[column], beta, error, grains[column])
         case MeanOf():
             return _banded(name, "mean", mean(output, drawn.columns, beta), error)
         case MomentOf():
@@ -138,7 +143,7 @@ def _column(name: str, output: Output, drawn: Drawn, beta: Fraction, error: str)
             values = tuple(_number(output.value(picked[0])) for picked in drawn.choices[choice])
             return Answered(name, "quantile", values, None, None, error)
         case HistogramOf(column):
-            return _histogram(name, drawn.columns[column], beta, error)
+            return _histogram(name, drawn.columns[column], beta, error, grains[column])
         case TopKOf(choice, labels):
             named = tuple([labels[index] for index in picked] for picked in drawn.choices[choice])
             return Answered(name, "top values", named, None, None, error)
@@ -150,16 +155,15 @@ def _number(value: Fraction) -> int | float:
     return int(value) if value.denominator == 1 else float(value)
 
 
-def _plain(name: str, column: Column, beta: Fraction, error: str) -> Answered:
+def _plain(name: str, column: Column, beta: Fraction, error: str, grain: Fraction) -> Answered:
     if isinstance(column, Noisy):
-        half = column.noise.error(beta)
-        if column.step == 1:
-            return even(name, "number", column.steps.tolist(), half, error)
-        return even(name, "number", column.values.tolist(), half * float(column.step), error)
+        half, whole = shown_error(column.noise.error(beta), column.step, grain), column.shown(grain)
+        if grain == 1:
+            return even(name, "number", whole.tolist(), int(half), error)
+        return even(name, "number", (whole.astype(np.float64) * float(grain)).tolist(), float(half), error)
     found = _banded(name, "number", column.around(beta), error)
-    counts = isinstance(column, Fitted) and column.measured.step == 1
-    whole = counts and all(value == floor(value) for value in found.values)
-    if not whole or found.lower is None or found.upper is None:
+    whole_numbers = grain == 1 and all(value == floor(value) for value in found.values)
+    if not whole_numbers or found.lower is None or found.upper is None:
         return found
     ends = (tuple(map(floor, found.lower)), tuple(map(ceil, found.upper)))
     return replace(found, values=tuple(map(int, found.values)), lower=ends[0], upper=ends[1])
@@ -170,10 +174,10 @@ def _banded(name: str, kind: str, band: Band, error: str) -> Answered:
     return Answered(name, kind, value, lower, upper, error)
 
 
-def _histogram(name: str, column: Column, beta: Fraction, error: str) -> Answered:
+def _histogram(name: str, column: Column, beta: Fraction, error: str, grain: Fraction) -> Answered:
     if isinstance(column, Noisy):
-        half = column.noise.error(beta)
-        tables: tuple[Any, ...] = (column.steps, column.steps - half, column.steps + half)
+        half, whole = int(shown_error(column.noise.error(beta), column.step, grain)), column.shown(grain)
+        tables: tuple[Any, ...] = (whole, whole - half, whole + half)
     else:
         band = column.around(beta)
         tables = (band.value, band.lower, band.upper)

@@ -89,6 +89,7 @@ class Query:
     rows: int | None = None
     total: int | None = None
     choice: Choice = _BY_HASH
+    sampled: bool = False
     levels: tuple[Level, ...] | None = None
     other: str | None = None
     whole: bool = False
@@ -283,13 +284,19 @@ class Query:
             terms={"epsilon": epsilon, "rho": rho, "request": request},
         )
 
-    def keeping(self, *, first: Of | None = None, last: Of | None = None) -> Query:
-        """Which rows and groups of a unit with too many are kept: the first or last by a public order, not a random choice."""
-        if (first is None) == (last is None):
-            raise InvalidArgument("say first= or last= with the expression to order by, one of them")
+    def keeping(self, *, first: Of | None = None, last: Of | None = None, sampled: bool = False) -> Query:
+        """Keep some rows of a unit with too many and leave the others out, in place of weighing all of them evenly.
+
+        The `first` or `last` by a public order (groups beyond the bound too), or those a keyed hash picks (`sampled`), where
+        rows that look alike are told apart by their number among equals.
+        """
+        if (first is not None) + (last is not None) + (sampled is True) != 1 or sampled not in (True, False):
+            raise InvalidArgument("say first= or last= with the expression to order by, or sampled=True: one of them")
+        if sampled:
+            return replace(self, choice=ByHash(), sampled=True)
         order = first if first is not None else last
         assert order is not None
-        return replace(self, choice=ByOrder(self._read(order), last=last is not None))
+        return replace(self, choice=ByOrder(self._read(order), last=last is not None), sampled=False)
 
     def price(
         self,

@@ -30,7 +30,7 @@ class Fitted:
 
     `deviation` is the standard deviation of the estimate (None when only the measured interval is known to hold), `reach` the
     sum of absolute weights of the measured cells in it, which bounds what rounding to the grid adds;
-    `whole` numbers are whole multiples of the step.
+    `whole` numbers are whole multiples of what the column is shown in.
     """
 
     values: Floats
@@ -109,7 +109,8 @@ def _levels(lowered: Lowered, name: str, parts: Sequence[Drawn]) -> list[Fitted]
             for level, column in zip(axes, noisy, strict=True)
         ]
     if whole:
-        values = _whole_levels(full, axes, sizes, step)
+        grain = float(lowered.grains[name])
+        values = _whole_levels(full * (step / grain), axes, sizes, grain)
     else:
         units = full * step
         even = on_grid(units, binary_places(units))
@@ -198,7 +199,9 @@ def _apart(lowered: Lowered, name: str, done: list[Drawn], places: Sequence[int]
     for index in places:
         column = done[index].columns.get(name)
         if _whole(lowered, name) and isinstance(column, Noisy):
-            done[index] = _with(done[index], name, _moved(column, np.maximum(column.values, 0.0), whole=True))
+            grain = lowered.grains[name]
+            values = np.maximum(column.shown(grain), 0).astype(np.float64) * float(grain)
+            done[index] = _with(done[index], name, _moved(column, values, whole=True))
 
 
 def _moved(column: Noisy, values: Floats, whole: bool) -> Fitted:
@@ -210,7 +213,7 @@ def _beneath(lowered: Lowered, name: str, parent: Drawn, shown: Drawn, other: Dr
     children = (_noisy(shown, name), _noisy(other, name))
     values = [column.values.astype(np.float64) for column in children]
     members: Mapping[tuple[object, ...], list[int]] = _members(lowered, shown, other)
-    whole, step = _whole(lowered, name), float(children[0].step)
+    whole, step = _whole(lowered, name), float(lowered.grains[name])
     for place, group in enumerate(parent.groups):
         here = members[group]
         mine = np.stack([*values[0][here], values[1][place]])

@@ -1,8 +1,8 @@
 """From a question to a plan: which integers to measure, how much one unit moves each, and how the answers follow from them.
 
 Everything is decided from the codebook; a question that cannot be answered is refused here, before anything is spent.
-A mean, a variance or a covariance needs whole rows of a unit, so such a query keeps at most `rows` rows per unit and group;
-counts and sums keep all rows and clip what a unit adds, which loses less.
+A unit with more rows in a group than may count is spread evenly over all of them, in every output alike (`plan.spread`);
+unless the query keeps some of its rows, or asks for a unit's total to be clipped.
 """
 
 from __future__ import annotations
@@ -33,15 +33,18 @@ from deniable.plan.expression import (
     Rounding,
 )
 from deniable.plan.facts import Facts, Kind
-from deniable.plan.nodes import Bounding, GroupAgg
+from deniable.plan.nodes import Bounding, ByOrder, GroupAgg
 from deniable.plan.parse import parse
 from deniable.plan.provenance import declared_bins
-from deniable.plan.relation import Shape, schema
+from deniable.plan.relation import Shape, schema, shape
 from deniable.plan.rewriting import clamp_step, refined
 from deniable.plan.sensitivity import Sensitivity, checked, sensitivity
+from deniable.plan.spread import FINEST, Spread, fine_bits, fine_step
 from deniable.plan.unit import Unit
 from deniable.query.aggregates import (
+    TOTAL,
     Aggregate,
+    Clip,
     Count,
     CountDistinct,
     CountUnits,
@@ -79,6 +82,8 @@ class Lowered:
     keys: KeySet
     needs: Needs
     steps: Mapping[str, Fraction]
+    grains: Mapping[str, Fraction]
+    """What each column is shown in whole multiples of: its own step where it is measured in parts of it."""
     bins: Mapping[str, int]
     choices: Mapping[str, Ranked | Ordered]
     outputs: tuple[tuple[str, Output], ...]
@@ -119,9 +124,23 @@ class _Lowering:
     groups: int
     measured: dict[plan.Aggregate, str] = field(default_factory=dict)
     steps: dict[str, Fraction] = field(default_factory=dict)
+    grains: dict[str, Fraction] = field(default_factory=dict)
     bins: dict[str, int] = field(default_factory=dict)
     choices: dict[str, Ranked | Ordered] = field(default_factory=dict)
-    whole_rows: bool = False
+
+    @property
+    def keeps(self) -> bool:
+        """Whether some rows of a unit with too many are kept and the others left out."""
+        return self.query.sampled or isinstance(self.query.choice, ByOrder)
+
+    @property
+    def binding(self) -> bool:
+        """Whether a unit can have more rows in a group than may count."""
+        most = [most for most in (shape(self.query.source).most_rows, self.query.total) if most is not None]
+        return min(most, default=self.rows + 1) > self.rows
+
+    def _spread(self, bits: int) -> Spread | None:
+        return Spread(self.rows, bits) if self.binding and not self.keeps else None
 
     def done(self) -> Lowered:
         keys = key_set(self.query)
@@ -129,7 +148,7 @@ class _Lowering:
         units = self._measure(plan.Units(), Fraction(1)) if keys.observed else None
         bounding = Bounding(
             groups=self.groups,
-            rows_per_group=self.rows if self.whole_rows else None,
+            rows_per_group=self.rows if self.keeps and self.binding else None,
             rows_per_unit=self.query.total,
             choice=self.query.choice,
         )
@@ -146,6 +165,7 @@ class _Lowering:
             keys=keys,
             needs=needs,
             steps=self.steps,
+            grains=self.grains,
             bins=self.bins,
             choices=self.choices,
             outputs=outputs,
@@ -157,16 +177,33 @@ class _Lowering:
         )
 
     def _notes(self) -> list[str]:
-        if self.whole_rows:
-            general = f"units with more than {self.rows} rows in a group are represented by {self.rows} of them"
+        rows = "one row" if self.rows == 1 else f"{self.rows} rows"
+        many = f"a unit with more than {rows} in a group"
+        if not self.binding:
+            general = f"no unit has more than {rows} in a group"
+        elif self.keeps:
+            how = "a sample by a keyed hash" if self.query.sampled else "by the order asked for"
+            general = f"of {many} {rows} {'is' if self.rows == 1 else 'are'} kept, {how}"
         else:
-            general = f"what one unit adds to a group is clipped to what {self.rows} rows can add"
-        return ["; ".join([general, *self._clips()])]
+            general = f"{many} counts as {rows}, spread evenly over all it has there"
+        return ["; ".join([general, *self._clips()]), *self._spread_notes()]
+
+    def _spread_notes(self) -> Iterator[str]:
+        """What even weights mean for what was asked."""
+        if self._spread(0) is None:
+            return
+        asked = [aggregate for _, aggregate in self.query.aggregates]
+        if any(isinstance(each, Mean | Variance | Deviation | Covariance) for each in asked):
+            yield "units that are spread weigh alike in a mean, however many rows they have"
+        if len(asked) == 1 and isinstance(asked[0], Sum) and asked[0].clip is None:
+            yield 'a sum alone loses less where each unit\'s total is clipped instead: clip="total"'
 
     def _clips(self) -> Iterator[str]:
         """What single aggregates say about one unit's part in them."""
         for name, aggregate in self.query.aggregates:
-            if isinstance(aggregate, Sum) and aggregate.clip is not None:
+            if isinstance(aggregate, Sum) and aggregate.clip == TOTAL:
+                yield f"what it adds to {name} is clipped to what {self.rows} rows can add"
+            elif isinstance(aggregate, Sum) and isinstance(aggregate.clip, tuple):
                 lower, upper = (f"{float(end):g}" for end in aggregate.clip)
                 yield f"what it adds to {name} is clipped to [{lower}, {upper}]"
             elif isinstance(aggregate, Count) and aggregate.most is not None:
@@ -241,7 +278,7 @@ class _Lowering:
     @property
     def _plain_histograms(self) -> set[str]:
         return {
-            self.measured[plan.Histogram(*self._histogram_of(aggregate))]
+            self.measured[self._histogram_of(aggregate)]
             for _, aggregate in self.query.aggregates
             if isinstance(aggregate, Histogram)
         }
@@ -307,7 +344,8 @@ class _Lowering:
 
     def _measure(self, aggregate: plan.Aggregate, step: Fraction) -> str:
         name = self.measured.setdefault(aggregate, f"m{len(self.measured)}")
-        self.steps[name] = step
+        spread = None if isinstance(aggregate, plan.Units | plan.Distinct) else aggregate.spread
+        self.steps[name], self.grains[name] = fine_step(step, spread), step
         return name
 
     def _count(self, of: Expression | None, most: int | None = None) -> str:
@@ -316,11 +354,13 @@ class _Lowering:
             not self._facts(of).nullable or strict_columns(of) <= present_columns(self.query.source)
         ):
             of = None
-        return self._measure(plan.Rows(self.rows if most is None else most, of), Fraction(1))
+        if of is None or most is not None:  # all rows of a unit together weigh a whole number of rows
+            return self._measure(plan.Rows(self.rows if most is None else most, of), Fraction(1))
+        return self._measure(plan.Rows(self.rows, of, self._spread(FINEST)), Fraction(1))
 
-    def _total(self, of: Expression, clip: tuple[Fraction, Fraction] | None = None) -> str:
+    def _total(self, of: Expression, clip: Clip = None) -> str:
         known = self._bounded(of, "a sum")
-        if clip is not None:
+        if isinstance(clip, tuple):
             wide = Facts(
                 Kind.NUMBER, step=known.step, lower=None, upper=None
             )  # sums of rows go beyond one row's bounds
@@ -328,14 +368,14 @@ class _Lowering:
             return self._measure(plan.Total(refined(of, known.step, step), *clip), step)
         low, high = known.ends
         reach = self.rows * known.step
-        return self._measure(plan.Total(of, min(low, 0) * reach, max(high, 0) * reach), known.step)
+        spread = None if clip == TOTAL else self._spread(fine_bits(max(-low, high)))
+        return self._measure(plan.Total(of, min(low, 0) * reach, max(high, 0) * reach, spread), known.step)
 
     def _centred(self, of: Expression) -> tuple[str, Fraction, Facts]:
         """The sum of distances from the middle of the bounds: half the sensitivity of the sum itself."""
         known = self._bounded(of, "a mean")
         low, high = known.ends
         centre = (low + high) // 2 * known.step
-        self.whole_rows = True
         moved = Arithmetic(Operator.SUBTRACT, of, Literal(centre))
         return self._total(moved), centre, known
 
@@ -367,7 +407,8 @@ class _Lowering:
 
     def _clipped_total(self, of: Expression, lower: Fraction, upper: Fraction) -> str:
         known = self._bounded(of, "a sum")
-        return self._measure(plan.Total(of, self.rows * lower, self.rows * upper), known.step)
+        spread = self._spread(fine_bits(max(map(abs, known.ends))))
+        return self._measure(plan.Total(of, self.rows * lower, self.rows * upper, spread), known.step)
 
     def _coarser(self, product: Expression) -> Expression:
         known = self._bounded(product, "a variance")
@@ -390,17 +431,21 @@ class _Lowering:
                 ((Compare(Comparison.EQUAL, of, Literal(high * known.step)), Literal(Fraction(bins + 1))),), number
             )
         candidates = bins + 2 * ends
-        column = self._measure(plan.Histogram(number, candidates, self.rows), Fraction(1))
+        column = self._measure(self._bins_of(number, candidates), Fraction(1))
         self.bins[column] = candidates
         name = f"c{len(self.choices)}"
         self.choices[name] = Ranked(column, q, candidates)
         middle = first * known.step + (per_bin - 1) * known.step / 2
         return QuantileOf(name, middle, per_bin * known.step, low * known.step, high * known.step, bins=bins, ends=ends)
 
-    def _histogram_of(self, aggregate: Histogram) -> tuple[Expression, int, int]:
+    def _bins_of(self, number: Expression, bins: int) -> plan.Histogram:
+        spread = self._spread(FINEST)
+        return plan.Histogram(number, bins, self.rows, None if spread is None else spread.bits)
+
+    def _histogram_of(self, aggregate: Histogram) -> plan.Histogram:
         of = self._read(aggregate.of)
         edges = self._edges(aggregate, of)
-        return Bin(of, edges), len(edges) - 1, self.rows
+        return self._bins_of(Bin(of, edges), len(edges) - 1)
 
     def _edges(self, aggregate: Histogram, of: Expression) -> tuple[Fraction, ...]:
         if aggregate.edges is not None:
@@ -415,9 +460,9 @@ class _Lowering:
         )
 
     def _histogram(self, aggregate: Histogram) -> HistogramOf:
-        of, bins, rows = self._histogram_of(aggregate)
-        column = self._measure(plan.Histogram(of, bins, rows), Fraction(1))
-        self.bins[column] = bins
+        asked = self._histogram_of(aggregate)
+        column = self._measure(asked, Fraction(1))
+        self.bins[column] = asked.bins
         return HistogramOf(column, self._edges(aggregate, self._read(aggregate.of)))
 
     def _top(self, of: Expression, k: int) -> TopKOf:
@@ -431,7 +476,7 @@ class _Lowering:
                 (Compare(Comparison.EQUAL, of, Literal(value)), Literal(Fraction(i))) for i, value in enumerate(values)
             )
         )
-        column = self._measure(plan.Histogram(number, len(values), self.rows), Fraction(1))
+        column = self._measure(self._bins_of(number, len(values)), Fraction(1))
         self.bins[column] = len(values)
         name = f"c{len(self.choices)}"
         self.choices[name] = Ordered(column, k, len(values))

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from math import ceil
 from typing import Protocol, TypeAlias
 
 import numpy as np
@@ -121,6 +122,11 @@ class TopKOf:
 Output: TypeAlias = Plain | MeanOf | MomentOf | QuantileOf | HistogramOf | TopKOf
 
 
+def shown_error(half: int, step: Fraction, grain: Fraction) -> Fraction:
+    """How far a noisy number is off once it is shown in whole `grain`s: rounding it adds half of one, rounded up to whole ones."""
+    return half * step if step == grain else ceil(half * step / grain + Fraction(1, 2)) * grain
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Noisy:
     """One noisy column: integers on a grid of `step`, and the noise they carry."""
@@ -128,6 +134,11 @@ class Noisy:
     steps: NDArray[np.int64]
     step: Fraction
     noise: Noise
+
+    def shown(self, grain: Fraction) -> NDArray[np.int64]:
+        """The nearest whole numbers of `grain`s, halves upwards; a grain is a whole number of steps."""
+        size = int(grain / self.step)
+        return self.steps if size == 1 else self.steps // size + (2 * (self.steps % size) >= size)
 
     @property
     def values(self) -> Floats:

@@ -18,9 +18,21 @@ from deniable.cost import Cost
 from deniable.errors import InvalidArgument
 from deniable.exact.guards import Real, positive
 from deniable.query.lowering import Lowered
-from deniable.query.outputs import HistogramOf, MeanOf, MomentOf, Noisy, Output, Plain, QuantileOf, TopKOf, mean, moment
+from deniable.query.outputs import (
+    HistogramOf,
+    MeanOf,
+    MomentOf,
+    Noisy,
+    Output,
+    Plain,
+    QuantileOf,
+    TopKOf,
+    mean,
+    moment,
+    shown_error,
+)
 from deniable.query.pricing import Bill, Request, bill
-from deniable.query.slices import Slice
+from deniable.query.slices import Slice, column_of
 
 _DEAREST = Fraction(1000)
 
@@ -191,7 +203,9 @@ def error(output: Output, lowered: Lowered, account: Bill, terms: Terms, part: S
     beta = 1 - terms.confidence
     match output:
         case Plain(column) | HistogramOf(column):
-            half = account.noises[part.named(column)].error(beta) * lowered.steps[column]
+            half = shown_error(
+                account.noises[part.named(column)].error(beta), lowered.steps[column], lowered.grains[column]
+            )
             return Error(float(half), "per bin" if isinstance(output, HistogramOf) else "")
         case MeanOf():
             return _sized(mean(output, _typical(output, lowered, account, terms, part), beta), terms)
@@ -210,13 +224,18 @@ def error(output: Output, lowered: Lowered, account: Bill, terms: Terms, part: S
 
 def _score(choice: str, lowered: Lowered, account: Bill, beta: Fraction) -> float:
     selection = next(part for part in lowered.needs.selections if part.name == choice)
-    return selection.score_error(account.etas[choice], beta)
+    step = lowered.steps[lowered.choices[column_of(choice)].histogram]  # scores are counted in parts of rows
+    return selection.score_error(account.etas[choice], beta) * float(step)
 
 
 def _typical(output: MeanOf | MomentOf, lowered: Lowered, account: Bill, terms: Terms, part: Slice) -> dict[str, Noisy]:
     sizes = {name: terms.group_size if name == output.count else 0 for name in output.columns}
     return {
-        name: Noisy(np.array([size], dtype=np.int64), lowered.steps[name], account.noises[part.named(name)])
+        name: Noisy(
+            np.array([int(size / lowered.steps[name])], dtype=np.int64),
+            lowered.steps[name],
+            account.noises[part.named(name)],
+        )
         for name, size in sizes.items()
     }
 

@@ -96,7 +96,9 @@ def test_bounds_are_applied_after_filters():
     exact = dataset(rows).session(budget(epsilon=10), entropy=Silent())
     answer = exact.query().where("city = 'Paris' and age >= 30").agg(n=ask.count(), s=ask.sum("age")).release(epsilon=1)
     assert answer.value("n") == 3 + 1 + 1  # unit 1 has 21 rows and counts for 3
-    assert answer.value("s") == 300 + 50 + 40  # clipped to what 3 rows can add
+    assert answer.value("s") == 3 * 30 + 50 + 40  # each of its 21 rows weighs 3/21
+    total = exact.query().where("city = 'Paris' and age >= 30").agg(s=ask.sum("age", clip="total")).release(epsilon=1)
+    assert total.value("s") == 300 + 50 + 40  # clipped to what 3 rows can add
     sampled = exact.query().where("city = 'Paris' and age >= 30").agg(m=ask.mean("age")).release(epsilon=1)
     assert sampled.value("m") == pytest.approx((30 * 3 + 50 + 40) / 5)
 

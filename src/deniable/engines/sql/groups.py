@@ -11,21 +11,21 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from deniable.engines.order import OrderKey
+from deniable.engines.order import NUMBER_MASK, OrderKey
 from deniable.engines.sql.build import (
     Tree,
-    add,
     bigint,
     binary,
     case,
+    cast,
     clamped,
     column,
     limited,
     missing,
-    multiply,
     number,
     paren,
     present,
+    scaled,
     subtract,
     within,
 )
@@ -34,11 +34,15 @@ from deniable.engines.sql.kept import Kept
 from deniable.engines.sql.ordering import hashed_text, layers, start_tree, word_trees
 from deniable.engines.sql.profile import Profile
 from deniable.engines.sql.relations import Relations, named, over, unit_names
+from deniable.engines.sql.spreading import part_tree, spread_bins
 from deniable.plan.analysis import facts
 from deniable.plan.expression import Expression, columns
 from deniable.plan.facts import LARGEST, Facts, Kind
 from deniable.plan.nodes import Aggregate, ByOrder, Distinct, GroupAgg, Histogram, KeyColumn, Rows, Total, Units
 from deniable.plan.sensitivity import checked, limits, total_ends
+
+_AMONG = Facts(Kind.NUMBER, nullable=False, lower=0, upper=NUMBER_MASK)
+"""A row's number among equals, as a word of the keyed order."""
 
 FEW_ROWS = 4
 """When a unit may add at most so many rows to a group, ranking rows is cheaper than first adding them up."""
@@ -87,12 +91,14 @@ class Groups:
 
     def histogram(self, name: str, aggregate: Histogram) -> Statement:
         """Keys, bin and count, for bins that are not empty."""
-        value = self._inputs[aggregate.of]
-        rows = self._chosen_rows([value]).where(present(column(value)), copy=False)
+        value, spread = self._inputs[aggregate.of], aggregate.spread
+        rows = self._chosen_rows([value])
         if self._single:
-            counted: Tree = exp.Count(this=exp.Star())
+            rows = rows.where(present(column(value)), copy=False)
+            counted = scaled(exp.Count(this=exp.Star()), spread.scale)
         else:
-            rows, counted = self._thinned(rows, value, aggregate.most), self._whole_sum(column("kept"))
+            rows = spread_bins(rows, self._units, self._keys, value, spread, self._profile)
+            counted = self._whole_sum(column("kept"))
         written = [named(column(value), "bin"), named(counted, "cell_0")]
         return Statement(self._by_key(written, rows, column(value)), (name,))
 
@@ -168,10 +174,20 @@ class Groups:
         kept = self._row_columns()
         for most, within_group in self._row_caps():
             partition = [*self._units, *(self._keys if within_group else [])]
-            words = [*self._key_facts(), *self._value_facts()]
-            ranked, order = self._ranked(rows, kept, words)
+            words = [*self._key_facts(), *self._value_facts(), ("among", _AMONG)]
+            ranked, order = self._ranked(self._numbered(rows, kept), [*kept, "among"], words)
             rows = _first(ranked, kept, partition, self._preferred() + order, most, exp.RowNumber())
         return rows
+
+    def _numbered(self, rows: exp.Select, kept: list[str]) -> exp.Select:
+        """Rows with their number among those that look alike: same unit, group, values and place in the order."""
+        alike = exp.Window(
+            this=exp.RowNumber(),
+            partition_by=[column(name) for name in kept],
+            order=exp.Order(expressions=[exp.Ordered(this=column(kept[0]))]),
+        )
+        among = binary(exp.BitwiseAnd, subtract(bigint(alike), number(1)), number(NUMBER_MASK))
+        return over([*map(column, kept), named(among, "among")], rows)
 
     def _row_caps(self) -> list[tuple[int, bool]]:
         """How many rows a unit keeps, and whether in each group or in all."""
@@ -326,13 +342,18 @@ class Groups:
 
     def _part(self, aggregate: Aggregate) -> Tree:
         match aggregate:
-            case Rows(most, of):
-                return limited(self._count(of), 0, most)
+            case Rows(most, of, spread):
+                if spread is None:
+                    return limited(self._count(of), 0, most)
+                count = cast(self._count(of), self._profile.wide)
+                return bigint(limited(part_tree(count, spread, self._profile), 0, most * spread.scale))
             case Units(of):
                 return limited(self._count(of), 0, 1)
             case Total(of):
                 low, high = total_ends(aggregate, facts(of, self._below.columns))
                 total = self._profile.wide_sum(column(self._inputs[of]))
+                if aggregate.spread is not None:
+                    total = part_tree(total, aggregate.spread, self._profile, signed=True)
                 if low <= 0 <= high:
                     return bigint(limited(exp.Coalesce(this=total, expressions=[number(0)]), low, high))
                 return exp.Coalesce(this=bigint(clamped(total, low, high)), expressions=[number(0)])
@@ -342,13 +363,15 @@ class Groups:
     def _alone(self, aggregate: Aggregate) -> Tree:
         """An aggregate where every row is a unit of its own."""
         match aggregate:
-            case Rows(_, of) | Units(of):
+            case Units(of):
                 return self._count(of)
-            case Total(of):
-                known = facts(of, self._below.columns)
+            case Rows(_, of, spread):
+                return scaled(self._count(of), spread.scale if spread else 1)
+            case Total(of, _, _, spread):
+                known, scale = facts(of, self._below.columns), spread.scale if spread else 1
                 low, high = total_ends(aggregate, known)
-                value = column(self._inputs[of])
-                inside = low <= known.ends[0] and known.ends[1] <= high
+                value = scaled(column(self._inputs[of]), scale)
+                inside = low <= known.ends[0] * scale and known.ends[1] * scale <= high
                 return self._whole_sum(value if inside else clamped(value, low, high))
             case Distinct() | Histogram():
                 raise AssertionError("these have statements of their own")
@@ -364,34 +387,6 @@ class Groups:
         known = facts(aggregate.of, self._below.columns)
         ranked, order = self._ranked(once, kept, [(value, known)])
         return _first(ranked, kept, [*self._units, *self._keys], order, aggregate.most, exp.RowNumber())
-
-    def _thinned(self, rows: exp.Select, value: str, most: int) -> exp.Select:
-        """Rows per unit, group and bin; of a unit with more than `most`, evenly spaced ones in the order of bins."""
-        whole = [*self._units, *self._keys]
-        counted = named(exp.Count(this=exp.Star()), "rows_here")
-        bins = over([column(name) for name in [*whole, value]] + [counted], rows)
-        bins = bins.group_by(*(column(name) for name in [*whole, value]), copy=False)
-        total = exp.Window(this=exp.Sum(this=column("rows_here")), partition_by=[column(name) for name in whole])
-        upto = exp.Window(
-            this=exp.Sum(this=column("rows_here")),
-            partition_by=[column(name) for name in whole],
-            order=exp.Order(expressions=[exp.Ordered(this=column(value))]),
-        )
-        kept = [column(name) for name in [*self._keys, value, "rows_here"]]
-        placed = over([*kept, named(bigint(total), "rows_all"), named(bigint(upto), "rows_upto")], bins)
-        before = subtract(column("rows_upto"), column("rows_here"))
-        few = binary(exp.LTE, column("rows_all"), number(most))
-        spaced = subtract(self._spaced(column("rows_upto"), most), self._spaced(before, most))
-        chosen = case([(few, column("rows_here"))], spaced)
-        filled = over([*map(column, [*self._keys, value]), named(chosen, "kept")], placed)
-        positive = binary(exp.GT, column("kept"), number(0))
-        return over([*map(column, [*self._keys, value, "kept"])], filled).where(positive, copy=False)
-
-    def _spaced(self, position: Tree, most: int) -> Tree:
-        """How many of the `most` evenly spaced rows lie before a position."""
-        count = column("rows_all")
-        top = subtract(add(multiply(position, number(2 * most)), count), number(1))
-        return self._profile.quotient(top, multiply(count.copy(), number(2)))
 
 
 def _worded(name: str, known: Facts) -> str:

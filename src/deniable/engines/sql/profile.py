@@ -46,6 +46,10 @@ class Profile(ABC):
     def quotient(self, numerator: Tree, denominator: Tree) -> Tree:
         """The whole part of a quotient of non-negative 64-bit integers; missing when either is."""
 
+    def wide_quotient(self, numerator: Tree, denominator: Tree) -> Tree:
+        """The whole part of a quotient of a wide number and a 64-bit one, neither negative, as a 64-bit integer it fits."""
+        return bigint(self.quotient(numerator, denominator))
+
     @abstractmethod
     def xor(self, left: Tree, right: Tree) -> Tree:
         """Bitwise exclusive or of non-negative 64-bit integers."""

@@ -11,7 +11,8 @@ from typing import Any
 
 from deniable.plan.codebook import Codebook
 from deniable.plan.expression import Arithmetic, Column, Compare, Literal
-from deniable.plan.nodes import Filter, GroupAgg, Join, Project, Relation, Scan, Union, UnitAgg
+from deniable.plan.nodes import Filter, GroupAgg, Histogram, Join, Project, Relation, Rows, Scan, Total, Union, UnitAgg
+from deniable.plan.spread import Spread
 from deniable.query.lowering import Lowered
 from deniable.query.price import Price
 from deniable.query.slices import column_of
@@ -103,7 +104,10 @@ def _steps(stage: Stage) -> Iterator[str]:
 def plan_text(plan: GroupAgg) -> str:
     """The inner plan, as an indented tree; the same facts the engine compiles to its own language."""
     bounding = plan.bounding
-    rows = "" if bounding.rows_per_group is None else f", {bounding.rows_per_group} rows in each"
+    spread = {each.spread.rows for _, each in plan.aggregates if isinstance(each, Rows | Total) and each.spread}
+    spread |= {each.most for _, each in plan.aggregates if isinstance(each, Histogram) and each.bits}
+    counted = f", as at most {min(spread)} rows in each" if spread else ""
+    rows = counted if bounding.rows_per_group is None else f", {bounding.rows_per_group} rows in each"
     keys = ", ".join(
         key.name if key.expression == Column(key.name) else f"{key.name} = {_shown(key.expression)}"
         for key in plan.keys
@@ -163,6 +167,8 @@ def _shown(node: Any) -> str:
             return f"({_shown(left)} {operator.value} {_shown(right)})"
         case Codebook():
             return ""
+        case Spread():
+            return "spread evenly"
         case Enum():
             return str(node.value)
         case tuple():
