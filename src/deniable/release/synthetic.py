@@ -117,7 +117,8 @@ class Synthesizer:
         terms: dict[str, Any] = {"epsilon": epsilon, "rho": rho, "accuracy": None, "delta": delta}
         bought = self.session._bought(self.synthesis.family(kind), terms | {"confidence": Fraction(19, 20)})
         plan = self.synthesis.forecast(allowance_of(kind, bought.mechanism.parameter))
-        check_noise(max(plan["noise of one-way tables"].values(), default=0.0), anyway=anyway)
+        noises = plan.get("noise of one-way tables") or {"a table": plan["noise of a table"]}
+        check_noise(max(noises.values()), anyway=anyway)
         return bought, plan
 
     def __repr__(self) -> str:

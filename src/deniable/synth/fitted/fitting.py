@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 
 from deniable.errors import InvalidArgument
+from deniable.synth.fitted.aim_model import fit_aim
+from deniable.synth.fitted.mwem_model import fit_mwem
 from deniable.synth.fitted.pair_model import fit_pairs
+from deniable.synth.fitted.privbayes_model import fit_privbayes
 from deniable.synth.fitted.record_model import RecordModel
 from deniable.synth.fitted.stored import Measurements
 from deniable.synth.fitted.words import ReleasedWords
@@ -17,5 +20,11 @@ def fit(stored: Measurements) -> tuple[RecordModel, tuple[str, ...]]:
     match stored.method:
         case "pairs" | "tree":
             return fit_pairs(stored, source)
+        case "mwem":
+            return fit_mwem(stored)
+        case "privbayes":
+            return fit_privbayes(stored, source)
+        case "aim":
+            return fit_aim(stored)
         case _:
             raise InvalidArgument(f"measurements of an unknown method {stored.method!r}; this version cannot fit them")

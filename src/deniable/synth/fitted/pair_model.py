@@ -37,7 +37,7 @@ def fit_pairs(stored: Measurements, source: WordSource) -> tuple[RecordModel, tu
     pairs = [_noisy(table.places, table.counts, table.variance) for table in stored.marginals if len(table.places) == 2]
     singles, tables = agreed(margins, spreads, pairs, total)
     places = [pair.places for pair in pairs]
-    tree = spanning_tree(places, [_dependence(table) for table in tables], len(ones))
+    tree = spanning_tree(places, [dependence(table) for table in tables], len(ones))
     count = int(min(max(2 * total, RECORDS[0]), RECORDS[1]))
     columns = tree_records(singles, [(places[k], tables[k]) for k in tree], count, source)
     weights = np.full(count, 1 / count)
@@ -54,8 +54,8 @@ def _noisy(places: tuple[int, ...], counts: NDArray[np.int64], variance: float) 
     return NoisyPair((first, second), counts.astype(float), variance)
 
 
-def _dependence(table: Floats) -> float:
-    """Half the distance between a table and the product of its margins."""
+def dependence(table: Floats) -> float:
+    """The distance between a table and the product of its margins, in rows."""
     total = max(float(table.sum()), 1e-12)
     return float(np.abs(table - np.outer(table.sum(axis=1), table.sum(axis=0)) / total).sum())
 

@@ -134,8 +134,8 @@ def _output(
     key: dict[int, int],
     ground: _Ground,
     chance: float,
-) -> tuple[float, float, float]:
-    """A value with the ends of its interval; an average without a row to its name has none."""
+) -> tuple[float | None, float | None, float | None]:
+    """A value with the ends of its interval; an average of what may be no rows at all has none."""
 
     def functional(shift: float | None) -> tuple[float, float, float]:
         factors = [_factor(model, stored, question.where, output, place, key, len(places) == 1, shift) for place in places]
@@ -147,7 +147,7 @@ def _output(
     count, fewest, _ = functional(None)
     total = functional(0.0)[0]
     if not count > 0 or not fewest > 0:
-        return float("nan"), -inf, inf
+        return None, None, None
     mean = total / count
     _, low, high = functional(mean)
     return mean, mean + min(low / fewest, 0.0), mean + max(high / fewest, 0.0)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import date, datetime, timedelta
-from fractions import Fraction
+from datetime import date, datetime, time, timedelta
 
 from deniable.errors import InvalidArgument
 from deniable.exact.guards import integer, shown
@@ -88,6 +87,10 @@ def _edges(variable: Variable, facts: Facts, bins: int | None) -> tuple[int, ...
 def _time_edges(variable: Variable) -> tuple[int, ...]:
     """Days, weeks, months, quarters or years: the first that gives no more than `CELLS` cells."""
     low, high = _day(variable.lower), _day(variable.upper)
+    if isinstance(variable.lower, datetime) and variable.lower != datetime.combine(variable.lower.date(), time()):
+        low += 1  # synthetic moments are midnights, and the first day has none within the bounds
+    if low > high:
+        raise InvalidArgument(f"{variable.name}: its bounds hold no midnight; declare bounds of a day or more")
     for length, cut in _CUTS:
         if (high - low + 1) / length <= CELLS:
             return tuple(_starts(low, high, cut))

@@ -20,6 +20,7 @@ from deniable.exact.guards import integer
 from deniable.plan.codebook import Codebook
 from deniable.plan.expression import (
     Case,
+    Clamp,
     Coalesce,
     Column,
     Compare,
@@ -42,7 +43,12 @@ class CellRows:
     columns: tuple[NDArray[np.int64], ...]
 
     def table(self, places: tuple[int, ...], sizes: tuple[int, ...]) -> NDArray[np.int64]:
-        """How many rows fall into each cell of these columns, as one flat table with the last column fastest."""
+        """How many rows fall into each cell of these columns, as one flat table with the last column fastest.
+
+        Of no column it is the number of rows.
+        """
+        if not places:
+            return np.array([len(self.columns[0])], dtype=np.int64)
         return np.bincount(flat(self.columns, places, sizes), minlength=int(np.prod(sizes)))
 
 
@@ -122,7 +128,8 @@ def _read(attribute: Attribute, nullable: bool) -> Expression:
             return _places([Compare(Comparison.EQUAL, column, Literal(value)) for value in (False, True)], attribute)
         case "date" | "timestamp":
             day = ToDate(column) if attribute.type == "timestamp" else column
-            point: Expression = DaysBetween(Literal(date_of(0)), day)
+            days = DaysBetween(Literal(date_of(0)), day)
+            point: Expression = Clamp(days, Fraction(attribute.edges[0]), Fraction(attribute.edges[-1] - 1))
         case _:
             point = column
     return Coalesce((point, absent)) if nullable else point
