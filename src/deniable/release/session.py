@@ -42,6 +42,7 @@ from deniable.release.remaining import Remaining
 from deniable.release.statement import facts, guarantee, notes, value_statement
 from deniable.release.synthetic import Synthesizer
 from deniable.release.twin import SYNTHETIC, Twin
+from deniable.release.twin_scores import TwinScores, distances_on_data, on_data, teaching_on_data
 from deniable.release.value import ValueRelease, accuracy_of, value_packed
 from deniable.synth.synthesis import synthesis
 
@@ -424,6 +425,30 @@ class Session:
             self.codebook, table, columns=columns, method=method, focus=focus, rows=rows, bins=bins, options=options
         )
         return Synthesizer(self, asked)
+
+    def evaluate(
+        self,
+        twin: Twin,
+        *,
+        epsilon: Real,
+        target: str | None = None,
+        positive: str | None = None,
+        table: str | None = None,
+        rows: int | None = None,
+        request: str | None = None,
+    ) -> TwinScores:
+        """A twin against the data, charged: how far its tables are, or with a `target` how well what it teaches works on real rows.
+
+        Train on synthetic, test on real: a logistic regression for `target` (its second category, or the `positive` one).
+
+        Guarantee: charged before data was read; the numbers are noisy, and stored.
+        """
+        if not isinstance(twin, Twin):
+            raise InvalidArgument(f"evaluate takes a twin of session.synthesizer(...).release(...), got {shown(twin)}")
+        on = on_data(self, twin, table, rows)
+        if target is None:
+            return distances_on_data(self, twin, on, epsilon=epsilon, request=request)
+        return teaching_on_data(self, twin, on, target=target, positive=positive, epsilon=epsilon, request=request)
 
     def __repr__(self) -> str:
         return f"Session({self.name!r}, {self.remaining})"

@@ -19,6 +19,7 @@ from deniable.ledger.store import Packed
 from deniable.noise import Entropy, system_entropy
 from deniable.release.facts import ReleaseFacts
 from deniable.release.release_table import ReleaseTable, extended_release_table, release_table
+from deniable.synth.fitted.comparison import ReleasedComparison, compare_released
 from deniable.synth.fitted.conditions import conditions
 from deniable.synth.fitted.decoding import decoded, framed
 from deniable.synth.fitted.fitting import fit
@@ -105,6 +106,10 @@ class Twin:
     def query(self, sql: str, *, confidence: float = 0.95) -> TwinAnswer:
         """A question about the twin, answered from its model with intervals; refused where they would be guesses."""
         return ask(self.model, self.measurements, sql, confidence=confidence)
+
+    def evaluate(self) -> ReleasedComparison:
+        """The twin against its own released tables: free. Against the data it is `session.evaluate(twin, ...)`, charged."""
+        return compare_released(self.model, self.measurements)
 
     def report(self, path: str | Path) -> Path:
         """Write a page: failure signs, what was measured, the twin beside the released tables."""
