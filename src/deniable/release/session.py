@@ -420,7 +420,9 @@ class Session:
         `focus` column count more. One unit keeps at most `rows` rows. `options` are those of the method.
         """
         if not isinstance(self._engine, RowEngine):
-            raise InvalidArgument(f"{self.engine} hands out no rows, which a synthesizer counts; use DuckDB or PostgreSQL")
+            raise InvalidArgument(
+                f"{self.engine} hands out no rows, which a synthesizer counts; use DuckDB or PostgreSQL"
+            )
         asked = synthesis(
             self.codebook, table, columns=columns, method=method, focus=focus, rows=rows, bins=bins, options=options
         )

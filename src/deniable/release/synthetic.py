@@ -81,14 +81,20 @@ class Synthesizer:
 
         Guarantee: everything that is measured, however it was chosen, costs what was charged before data was read.
         """
-        bought, plan = self._bought(epsilon, rho, delta, anyway)
+        bought, _ = self._bought(epsilon, rho, delta, anyway)
         promise, facts = value_statement(self.session, bought, None)
         facts = replace(
             facts,
             scope=f"synthetic rows of {', '.join(self.synthesis.attributes.names)} from {self.session.name}",
             mechanisms=(f"noisy tables, method {self.synthesis.method}",),
-            preprocessing=(f"at most {self.synthesis.moved.rows} rows of {self.session.unit}; values put into public cells",),
-            postprocessing=("tables made to agree and non-negative", "a model fitted to them", "rows drawn from the model"),
+            preprocessing=(
+                f"at most {self.synthesis.moved.rows} rows of {self.session.unit}; values put into public cells",
+            ),
+            postprocessing=(
+                "tables made to agree and non-negative",
+                "a model fitted to them",
+                "rows drawn from the model",
+            ),
         )
         kept = bought.mechanism.post(lambda measured: twin_packed(measured, promise, facts))
         packed, receipt = self.session._released(
@@ -110,8 +116,8 @@ class Synthesizer:
         in_rho = rho is not None or self.session.filters.unit == "rho"
         if self.synthesis.method in GAUSSIAN and not leak > 0 and not in_rho:
             raise InvalidArgument(
-                f"method {self.synthesis.method!r} adds Gaussian noise and needs a delta; open the session with one, pass delta=, or "
-                "take a method that needs none"
+                f"method {self.synthesis.method!r} adds Gaussian noise and needs a delta; open the session with one, "
+                "pass delta=, or take method='mwem' or 'privbayes'"
             )
         kind = Kind.CONCENTRATED if in_rho and self.synthesis.method not in GAUSSIAN else self.synthesis.kind(leak)
         terms: dict[str, Any] = {"epsilon": epsilon, "rho": rho, "accuracy": None, "delta": delta}

@@ -159,7 +159,7 @@ class Twin:
             f"Synthetic rows of {self.facts.dataset}: {', '.join(self.columns)}",
             self.guarantee,
             f"Method {stored.method}; measured tables: {measured}; about {self.model.total:,.0f} rows in the data (noisy).",
-            "Good for: looking around, teaching, testing a pipeline, questions about one or two columns (twin.query gives intervals).",
+            "Good for: looking around, teaching, testing a pipeline, questions about one or two columns (see twin.query).",
             "Not for: single people (no row is a person), rare combinations, tables of three and more columns, anything legal.",
             *self.notes,
             str(self.receipt),

@@ -22,9 +22,9 @@ from deniable.synth.attribute import Attribute
 from deniable.synth.fitted.logistic import CellRegression, area_under_curve, train
 from deniable.synth.fitted.record_model import Floats
 from deniable.synth.fitted.words import ReleasedWords
+from deniable.synth.measured.cells_of_codebook import private_table
 from deniable.synth.measured.coded import cell_rows
 from deniable.synth.measured.on_data import OnData, score_table, table_distances
-from deniable.synth.measured.cells_of_codebook import private_table
 
 if TYPE_CHECKING:
     from deniable.release.session import Session
@@ -61,7 +61,9 @@ def on_data(session: Session, twin: Twin, table: str | None, rows: int | None) -
     source = private_table(session.codebook, table).name
     missing = [name for name in twin.columns if name not in session.codebook[source]]
     if missing:
-        raise InvalidArgument(f"the twin has a column {missing[0]!r} and table {source} has not; evaluate it on its own data")
+        raise InvalidArgument(
+            f"the twin has a column {missing[0]!r} and table {source} has not; evaluate it on its own data"
+        )
     read, moved, reading = cell_rows(session.codebook, source, twin.measurements.attributes, rows=rows)
     return OnData(table_space(session.codebook), read, moved, reading)
 
@@ -119,10 +121,14 @@ def _taught(twin: Twin, target: int, wanted: Sequence[int]) -> tuple[CellRegress
 
 def _wanted(column: Attribute, positive: str | None) -> list[int]:
     if not column.labels:
-        raise InvalidArgument(f"target {column.name} must have categories; give numbers a category of their own in the codebook")
+        raise InvalidArgument(
+            f"target {column.name} must have categories; give numbers a category of their own in the codebook"
+        )
     if positive is None:
         if len(column.labels) != 2:
-            raise InvalidArgument(f"target {column.name} has {len(column.labels)} categories: say positive=, the one to predict")
+            raise InvalidArgument(
+                f"target {column.name} has {len(column.labels)} categories: say positive=, the one to predict"
+            )
         return [1]
     if positive not in column.labels:
         raise InvalidArgument(f"positive must be one of {', '.join(column.labels)}, got {positive!r}")
@@ -138,4 +144,3 @@ def _value(session: Session, family: Any, epsilon: Real, request: str | None) ->
     answer = session.release(family, epsilon=epsilon, request=request)
     assert isinstance(answer, ValueRelease)
     return answer
-

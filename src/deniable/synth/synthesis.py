@@ -152,7 +152,9 @@ def synthesis(
     places = tuple(attributes.place(name) for name in wanted)
     _check_size(attributes, method)
     read, moved, reading = cell_rows(codebook, source, attributes, rows=rows)
-    return Synthesis(codebook, source, attributes, method, places, read, moved, reading, _options(method, options, attributes))
+    return Synthesis(
+        codebook, source, attributes, method, places, read, moved, reading, _options(method, options, attributes)
+    )
 
 
 def _options(method: str, options: Mapping[str, Any], attributes: Attributes) -> dict[str, Any]:
@@ -194,8 +196,8 @@ def _check_size(attributes: Attributes, method: str) -> None:
     cells = attributes.cells(range(count))
     if method == "mwem" and cells > MOST_CELLS:
         raise InvalidArgument(
-            f"MWEM keeps a weight for each of {cells:,} combinations of cells, above {MOST_CELLS:,}; take fewer columns or bins, or "
-            "method='pairs', 'tree', 'privbayes' or 'aim'"
+            f"MWEM keeps a weight for each of {cells:,} combinations of cells, above {MOST_CELLS:,}; take fewer columns or bins, "
+            "or method='pairs', 'tree', 'privbayes' or 'aim'"
         )
     most = sum(min(size, 65) for size in attributes.sizes) ** 2 // 2
     if most > MOST_PAIR_CELLS:
@@ -209,8 +211,8 @@ def check_noise(scale: float, *, anyway: bool) -> None:
     """Refuse noise that drowns every cell, unless the caller insists."""
     if scale > NOISE_LIMIT and not anyway:
         raise InvalidArgument(
-            f"this budget puts noise of about {scale:,.0f} rows on every cell, so nearly all of them would be noise; offer more, take "
-            "fewer columns, or say anyway=True"
+            f"this budget puts noise of about {scale:,.0f} rows on every cell, so nearly all of them would be noise; offer more, "
+            "take fewer columns, or say anyway=True"
         )
 
 

@@ -70,9 +70,7 @@ def test_rows_are_read_as_cells_and_counted_like_a_plain_group_by():
     assert (moved.rows, moved.l1, moved.l2_squared) == (2, 2, 4)
     sizes = columns.sizes
     names = {"sex": ["f", "m"], "town": ["a", "b", "c", "rest", None]}
-    plain = Counter(
-        (sex, "rest" if town == "x" else town) for sex, town in zip(rows["sex"], rows["town"], strict=True)
-    )
+    plain = Counter((sex, "rest" if town == "x" else town) for sex, town in zip(rows["sex"], rows["town"], strict=True))
     table = found.table((0, 1), (sizes[0], sizes[1])).reshape(sizes[0], sizes[1])
     assert table.tolist() == [[plain[sex, town] for town in names["town"]] for sex in names["sex"]]
     age = Counter(10 if value is None else value for value in rows["age"])

@@ -33,7 +33,7 @@ def simplex(counts: Counts, total: float) -> Counts:
     order = np.sort(flat)[::-1]
     excess = (np.cumsum(order) - total) / np.arange(1, flat.size + 1)
     last = int(np.nonzero(order > excess)[0][-1])
-    return np.maximum(counts - excess[last], 0.0)
+    return np.asarray(np.maximum(counts - excess[last], 0.0))
 
 
 def weighted_total(sums: Sequence[float], variances: Sequence[float]) -> float:

@@ -12,6 +12,7 @@ from itertools import combinations
 import numpy as np
 
 from deniable.synth.fitted.agreement import raked, simplex, weighted_total
+from deniable.synth.fitted.groups import group_sums
 from deniable.synth.fitted.pair_choice import spanning_tree
 from deniable.synth.fitted.pair_model import dependence, moved_weights, tree_records
 from deniable.synth.fitted.record_model import Floats, RecordModel, within_groups
@@ -34,7 +35,7 @@ def fit_aim(stored: Measurements) -> tuple[RecordModel, tuple[str, ...]]:
     singles, within = {}, []
     for place, one in enumerate(ones):
         cells = simplex(one.counts.astype(float), total)
-        singles[place] = np.bincount(stored.groups[place], weights=cells)
+        singles[place] = group_sums(stored.groups[place], cells)
         within.append(within_groups(stored.groups[place], cells))
     tables = [(table.places, _goal(table, singles, total)) for table in _combined(stored)]
     pairs = _pairs(tables, singles)
@@ -42,13 +43,13 @@ def fit_aim(stored: Measurements) -> tuple[RecordModel, tuple[str, ...]]:
     edges = [list(pairs.items())[each] for each in tree]
     columns = tree_records(singles, edges, _RECORDS, source)
     weights, gap = moved_weights(columns, tables, np.full(_RECORDS, 1 / _RECORDS))
-    notes = () if gap <= 0.1 else (f"The fit did not converge: a measured table is still {gap:.3f} (TVD) from the model.",)
+    notes = (
+        () if gap <= 0.1 else (f"The fit did not converge: a measured table is still {gap:.3f} (TVD) from the model.",)
+    )
     return RecordModel(stored.attributes, stored.groups, tuple(within), tuple(columns), weights, total), notes
 
 
-def _pairs(
-    tables: list[tuple[tuple[int, ...], Floats]], singles: dict[int, Floats]
-) -> dict[tuple[int, int], Floats]:
+def _pairs(tables: list[tuple[tuple[int, ...], Floats]], singles: dict[int, Floats]) -> dict[tuple[int, int], Floats]:
     """A table for every pair that lies in a measured one, with the one-way tables as its margins."""
     found: dict[tuple[int, int], Floats] = {}
     for places, table in sorted(tables, key=lambda each: len(each[0])):

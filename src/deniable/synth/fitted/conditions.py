@@ -48,7 +48,10 @@ def conditions(where: Mapping[str, Any], attributes: Attributes) -> dict[int, Co
     """Conditions as a caller writes them: a value, a list of categories, a pair (lowest, highest), or None for missing."""
     if not isinstance(where, Mapping):
         raise InvalidArgument(f'where must name columns, such as {{"sex": "F", "age": (30, 40)}}, got {where!r}')
-    return {attributes.place(name): condition(attributes.columns[attributes.place(name)], value) for name, value in where.items()}
+    return {
+        attributes.place(name): condition(attributes.columns[attributes.place(name)], value)
+        for name, value in where.items()
+    }
 
 
 def condition(attribute: Attribute, value: Any) -> Condition:
@@ -61,10 +64,10 @@ def condition(attribute: Attribute, value: Any) -> Condition:
         return Condition(labels=frozenset(_label(attribute, each) for each in _several(value)))
     ends = value if isinstance(value, tuple) and len(value) == 2 else (value, value)
     low, high = (None if end is None else point(attribute, end) for end in ends)
-    return between(attribute, low, high)
+    return between(low, high)
 
 
-def between(attribute: Attribute, low: Fraction | None, high: Fraction | None) -> Condition:
+def between(low: Fraction | None, high: Fraction | None) -> Condition:
     """Grid points from `low` to `high`, both in steps."""
     return Condition(low=None if low is None else ceil(low), high=None if high is None else floor(high))
 

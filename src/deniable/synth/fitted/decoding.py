@@ -60,7 +60,9 @@ def _points(
         case "date" | "timestamp":
             days, place = np.unique(points, return_inverse=True)
             known = [_EPOCH + timedelta(days=int(day)) for day in days]
-            whole = [datetime(day.year, day.month, day.day) for day in known] if attribute.type == "timestamp" else known
+            whole = (
+                [datetime(day.year, day.month, day.day) for day in known] if attribute.type == "timestamp" else known
+            )
             return np.array(whole, dtype=object)[place]
         case _:
             top, bottom = attribute.step.numerator, attribute.step.denominator
@@ -93,7 +95,7 @@ def _pandas(values: list[Any], attribute: Attribute) -> Any:
     import pandas
 
     kinds = {"integer": "Int64", "boolean": "boolean", "number": "Float64", "decimal": "Float64"}
-    return pandas.array(values, dtype=kinds.get(attribute.type, "object"))  # type: ignore[call-overload]
+    return pandas.array(values, dtype=kinds.get(attribute.type, "object"))
 
 
 def _polars(attribute: Attribute) -> Any:

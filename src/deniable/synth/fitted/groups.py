@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import sqrt
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +15,11 @@ RARE = 3.0
 """A category is rare when its noisy count is below this many times the scale of the noise."""
 _MOST = 64
 _WIDTH = 2.0
+
+
+def group_sums(groups: Sequence[int] | NDArray[np.int64], values: NDArray[Any]) -> NDArray[np.float64]:
+    """The sum of the values of each group's cells."""
+    return np.asarray(np.bincount(np.asarray(groups), weights=np.asarray(values, dtype=float)), dtype=np.float64)
 
 
 def grouping(attribute: Attribute, counts: NDArray[np.float64], scale: float, total: float) -> tuple[int, ...]:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from deniable.errors import InvalidArgument
 from deniable.synth.attribute import Attribute
 from deniable.synth.fitted.agreement import simplex, weighted_total
+from deniable.synth.fitted.groups import group_sums
 from deniable.synth.fitted.record_model import RecordModel
 from deniable.synth.fitted.stored import Marginal, Measurements
 
@@ -54,7 +55,9 @@ class TableError:
 
     def __str__(self) -> str:
         head = f"{' x '.join(self.columns)}: within TVD {self.tvd:.3f} of the data ({self.basis}; {self.confidence:.0%} each)"
-        lines = [f"  {' / '.join(cell)}: {value:.0f} [{low:.0f}, {high:.0f}]" for cell, value, low, high in self.rows()[:40]]
+        lines = [
+            f"  {' / '.join(cell)}: {value:.0f} [{low:.0f}, {high:.0f}]" for cell, value, low, high in self.rows()[:40]
+        ]
         more = self.estimate.size - len(lines)
         return "\n".join([head, *lines, *([f"  … {more} more cells: .rows()"] if more > 0 else [])])
 
@@ -143,7 +146,7 @@ def _one_way(stored: Measurements, place: int, chance: float) -> tuple[Floats, F
         size = stored.group_count(place)
         return np.zeros(size), np.full(size, np.inf)
     group = np.array(stored.groups[place])
-    sums, members = np.bincount(group, weights=table.counts.astype(float)), np.bincount(group)
+    sums, members = group_sums(group, table.counts), np.bincount(group)
     half = np.array([quantile(table, chance, float(count)) for count in members])
     return sums - half, sums + half
 
@@ -176,9 +179,7 @@ def expected(stored: Measurements, pair: tuple[int, int]) -> Floats:
     total = weighted_total(
         [float(one.counts.sum()) for one in ones.values()], [one.counts.size * one.variance for one in ones.values()]
     )
-    first, second = (
-        simplex(np.bincount(stored.groups[place], weights=ones[place].counts.astype(float)), total) for place in pair
-    )
+    first, second = (simplex(group_sums(stored.groups[place], ones[place].counts), total) for place in pair)
     return np.rint(np.outer(first, second) / max(total, 1.0))
 
 

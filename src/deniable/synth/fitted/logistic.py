@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +31,9 @@ class CellRegression:
         return total
 
 
-def train(columns: Sequence[Codes], sizes: Sequence[int], target: NDArray[np.bool_], places: Sequence[int]) -> CellRegression:
+def train(
+    columns: Sequence[Codes], sizes: Sequence[int], target: NDArray[np.bool_], places: Sequence[int]
+) -> CellRegression:
     """Newton's method with a small ridge, on one indicator for every group but each column's first."""
     starts = np.cumsum([0, *(sizes[place] for place in places)])
     width = int(starts[-1])
@@ -49,7 +52,7 @@ def train(columns: Sequence[Codes], sizes: Sequence[int], target: NDArray[np.boo
         weights = weights + step
         if float(np.abs(step).max()) < 1e-6:
             break
-    parts = tuple(weights[start:stop] for start, stop in zip(starts, starts[1:], strict=False))
+    parts = tuple(weights[start:stop] for start, stop in pairwise(starts))
     return CellRegression(tuple(places), parts, float(weights[width]))
 
 

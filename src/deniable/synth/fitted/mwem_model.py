@@ -35,7 +35,7 @@ def cell_numbers(columns: Sequence[Codes], table: Marginal) -> Codes:
 
 
 def reweighted(weights: Floats, goals: Sequence[tuple[Codes, Floats]]) -> tuple[Floats, bool]:
-    """Multiplicative weights over all goals, sweep after sweep, until a sweep moves less than `TOLERANCE`; and whether it got there.
+    """Multiplicative weights over all goals, sweep after sweep, until one moves less than `TOLERANCE`; and whether it got there.
 
     The weights before a sweep are kept as a copy: comparing an array with itself would stop after the first sweep.
     """
@@ -80,5 +80,9 @@ def fit_mwem(stored: Measurements) -> tuple[RecordModel, tuple[str, ...]]:
     within = tuple(np.ones(size) for size in stored.attributes.sizes)
     columns = domain_columns(stored.attributes)
     model = RecordModel(stored.attributes, stored.groups, within, columns, average, noisy_rows(stored.marginals))
-    notes = () if converged else (f"The fit did not converge in {SWEEPS} sweeps: the measured tables contradict one another.",)
+    notes = (
+        ()
+        if converged
+        else (f"The fit did not converge in {SWEEPS} sweeps: the measured tables contradict one another.",)
+    )
     return model, notes

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.synth.fitted.agreement import NoisyPair, agreed, simplex, weighted_total
+from deniable.synth.fitted.groups import group_sums
 from deniable.synth.fitted.pair_choice import spanning_tree
 from deniable.synth.fitted.record_model import Codes, Floats, RecordModel, conditional, within_groups
 from deniable.synth.fitted.stored import Measurements
@@ -31,8 +32,8 @@ def fit_pairs(stored: Measurements, source: WordSource) -> tuple[RecordModel, tu
     margins, spreads, within = {}, {}, []
     for place, one in enumerate(ones):
         group = np.array(stored.groups[place])
-        margins[place] = np.bincount(group, weights=one.counts.astype(float))
-        spreads[place] = np.bincount(group) * one.variance
+        margins[place] = group_sums(group, one.counts)
+        spreads[place] = group_sums(group, np.full(group.size, one.variance))
         within.append(within_groups(stored.groups[place], simplex(one.counts.astype(float), total)))
     pairs = [_noisy(table.places, table.counts, table.variance) for table in stored.marginals if len(table.places) == 2]
     singles, tables = agreed(margins, spreads, pairs, total)
@@ -96,7 +97,7 @@ def moved_weights(
         codes = np.zeros(weights.size, dtype=np.int64)
         for place, size in zip(places, table.shape, strict=True):
             codes = codes * size + columns[place]
-        goals.append((codes.astype(np.int32), table.ravel() / max(float(table.sum()), 1e-12)))
+        goals.append((codes, table.ravel() / max(float(table.sum()), 1e-12)))
     last = gap = np.inf
     for _ in range(_SWEEPS):
         last, gap = gap, 0.0
@@ -114,4 +115,6 @@ def moved_weights(
 def _told(gap: float) -> tuple[str, ...]:
     if gap <= 0.05:
         return ()
-    return (f"The fit did not converge: a measured table is still {gap:.3f} (TVD) from the model; the tables contradict one another.",)
+    return (
+        f"The fit did not converge: a measured table is still {gap:.3f} (TVD) from the model; the tables contradict one another.",
+    )

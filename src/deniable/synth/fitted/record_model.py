@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from deniable.errors import InvalidArgument
 from deniable.synth.attribute import Attributes
+from deniable.synth.fitted.groups import group_sums
 from deniable.synth.fitted.words import WordSource, rounded, shuffled, uniforms
 
 Codes = NDArray[np.int64]
@@ -37,8 +38,11 @@ class RecordModel:
     def group_table(self, places: Sequence[int]) -> Floats:
         """The model's counts of groups."""
         sizes = [max(self.groups[place]) + 1 for place in places]
-        codes = reduce(lambda held, k: held * sizes[k] + self.columns[places[k]], range(1, len(places)), self.columns[places[0]])
-        return self.total * np.bincount(codes, weights=self.weights, minlength=int(np.prod(sizes))).reshape(sizes)
+        codes = reduce(
+            lambda held, k: held * sizes[k] + self.columns[places[k]], range(1, len(places)), self.columns[places[0]]
+        )
+        table = np.bincount(codes, weights=self.weights, minlength=int(np.prod(sizes))).reshape(sizes)
+        return np.asarray(self.total * table, dtype=np.float64)
 
     def table(self, places: Sequence[int]) -> Floats:
         """The model's counts of cells: within groups, columns are independent."""
@@ -51,14 +55,13 @@ class RecordModel:
         return table
 
     def cells(self, rows: int, source: WordSource, allowed: Mapping[int, Floats] | None = None) -> tuple[Codes, ...]:
-        """So many rows of cells. With `allowed`, of some columns the share of each cell that is wanted, rows are conditional on it."""
+        """So many rows of cells; with `allowed`, of some columns the share of each cell that is wanted, given that."""
         allowed = allowed or {}
         weights = self.weights
         within = list(self.within)
         for place, shares in allowed.items():
             within[place] = self.within[place] * shares
-            group = np.array(self.groups[place])
-            weights = weights * np.bincount(group, weights=within[place])[self.columns[place]]
+            weights = weights * group_sums(self.groups[place], within[place])[self.columns[place]]
         if not weights.sum() > 0:
             raise InvalidArgument("the model has no row that fits where=; ask for a condition it holds some chance for")
         picked = np.repeat(np.arange(weights.size), rounded(weights, rows, source))[shuffled(rows, source)]
@@ -96,6 +99,6 @@ def conditional(given: Codes, table: Floats, source: WordSource) -> Codes:
 def within_groups(groups: Sequence[int], counts: Floats) -> Floats:
     """The chance of each cell within its group: by its count; alike where the group has none."""
     group = np.array(groups)
-    sums = np.bincount(group, weights=counts)[group]
+    sums = group_sums(group, counts)[group]
     alike = 1 / np.bincount(group)[group]
     return np.where(sums > 0, counts / np.where(sums > 0, sums, 1.0), alike)

@@ -41,7 +41,13 @@ def _pictures(model: RecordModel, stored: Measurements) -> Iterator[str]:
         largest = np.sort(np.argsort(-error.estimate, kind="stable")[:_BARS])
         labels = [error.labels[0][cell] for cell in largest]
         middle = (error.lower + error.upper) / 2
-        released = Series(labels, middle[largest].tolist(), error.lower[largest].tolist(), error.upper[largest].tolist(), label="released")
+        released = Series(
+            labels,
+            middle[largest].tolist(),
+            error.lower[largest].tolist(),
+            error.upper[largest].tolist(),
+            label="released",
+        )
         twin = Series(labels, error.estimate[largest].tolist(), label="twin")
         yield horizontal_bars(released, twin, title=name, note="error bars: noise, 95 %").svg
 
@@ -59,7 +65,9 @@ def _places(stored: Measurements) -> Iterator[tuple[int, int]]:
 
 
 def _row(error: TableError) -> str:
-    return f"<tr><td>{escape(' x '.join(error.columns))}</td><td>{error.tvd:.3f}</td><td>{escape(error.basis)}</td></tr>"
+    return (
+        f"<tr><td>{escape(' x '.join(error.columns))}</td><td>{error.tvd:.3f}</td><td>{escape(error.basis)}</td></tr>"
+    )
 
 
 def _unmeasured(stored: Measurements) -> str:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from deniable.errors import InvalidArgument
 from deniable.synth.fitted.conditions import Condition
+from deniable.synth.fitted.groups import group_sums
 from deniable.synth.fitted.intervals import expected, group_labels, measured
 from deniable.synth.fitted.record_model import RecordModel
 from deniable.synth.fitted.stored import Marginal, Measurements
@@ -33,7 +34,10 @@ class TwinAnswer:
 
     def __str__(self) -> str:
         lines = [
-            ", ".join(f"{name} = {value:.6g}" if isinstance(value, float) else f"{name} = {value}" for name, value in row.items())
+            ", ".join(
+                f"{name} = {value:.6g}" if isinstance(value, float) else f"{name} = {value}"
+                for name, value in row.items()
+            )
             for row in self.rows
         ]
         return "\n".join([*lines, f"({self.basis}; each interval {self.confidence:.0%})"])
@@ -84,7 +88,9 @@ def ask(model: RecordModel, stored: Measurements, text: str, *, confidence: floa
     keys = _keys(stored, question, places)
     rows = []
     for key, labels in keys:
-        row: dict[str, Any] = dict(zip((stored.attributes.names[place] for place in question.keys), labels, strict=True))
+        row: dict[str, Any] = dict(
+            zip((stored.attributes.names[place] for place in question.keys), labels, strict=True)
+        )
         for output in question.outputs:
             value, low, high = _output(model, stored, question, output, places, key, grounds, chance / 2)
             row |= {output.name: value, f"{output.name}_low": low, f"{output.name}_high": high}
@@ -92,9 +98,7 @@ def ask(model: RecordModel, stored: Measurements, text: str, *, confidence: floa
     return TwinAnswer(tuple(rows), confidence, basis)
 
 
-def _ground(
-    model: RecordModel, stored: Measurements, places: tuple[int, ...], chance: float
-) -> tuple[_Ground, str]:
+def _ground(model: RecordModel, stored: Measurements, places: tuple[int, ...], chance: float) -> tuple[_Ground, str]:
     ones = stored.ones()
     trust = sum(1 / (one.counts.size * one.variance) for one in ones)
     off = NormalDist().inv_cdf(1 - chance / 4) / sqrt(trust) if trust else inf
@@ -116,7 +120,9 @@ def _ground(
     raise InvalidArgument(f"no released table covers {names}: an interval would be a guess; explore with twin.frame()")
 
 
-def _keys(stored: Measurements, question: TwinQuestion, places: tuple[int, ...]) -> list[tuple[dict[int, int], list[str]]]:
+def _keys(
+    stored: Measurements, question: TwinQuestion, places: tuple[int, ...]
+) -> list[tuple[dict[int, int], list[str]]]:
     """For every group the level of each key, and its labels."""
     found: list[tuple[dict[int, int], list[str]]] = [({}, [])]
     for place in question.keys:
@@ -138,7 +144,9 @@ def _output(
     """A value with the ends of its interval; an average of what may be no rows at all has none."""
 
     def functional(shift: float | None) -> tuple[float, float, float]:
-        factors = [_factor(model, stored, question.where, output, place, key, len(places) == 1, shift) for place in places]
+        factors = [
+            _factor(model, stored, question.where, output, place, key, len(places) == 1, shift) for place in places
+        ]
         return _sum(ground, factors, chance)
 
     if output.function != "avg":
@@ -155,7 +163,9 @@ def _output(
 
 def _sum(ground: _Ground, factors: list[_Factor], chance: float) -> tuple[float, float, float]:
     """The model's sum, and an interval: noise around what was released, and the spread within levels on top."""
-    mean, low, high = np.ones(1), np.ones(1), np.ones(1)
+    mean: Floats = np.ones(1)
+    low: Floats = np.ones(1)
+    high: Floats = np.ones(1)
     for factor in factors:
         mean = np.multiply.outer(mean, factor.mean)
         ends = [np.multiply.outer(a, b) for a in (low, high) for b in (factor.low, factor.high)]
@@ -166,7 +176,10 @@ def _sum(ground: _Ground, factors: list[_Factor], chance: float) -> tuple[float,
     counts = np.maximum(ground.centre, 0.0)
     over, under = float(((high - mean) * counts).sum()), float(((mean - low) * counts).sum())
     middle = float((mean * ground.centre).sum())
-    over, under = (part + ground.half(edge, chance) if part > 0 else 0.0 for part, edge in ((over, high - mean), (under, mean - low)))
+    over, under = (
+        part + ground.half(edge, chance) if part > 0 else 0.0
+        for part, edge in ((over, high - mean), (under, mean - low))
+    )
     return value, min(value, middle - half - under), max(value, middle + half + over)
 
 
@@ -210,4 +223,4 @@ def _levels(model: RecordModel, place: int, mean: Floats, low: Floats, high: Flo
     least, most = np.full(count, inf), np.full(count, -inf)
     np.minimum.at(least, group, low)
     np.maximum.at(most, group, high)
-    return np.bincount(group, weights=model.within[place] * mean, minlength=count), least, most
+    return group_sums(group, model.within[place] * mean), least, most

@@ -82,12 +82,14 @@ def _aggregate(node: exp.Expression, name: str, attributes: Attributes) -> TwinA
     if function != "count" and attributes.columns[place].labels:
         raise InvalidArgument(f"{function} needs a number, and {attributes.names[place]} has categories")
     if function != "count" and attributes.columns[place].type in ("date", "timestamp"):
-        raise InvalidArgument(f"{function} needs a number, and {attributes.names[place]} is a {attributes.columns[place].type}")
+        raise InvalidArgument(
+            f"{function} needs a number, and {attributes.names[place]} is a {attributes.columns[place].type}"
+        )
     return TwinAggregate(name, function, place)
 
 
 def _conditions(node: exp.Expression | None, attributes: Attributes) -> dict[int, Condition]:
-    parts = [] if node is None else list(node.flatten()) if isinstance(node, exp.And) else [node]
+    parts: list[Any] = [] if node is None else list(node.flatten()) if isinstance(node, exp.And) else [node]
     found: dict[int, Condition] = {}
     for part in parts:
         place, one = _condition(part, attributes)
@@ -126,24 +128,24 @@ def _condition(node: exp.Expression, attributes: Attributes) -> tuple[int, Condi
         case exp.Between() if not negated and not column.labels:
             return place, condition(column, (_literal(inner.args["low"]), _literal(inner.args["high"])))
         case exp.EQ() | exp.LT() | exp.LTE() | exp.GT() | exp.GTE() if not negated and not column.labels:
-            return place, _compared(column, inner, point(column, _literal(inner.expression)))
+            return place, _compared(inner, point(column, _literal(inner.expression)))
         case _:
             raise InvalidArgument(f"a twin's condition compares one column with a value, got {node.sql()}")
 
 
-def _compared(column: Attribute, node: exp.Expression, at: Fraction) -> Condition:
+def _compared(node: exp.Expression, at: Fraction) -> Condition:
     after, before = at.numerator // at.denominator + 1, -(-at.numerator // at.denominator) - 1
     match node:
         case exp.LT():
-            return between(column, None, Fraction(before))
+            return between(None, Fraction(before))
         case exp.LTE():
-            return between(column, None, at)
+            return between(None, at)
         case exp.GT():
-            return between(column, Fraction(after), None)
+            return between(Fraction(after), None)
         case exp.GTE():
-            return between(column, at, None)
+            return between(at, None)
         case _:
-            return between(column, at, at)
+            return between(at, at)
 
 
 def _other(column: Attribute, one: Condition) -> Condition:

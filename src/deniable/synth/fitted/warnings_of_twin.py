@@ -14,7 +14,7 @@ _DUPLICATES = 0.5
 
 def failure_signs(model: RecordModel, stored: Measurements) -> tuple[str, ...]:
     """Sentences about what went wrong; none when nothing did."""
-    return (*_collapse(model, stored), *_copies(model), *_drowned(model, stored))
+    return (*_collapse(model, stored), *_copies(model), *_drowned(stored))
 
 
 def _collapse(model: RecordModel, stored: Measurements) -> list[str]:
@@ -44,10 +44,12 @@ def _copies(model: RecordModel) -> list[str]:
     effective = 1 / float((model.weights**2).sum())
     if model.weights.size < 1000 or effective > (1 - _DUPLICATES) * 0.1 * model.weights.size:
         return []
-    return [f"Few records carry the weight: {effective:,.0f} of {model.weights.size:,}; combinations are less varied than they look."]
+    return [
+        f"Few records carry the weight: {effective:,.0f} of {model.weights.size:,}; combinations are less varied than they look."
+    ]
 
 
-def _drowned(model: RecordModel, stored: Measurements) -> list[str]:
+def _drowned(stored: Measurements) -> list[str]:
     """More noise than rows: no cell of a column can be told from zero."""
     found = []
     for place, name in enumerate(stored.attributes.names):

@@ -63,4 +63,4 @@ def rounded(amounts: NDArray[np.float64], total: int, source: WordSource) -> NDA
     shares = amounts * (total / whole) if whole > 0 else np.full(amounts.size, total / max(amounts.size, 1))
     steps = np.floor(np.cumsum(shares) + uniforms(1, source)[0])
     steps[-1] = total
-    return np.diff(np.minimum(steps, total), prepend=0).astype(np.int64)
+    return np.asarray(np.diff(np.minimum(steps, total), prepend=0), dtype=np.int64)

@@ -21,7 +21,7 @@ def synthesizable(
 ) -> Attributes:
     """The attributes of these columns, or of all but the identifiers for "all"; refused where a column has no public cells."""
     source = private_table(codebook, table)
-    names = _all(codebook, source) if isinstance(columns, str) and columns == "all" else _named(columns)
+    names = _all(source) if isinstance(columns, str) and columns == "all" else _named(columns)
     for name in bins:
         if name not in names:
             raise InvalidArgument(f"bins= names {shown(name)}, which is not among the columns {', '.join(names)}")
@@ -57,7 +57,8 @@ def attribute(variable: Variable, bins: int | None = None) -> Attribute:
         return Attribute(variable.name, "boolean", labels=("false", "true"), missing=facts.nullable)
     if variable.lower is None:
         raise InvalidArgument(
-            f"{variable.name}: a {variable.type.value} without bounds has no cells; declare bounds, or leave it out with columns=[...]"
+            f"{variable.name}: a {variable.type.value} without bounds has no cells; declare bounds, or leave it out with "
+            "columns=[...]"
         )
     edges = _time_edges(variable) if variable.type in (Type.DATE, Type.TIMESTAMP) else _edges(variable, facts, bins)
     return Attribute(variable.name, variable.type.value, edges=edges, step=facts.step, missing=facts.nullable)
@@ -69,7 +70,7 @@ def _named(columns: str | Sequence[str]) -> list[str]:
     return list(columns)
 
 
-def _all(codebook: Codebook, table: Table) -> list[str]:
+def _all(table: Table) -> list[str]:
     ids = {table.unit, *(link.column for link in table.links)}
     return [variable.name for variable in table.variables if variable.name not in ids]
 
@@ -123,5 +124,3 @@ def _begins(day: date, cut: str) -> bool:
             return day.day == 1 and day.month % 3 == 1
         case _:
             return day.day == 1 and day.month == 1
-
-

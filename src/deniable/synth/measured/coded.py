@@ -17,6 +17,7 @@ from deniable.cost import Neighbours
 from deniable.engines.table_space import frame_rows
 from deniable.errors import InvalidArgument
 from deniable.exact.guards import integer
+from deniable.noise import system_entropy
 from deniable.plan.codebook import Codebook
 from deniable.plan.expression import (
     Case,
@@ -109,7 +110,7 @@ def cell_rows(
     def read(data: Any) -> CellRows:
         if isinstance(data, CellRows):
             return data
-        found = frame.function(data, None)
+        found = frame.function(data, system_entropy())  # reading draws nothing
         cells = [each.encode(found[f"c{place}"]) for place, each in enumerate(attributes.columns)]
         return CellRows(tuple(cells))
 

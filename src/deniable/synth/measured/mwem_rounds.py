@@ -35,9 +35,7 @@ def measure_mwem(measurer: Measurer, *, rounds: int, degree: int) -> Measurement
     return Measurements("mwem", attributes, tuple(found), ungrouped(attributes))
 
 
-def _wrong(
-    rows: CellRows, expected: list[tuple[tuple[int, ...], Integers]], penalties: list[int]
-) -> list[int]:
+def _wrong(rows: CellRows, expected: list[tuple[tuple[int, ...], Integers]], penalties: list[int]) -> list[int]:
     """How wrong the model is about each table, beyond what measuring it would add in noise."""
     return [int(distance) - penalty for distance, penalty in zip(distances(rows, expected), penalties, strict=True)]
 
@@ -47,4 +45,4 @@ def _expected(measurer: Measurer, places: tuple[int, ...], weights: Floats, tota
     blank = Marginal(places, np.zeros(sizes, dtype=np.int64), measurer.allowance.noise(1, measurer.moved).scale)
     codes = cell_numbers(domain_columns(measurer.attributes), blank)
     held = np.bincount(codes, weights=weights, minlength=blank.counts.size)
-    return np.rint(total * held).astype(np.int64).reshape(sizes)
+    return np.asarray(np.rint(total * held), dtype=np.int64).reshape(sizes)

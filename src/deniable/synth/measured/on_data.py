@@ -52,14 +52,24 @@ class OnData:
 
             cost = noise.cost(moved)
             return Mechanism(
-                self.space, function, lambda d_in: grouped(cost, d_in), parameter=noise.scale, recipe=f"{self.recipe} >> {what}"
+                self.space,
+                function,
+                lambda d_in: grouped(cost, d_in),
+                parameter=noise.scale,
+                recipe=f"{self.recipe} >> {what}",
             )
 
         return MechanismFamily(self.space, at)
 
 
 def score_table(
-    on: OnData, stored: Measurements, model: CellRegression, cuts: Sequence[float], target: int, wanted: Sequence[int], what: str
+    on: OnData,
+    stored: Measurements,
+    model: CellRegression,
+    cuts: Sequence[float],
+    target: int,
+    wanted: Sequence[int],
+    what: str,
 ) -> MechanismFamily:
     """Real rows by class (wanted or not) and by the bin of their score: one noisy table, from which all else is computed."""
     edges = np.array(cuts)
@@ -74,7 +84,9 @@ def score_table(
     return on.family(counts, on.moved, what)
 
 
-def table_distances(on: OnData, stored: Measurements, model: RecordModel, orders: Sequence[int], what: str) -> MechanismFamily:
+def table_distances(
+    on: OnData, stored: Measurements, model: RecordModel, orders: Sequence[int], what: str
+) -> MechanismFamily:
     """For each order (1, 2 or 3 columns) the sum of |real - synthetic| over all tables of groups, and the number of rows.
 
     One row moves the distance of each table by one, so a sum over many tables moves by their number; each sum is divided by it

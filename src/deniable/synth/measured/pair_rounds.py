@@ -10,7 +10,7 @@ from itertools import combinations
 import numpy as np
 
 from deniable.synth.fitted.agreement import simplex, weighted_total
-from deniable.synth.fitted.groups import grouping
+from deniable.synth.fitted.groups import group_sums, grouping
 from deniable.synth.fitted.pair_choice import Pair, shares, spanning_tree, worthwhile
 from deniable.synth.fitted.stored import Marginal, Measurements
 from deniable.synth.measured.table_noise import Integers, Measurer
@@ -40,7 +40,9 @@ def measure_pairs(measurer: Measurer, *, method: str, focus: tuple[int, ...]) ->
     chosen = (
         spanning_tree(pairs, list(scores * weights), len(attributes.columns))
         if method == "tree"
-        else worthwhile(scores.astype(float), sizes, weights, float(measurer.allowance.noise(rest, measurer.moved).scale))
+        else worthwhile(
+            scores.astype(float), sizes, weights, float(measurer.allowance.noise(rest, measurer.moved).scale)
+        )
     )
     tables = [
         measurer.table(pairs[each], rest * share, groups=groups)
@@ -60,9 +62,6 @@ def expectation(
         grouping(column, one.counts.astype(float), one.variance**0.5, total)
         for column, one in zip(columns, ones, strict=True)
     )
-    margins = [
-        simplex(np.bincount(group, weights=one.counts.astype(float)), total)
-        for group, one in zip(groups, ones, strict=True)
-    ]
+    margins = [simplex(group_sums(group, one.counts), total) for group, one in zip(groups, ones, strict=True)]
     products = [np.rint(np.outer(margins[a], margins[b]) / max(total, 1.0)).astype(np.int64) for a, b in pairs]
     return groups, list(zip(pairs, products, strict=True))

@@ -37,13 +37,16 @@ def measure_privbayes(
     families = list(network) if network is not None else _network(measurer, structure, degree, cap, score, most_rows)
     tables: list[Marginal] = [measurer.table((*parents, child), share) for child, parents in families]
     return Measurements(
-        "privbayes", attributes, (*found, *tables), ungrouped(attributes), network=tuple(families), options={"score": score}
+        "privbayes",
+        attributes,
+        (*found, *tables),
+        ungrouped(attributes),
+        network=tuple(families),
+        options={"score": score},
     )
 
 
-def _network(
-    measurer: Measurer, structure: float, degree: int, cap: float, score: str, most_rows: int
-) -> list[Family]:
+def _network(measurer: Measurer, structure: float, degree: int, cap: float, score: str, most_rows: int) -> list[Family]:
     columns = len(measurer.attributes.columns)
     families: list[Family] = [(0, ())]
     for _ in range(1, columns):

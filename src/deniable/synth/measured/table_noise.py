@@ -128,4 +128,3 @@ def _sizes(attributes: Attributes, places: tuple[int, ...], groups: Groups | Non
     if groups is None:
         return tuple(attributes.sizes[place] for place in places)
     return tuple(max(groups[place]) + 1 for place in places)
-
