@@ -42,7 +42,11 @@ from deniable.release.digest import query_digest, value_digest
 from deniable.release.payment import Payment, Purchase, purchase
 from deniable.release.remaining import Remaining
 from deniable.release.statement import facts, guarantee, notes, value_statement
+from deniable.release.synthetic import Synthesizer
+from deniable.release.twin import SYNTHETIC, Twin
+from deniable.release.twin_scores import TwinScores, distances_on_data, on_data, teaching_on_data
 from deniable.release.value import ValueRelease, accuracy_of, value_packed
+from deniable.synth.synthesis import synthesis
 
 Made = TypeVar("Made")
 
@@ -320,12 +324,14 @@ class Session:
         promise = self._ledger.terms.budget
         return implications(promise, unit=str(self.unit), coarser=coarser or {}, finer=finer, delta=delta)
 
-    def fetch(self, request: str) -> Release | ValueRelease:
+    def fetch(self, request: str) -> Release | ValueRelease | Twin:
         """An answer this session's analyst already paid for, by its request id: of whatever kind it was."""
         found = self._ledger.fetch(request, account=self.account)
         packed = unpacked(found.payload)
         if packed.release.get("kind") == "value":
             return ValueRelease.from_packed(packed, found.receipt)
+        if packed.release.get("kind") == SYNTHETIC:
+            return Twin.from_packed(packed, found.receipt)
         return Release.from_packed(packed, found.receipt)
 
     # What a query asks of its session
@@ -437,6 +443,55 @@ class Session:
         if delta is not None:
             return probability(delta=delta)
         return min(self.filters.pool * DELTA_SHARE, self.filters.pool_left(self._ledger.balances()[0].tally))
+
+    def synthesizer(
+        self,
+        table: str | None = None,
+        *,
+        columns: str | Sequence[str] = "all",
+        method: str = "pairs",
+        focus: str | Sequence[str] = (),
+        rows: int | None = None,
+        bins: Mapping[str, int] | None = None,
+        **options: Any,
+    ) -> Synthesizer:
+        """A plan for synthetic rows of a table: `price` it for free, `release` it under one charge for a twin.
+
+        Cells come from the codebook alone; `bins` says into how many cells of equal width a number is cut. Errors in pairs with a
+        `focus` column count more. One unit keeps at most `rows` rows. `options` are those of the method.
+        """
+        if not isinstance(self._engine, RowEngine):
+            raise InvalidArgument(
+                f"{self.engine} hands out no rows, which a synthesizer counts; use DuckDB or PostgreSQL"
+            )
+        asked = synthesis(
+            self.codebook, table, columns=columns, method=method, focus=focus, rows=rows, bins=bins, options=options
+        )
+        return Synthesizer(self, asked)
+
+    def evaluate(
+        self,
+        twin: Twin,
+        *,
+        epsilon: Real,
+        target: str | None = None,
+        positive: str | None = None,
+        table: str | None = None,
+        rows: int | None = None,
+        request: str | None = None,
+    ) -> TwinScores:
+        """A twin against the data, charged: how far its tables are, or with a `target` how well what it teaches works on real rows.
+
+        Train on synthetic, test on real: a logistic regression for `target` (its second category, or the `positive` one).
+
+        Guarantee: charged before data was read; the numbers are noisy, and stored.
+        """
+        if not isinstance(twin, Twin):
+            raise InvalidArgument(f"evaluate takes a twin of session.synthesizer(...).release(...), got {shown(twin)}")
+        on = on_data(self, twin, table, rows)
+        if target is None:
+            return distances_on_data(self, twin, on, epsilon=epsilon, request=request)
+        return teaching_on_data(self, twin, on, target=target, positive=positive, epsilon=epsilon, request=request)
 
     def __repr__(self) -> str:
         return f"Session({self.name!r}, {self.remaining})"

@@ -1,0 +1,132 @@
+"""Synthesizers of a session: priced from public facts, charged once, measured, stored; what comes back is a twin."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from deniable.accounting import Kind
+from deniable.errors import InvalidArgument
+from deniable.exact.guards import Real
+from deniable.ledger.numbers import digits
+from deniable.release.digest import value_digest
+from deniable.release.payment import Purchase
+from deniable.release.statement import value_statement
+from deniable.release.twin import Twin, twin_packed
+from deniable.synth.synthesis import GAUSSIAN, Synthesis, allowance_of, check_noise
+
+if TYPE_CHECKING:
+    from deniable.release.session import Session
+
+
+@dataclass(frozen=True, slots=True)
+class SynthesisPrice:
+    """What a synthesizer would cost and measure. Nothing was spent or looked at."""
+
+    epsilon: Fraction | None
+    delta: Fraction
+    method: str
+    plan: dict[str, Any]
+
+    def to_record(self) -> dict[str, Any]:
+        """As JSON."""
+        epsilon = None if self.epsilon is None else float(self.epsilon)
+        return {"epsilon": epsilon, "delta": float(self.delta), "method": self.method, "plan": self.plan}
+
+    def __str__(self) -> str:
+        price = "as offered in rho" if self.epsilon is None else f"epsilon = {digits(self.epsilon)}"
+        delta = f", delta = {digits(self.delta)}" if self.delta else ""
+        lines = [f"{name}: {_plain(value)}" for name, value in self.plan.items()]
+        return "\n".join([f"{price}{delta}, method {self.method}", *lines])
+
+    __repr__ = __str__
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {_plain(each)}" for name, each in value.items())
+    return f"{value:,.1f}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Synthesizer:
+    """A plan for synthetic data of one table. Made by `session.synthesizer(...)`; `price` is free, `release` is charged once."""
+
+    session: Session
+    synthesis: Synthesis
+
+    def price(
+        self,
+        *,
+        epsilon: Real | None = None,
+        rho: Real | None = None,
+        delta: Real | None = None,
+        anyway: bool = False,
+    ) -> SynthesisPrice:
+        """What it would cost and measure; refused where it cannot work."""
+        bought, plan = self._bought(epsilon, rho, delta, anyway)
+        return SynthesisPrice(bought.epsilon, bought.delta, self.synthesis.method, plan)
+
+    def release(
+        self,
+        *,
+        epsilon: Real | None = None,
+        rho: Real | None = None,
+        delta: Real | None = None,
+        anyway: bool = False,
+        request: str | None = None,
+    ) -> Twin:
+        """Measure under one durable charge, store, and only then show. The same plan at the same price is the same twin, for free.
+
+        Guarantee: everything that is measured, however it was chosen, costs what was charged before data was read.
+        """
+        bought, _ = self._bought(epsilon, rho, delta, anyway)
+        promise, facts = value_statement(self.session, bought, None)
+        facts = replace(
+            facts,
+            scope=f"synthetic rows of {', '.join(self.synthesis.attributes.names)} from {self.session.name}",
+            mechanisms=(f"noisy tables, method {self.synthesis.method}",),
+            preprocessing=(
+                f"at most {self.synthesis.moved.rows} rows of {self.session.unit}; values put into public cells",
+            ),
+            postprocessing=(
+                "tables made to agree and non-negative",
+                "a model fitted to them",
+                "rows drawn from the model",
+            ),
+        )
+        kept = bought.mechanism.post(lambda measured: twin_packed(measured, promise, facts))
+        packed, receipt = self.session._released(
+            kept,
+            bought.charge,
+            request=request,
+            plan=value_digest(bought, Fraction(19, 20)),
+            tables=[self.synthesis.table],
+        )
+        self.session._last = self.session.filters.read(bought.charge)
+        return Twin.from_packed(packed, receipt)
+
+    def _bought(
+        self, epsilon: Real | None, rho: Real | None, delta: Real | None, anyway: bool
+    ) -> tuple[Purchase, dict[str, Any]]:
+        leak = self.session._delta(delta)
+        if epsilon is None and rho is None:
+            raise InvalidArgument("say what to pay: epsilon= or rho=")
+        in_rho = rho is not None or self.session.filters.unit == "rho"
+        if self.synthesis.method in GAUSSIAN and not leak > 0 and not in_rho:
+            raise InvalidArgument(
+                f"method {self.synthesis.method!r} adds Gaussian noise and needs a delta; open the session with one, "
+                "pass delta=, or take method='mwem' or 'privbayes'"
+            )
+        kind = Kind.CONCENTRATED if in_rho and self.synthesis.method not in GAUSSIAN else self.synthesis.kind(leak)
+        terms: dict[str, Any] = {"epsilon": epsilon, "rho": rho, "accuracy": None, "delta": delta}
+        bought = self.session._bought(self.synthesis.family(kind), terms | {"confidence": Fraction(19, 20)})
+        plan = self.synthesis.forecast(allowance_of(kind, bought.mechanism.parameter))
+        noises = plan.get("noise of one-way tables") or {"a table": plan["noise of a table"]}
+        check_noise(max(noises.values()), anyway=anyway)
+        return bought, plan
+
+    def __repr__(self) -> str:
+        chosen = self.synthesis
+        return f"Synthesizer({chosen.method!r}, {', '.join(chosen.attributes.names)})"

@@ -1,0 +1,195 @@
+"""A twin: stored measurements of a private table, the model they give, and rows drawn from it as often as wanted, for free.
+
+Guarantee: stated in `guarantee`; it is the measurements' own. Everything here is post-processing and sees nothing else.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from deniable.cost import Cost
+from deniable.errors import InvalidArgument
+from deniable.exact.guards import integer
+from deniable.ledger.receipt import Receipt
+from deniable.ledger.store import Packed
+from deniable.noise import Entropy, system_entropy
+from deniable.release.facts import ReleaseFacts
+from deniable.release.release_table import ReleaseTable, extended_release_table, release_table
+from deniable.synth.fitted.comparison import ReleasedComparison, compare_released
+from deniable.synth.fitted.conditions import conditions
+from deniable.synth.fitted.decoding import decoded, framed
+from deniable.synth.fitted.fitting import fit
+from deniable.synth.fitted.intervals import TableError, table_error
+from deniable.synth.fitted.record_model import RecordModel
+from deniable.synth.fitted.stored import Measurements
+from deniable.synth.fitted.twin_page import twin_page
+from deniable.synth.fitted.twin_query import TwinAnswer, ask
+from deniable.synth.fitted.warnings_of_twin import failure_signs
+
+SYNTHETIC = "synthetic"
+"""The kind of a stored release that is a twin."""
+
+
+class Twin:
+    """Synthetic rows with the error of what they say. Made by `session.synthesizer(...).release(...)`."""
+
+    __slots__ = ("_fitted", "facts", "guarantee", "measurements", "receipt")
+
+    def __init__(self, measurements: Measurements, guarantee: str, facts: ReleaseFacts, receipt: Receipt) -> None:
+        self.measurements, self.guarantee, self.facts, self.receipt = measurements, guarantee, facts, receipt
+        self._fitted: tuple[RecordModel, tuple[str, ...]] | None = None
+
+    @classmethod
+    def from_packed(cls, packed: Packed, receipt: Receipt) -> Twin:
+        """The twin that was stored as this record."""
+        record = packed.release
+        measurements = Measurements.from_record(record["measurements"])
+        return cls(measurements, record["guarantee"], ReleaseFacts.from_record(packed.facts), receipt)
+
+    @property
+    def cost(self) -> Cost:
+        """What it cost, as a record."""
+        return self.receipt.cost
+
+    @property
+    def columns(self) -> list[str]:
+        """What the columns are called."""
+        return self.measurements.attributes.names
+
+    @property
+    def model(self) -> RecordModel:
+        """The fitted model: fixed by the measurements, fitted when it is first needed."""
+        return self._fit()[0]
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader should know before anything else: signs of failure first."""
+        model, notes = self._fit()
+        return (*notes, *failure_signs(model, self.measurements), *self.measurements.notes)
+
+    def _fit(self) -> tuple[RecordModel, tuple[str, ...]]:
+        if self._fitted is None:
+            self._fitted = fit(self.measurements)
+        return self._fitted
+
+    def frame(
+        self,
+        rows: int | None = None,
+        *,
+        where: Mapping[str, Any] | None = None,
+        form: str = "pandas",
+        entropy: Entropy | None = None,
+    ) -> Any:
+        """Synthetic rows, as many as the noisy number of rows unless said; `form` is "pandas", "polars", "arrow" or "dict".
+
+        With `where` rows are drawn given a condition: {"sex": "F", "age": (30, 40), "ward": ["a", "b"], "note": None}. A test may
+        give `entropy` a seed of its own.
+
+        Guarantee: post-processing; free. No value outside the codebook.
+        """
+        count = max(round(self.model.total), 1) if rows is None else integer(rows=rows, least=1)
+        attributes, source = self.measurements.attributes, entropy or system_entropy()
+        wanted = conditions(where or {}, attributes)
+        allowed = {place: each.share(attributes.columns[place]) for place, each in wanted.items()}
+        cells = self.model.cells(count, source, allowed)
+        return framed(decoded(attributes, cells, source, wanted), attributes, form)
+
+    def error(self, columns: str | Sequence[str], *, confidence: float = 0.95) -> TableError:
+        """An interval for every cell of a table of these columns, and how far the whole can be from the data."""
+        places = self.measurements.attributes.places(columns)
+        return table_error(self.model, self.measurements, places, confidence=confidence)
+
+    def query(self, sql: str, *, confidence: float = 0.95) -> TwinAnswer:
+        """A question about the twin, answered from its model with intervals; refused where they would be guesses."""
+        return ask(self.model, self.measurements, sql, confidence=confidence)
+
+    def evaluate(self) -> ReleasedComparison:
+        """The twin against its own released tables: free. Against the data it is `session.evaluate(twin, ...)`, charged."""
+        return compare_released(self.model, self.measurements)
+
+    def report(self, path: str | Path) -> Path:
+        """Write a page: failure signs, what was measured, the twin beside the released tables."""
+        place = Path(path)
+        place.write_text(twin_page(self.model, self.measurements, self.notes, self.card()), encoding="utf-8")
+        return place
+
+    def write(self, path: str | Path, *, rows: int | None = None) -> Path:
+        """Write rows to a .parquet or .csv file, and beside it a sidecar with guarantee, receipt and errors."""
+        place = Path(path)
+        if place.suffix not in (".parquet", ".csv"):
+            raise InvalidArgument(f"a twin is written to a .parquet or .csv file, got {place.name!r}")
+        frame = self.frame(rows, form="pandas")
+        if place.suffix == ".csv":
+            frame.to_csv(place, index=False)
+        else:
+            frame.to_parquet(place, index=False)
+        beside = place.with_name(f"{place.name}.json")
+        beside.write_text(json.dumps(self.sidecar(len(frame)), indent=2), encoding="utf-8")
+        return beside
+
+    def sidecar(self, rows: int) -> dict[str, Any]:
+        """What goes with a file of rows: they are synthetic, what they promise, how wrong each column's table can be."""
+        errors = {name: self.error(name).tvd for name in self.columns if self._measured(name)}
+        return {
+            "format": "deniable synthetic rows 1",
+            "synthetic": True,
+            "rows": rows,
+            "method": self.measurements.method,
+            "guarantee": self.guarantee,
+            "receipt": self.receipt.to_record(),
+            "notes": list(self.notes),
+            "one_way_tvd_at_most": errors,
+            "facts": self.facts.to_record(),
+        }
+
+    def _measured(self, name: str) -> bool:
+        place = self.measurements.attributes.place(name)
+        return any(table.places == (place,) for table in self.measurements.marginals)
+
+    def card(self) -> str:
+        """What a reader must know, on one page of text."""
+        stored = self.measurements
+        tables = {order: sum(len(each.places) == order for each in stored.marginals) for order in (1, 2, 3)}
+        measured = ", ".join(f"{count} {order}-way" for order, count in tables.items() if count)
+        lines = [
+            f"Synthetic rows of {self.facts.dataset}: {', '.join(self.columns)}",
+            self.guarantee,
+            f"Method {stored.method}; measured tables: {measured}; about {self.model.total:,.0f} rows in the data (noisy).",
+            "Good for: looking around, teaching, testing a pipeline, questions about one or two columns (see twin.query).",
+            "Not for: single people (no row is a person), rare combinations, tables of three and more columns, anything legal.",
+            *self.notes,
+            str(self.receipt),
+        ]
+        return "\n".join(lines)
+
+    def release_table(self) -> ReleaseTable:
+        """The table a reader needs to judge this release."""
+        return release_table(self.facts)
+
+    def extended_table(self) -> ReleaseTable:
+        """Every fact about this release, with what the ledger knows."""
+        return extended_release_table(self.facts.with_receipt(self.receipt))
+
+    def to_json(self) -> str:
+        """Everything in it, as JSON text."""
+        packed = twin_packed(self.measurements, self.guarantee, self.facts)
+        whole = {"release": packed.release, "facts": packed.facts, "receipt": self.receipt.to_record()}
+        return json.dumps(whole, sort_keys=True)
+
+    def __str__(self) -> str:
+        return self.card()
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(str(self))}</pre>"
+
+
+def twin_packed(measurements: Measurements, guarantee: str, facts: ReleaseFacts) -> Packed:
+    """A twin as it is stored: its measurements, nothing that was made of them."""
+    record = {"kind": SYNTHETIC, "measurements": measurements.to_record(), "guarantee": guarantee}
+    return Packed(record, facts.to_record())

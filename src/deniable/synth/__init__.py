@@ -1,0 +1,1 @@
+"""Synthetic data in two halves: `measured` touches the data and pays for it, `fitted` sees stored measurements only."""

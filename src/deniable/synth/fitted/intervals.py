@@ -1,0 +1,227 @@
+"""How wrong a twin can be: intervals for every cell of a table, from the released noise alone, and a bound on its distance.
+
+A measured table has its noise. A pair that was not measured has its score: the released distance between the pair and the product
+of its one-way tables, so the truth is no further from the product than that. What no measurement covers is a term of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import pi, sqrt
+from statistics import NormalDist
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.errors import InvalidArgument
+from deniable.synth.attribute import Attribute
+from deniable.synth.fitted.agreement import simplex, weighted_total
+from deniable.synth.fitted.groups import group_sums
+from deniable.synth.fitted.record_model import RecordModel
+from deniable.synth.fitted.stored import Marginal, Measurements
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TableError:
+    """A table of the twin with an interval for every cell, and how far (TVD) the whole can be from the data.
+
+    `labels` name the cells along each column; `basis` says what the intervals rest on. They are for the bounded rows that were
+    measured: noise and what was not measured, not what bounds on units left out.
+    """
+
+    columns: tuple[str, ...]
+    labels: tuple[tuple[str, ...], ...]
+    estimate: Floats
+    lower: Floats
+    upper: Floats
+    tvd: float
+    confidence: float
+    basis: str
+
+    def rows(self) -> list[tuple[tuple[str, ...], float, float, float]]:
+        """Cell by cell: its labels, the twin's count, the lowest and the highest count."""
+        return [
+            (
+                tuple(labels[at] for labels, at in zip(self.labels, place, strict=True)),
+                float(self.estimate[place]),
+                float(self.lower[place]),
+                float(self.upper[place]),
+            )
+            for place in np.ndindex(*self.estimate.shape)
+        ]
+
+    def __str__(self) -> str:
+        head = f"{' x '.join(self.columns)}: within TVD {self.tvd:.3f} of the data ({self.basis}; {self.confidence:.0%} each)"
+        lines = [
+            f"  {' / '.join(cell)}: {value:.0f} [{low:.0f}, {high:.0f}]" for cell, value, low, high in self.rows()[:40]
+        ]
+        more = self.estimate.size - len(lines)
+        return "\n".join([head, *lines, *([f"  … {more} more cells: .rows()"] if more > 0 else [])])
+
+    __repr__ = __str__
+
+
+def table_error(
+    model: RecordModel, stored: Measurements, places: tuple[int, ...], *, confidence: float = 0.95
+) -> TableError:
+    """Intervals for the table of these columns: of cells for one column, of groups for several."""
+    if not 0 < confidence < 1:
+        raise InvalidArgument(f"confidence must be between 0 and 1, got {confidence!r}")
+    estimate = model.table(places) if len(places) == 1 else model.group_table(places)
+    lower, upper, distance, basis = _bounds(model, stored, places, estimate, confidence)
+    total = max(model.total, 1.0)
+    return TableError(
+        tuple(stored.attributes.names[place] for place in places),
+        tuple(group_labels(stored, place, cells=len(places) == 1) for place in places),
+        estimate,
+        np.maximum(lower, 0.0),
+        np.maximum(upper, 0.0),
+        min(distance / (2 * total), 1.0),
+        confidence,
+        basis,
+    )
+
+
+def _bounds(
+    model: RecordModel, stored: Measurements, places: tuple[int, ...], estimate: Floats, confidence: float
+) -> tuple[Floats, Floats, float, str]:
+    """Lowest and highest counts, and the most that absolute errors add up to."""
+    chance = 1 - confidence
+    found = measured(stored, places)
+    if found is not None:
+        return *_noisy_bounds(found, estimate, chance), "measured"
+    if len(places) == 1:
+        raise InvalidArgument(f"column {stored.attributes.names[places[0]]} was not measured on its own by this method")
+    if len(places) == 2 and tuple(sorted(places)) in stored.scores:
+        return *_scored_bounds(model, stored, places, estimate, chance), "implied: by its score, not measured itself"
+    return *_frechet_bounds(model, stored, places, estimate, chance), "implied: by its one-way tables alone"
+
+
+def measured(stored: Measurements, places: Sequence[int]) -> Marginal | None:
+    """The measured table of these columns, in their order, the one with the least noise; None if there is none.
+
+    A table of cells serves where one of groups is wanted and the columns are not grouped.
+    """
+    want = tuple(sorted(places))
+    best: Marginal | None = None
+    for table in stored.marginals:
+        if tuple(sorted(table.places)) != want or (len(places) > 1 and not _at_groups(stored, table)):
+            continue
+        if best is None or table.variance < best.variance:
+            best = table
+    if best is None:
+        return None
+    order = [best.places.index(place) for place in places]
+    return Marginal(tuple(places), np.transpose(best.counts, order), best.scale, best.law, best.grouped)
+
+
+def _at_groups(stored: Measurements, table: Marginal) -> bool:
+    plain = all(stored.group_count(place) == stored.attributes.sizes[place] for place in table.places)
+    return table.grouped or plain
+
+
+def quantile(table: Marginal, chance: float, draws: float = 1.0) -> float:
+    """What the sum of `draws` draws of a table's noise exceeds, in absolute value, with probability at most `chance`."""
+    if table.law == "laplace" and draws <= 1:
+        return float(table.scale) * float(np.log(1 / chance)) + 1
+    return NormalDist().inv_cdf(1 - chance / 2) * sqrt(table.variance * draws) + sqrt(draws) / 2
+
+
+def _noisy_bounds(table: Marginal, estimate: Floats, chance: float) -> tuple[Floats, Floats, float]:
+    half = quantile(table, chance)
+    counts, deviation = table.counts.astype(float), sqrt(table.variance)
+    mean = deviation * (sqrt(2 / pi) if table.law != "laplace" else sqrt(1 / 2))
+    spread = sqrt(max(table.variance - mean**2, 0.0) * counts.size)
+    noise = mean * counts.size + NormalDist().inv_cdf(1 - chance) * spread
+    return counts - half, counts + half, float(np.abs(counts - estimate).sum()) + noise
+
+
+def _one_way(stored: Measurements, place: int, chance: float) -> tuple[Floats, Floats]:
+    """Lowest and highest counts of a column's groups."""
+    table = measured(stored, (place,))
+    if table is None:
+        size = stored.group_count(place)
+        return np.zeros(size), np.full(size, np.inf)
+    group = np.array(stored.groups[place])
+    sums, members = group_sums(group, table.counts), np.bincount(group)
+    half = np.array([quantile(table, chance, float(count)) for count in members])
+    return sums - half, sums + half
+
+
+def _scored_bounds(
+    model: RecordModel, stored: Measurements, places: tuple[int, ...], estimate: Floats, chance: float
+) -> tuple[Floats, Floats, float]:
+    """Around the product of one-way tables that the score was measured against, as far as half the score goes.
+
+    Half of it, because counts that are too high add up to those that are too low, but for the difference of the totals.
+    """
+    pair = (min(places), max(places))
+    product = expected(stored, pair)
+    product = product if places == pair else product.T
+    noise = NormalDist().inv_cdf(1 - chance / 4) * float(stored.score_scale) + 0.5
+    distance = max(stored.scores[pair] + noise, 0.0)
+    apart = abs(float(product.sum()) - model.total) + _total_error(stored, chance / 4)
+    half = (distance + apart) / 2
+    low, high, _ = _frechet_bounds(model, stored, places, estimate, chance / 4)
+    return (
+        np.maximum(product - half, low),
+        np.minimum(product + half, high),
+        distance + float(np.abs(product - estimate).sum()),
+    )
+
+
+def expected(stored: Measurements, pair: tuple[int, int]) -> Floats:
+    """The product of one-way tables that a pair's score was measured against."""
+    ones = {one.places[0]: one for one in stored.ones()}
+    total = weighted_total(
+        [float(one.counts.sum()) for one in ones.values()], [one.counts.size * one.variance for one in ones.values()]
+    )
+    first, second = (simplex(group_sums(stored.groups[place], ones[place].counts), total) for place in pair)
+    return np.rint(np.outer(first, second) / max(total, 1.0))
+
+
+def _total_error(stored: Measurements, chance: float) -> float:
+    trust = sum(1 / (one.counts.size * one.variance) for one in stored.ones())
+    return NormalDist().inv_cdf(1 - chance / 2) / sqrt(trust) if trust else np.inf
+
+
+def _frechet_bounds(
+    model: RecordModel, stored: Measurements, places: tuple[int, ...], estimate: Floats, chance: float
+) -> tuple[Floats, Floats, float]:
+    """What one-way tables alone say of a cell: no more than any of its margins, no less than they must overlap."""
+    each = chance / (len(places) + 1)
+    ends = [_one_way(stored, place, each) for place in places]
+    high = np.full(estimate.shape, np.inf)
+    low = np.zeros(estimate.shape)
+    for axis, (lower, upper) in enumerate(ends):
+        shape = [1] * len(places)
+        shape[axis] = lower.size
+        high = np.minimum(high, upper.reshape(shape))
+        low = low + lower.reshape(shape)
+    low = np.maximum(low - (len(places) - 1) * (model.total + _total_error(stored, each)), 0.0)
+    return low, high, float(2 * model.total)
+
+
+def group_labels(stored: Measurements, place: int, *, cells: bool = False) -> tuple[str, ...]:
+    """The names of a column's groups: a range for neighbouring cells, a list for rare categories; or of its cells."""
+    column = stored.attributes.columns[place]
+    if cells:
+        return tuple(column.cell_label(cell) for cell in range(column.size))
+    found = []
+    for group in range(stored.group_count(place)):
+        members = [cell for cell, each in enumerate(stored.groups[place]) if each == group]
+        found.append(_joined(column, members))
+    return tuple(found)
+
+
+def _joined(column: Attribute, members: list[int]) -> str:
+    if len(members) == 1:
+        return column.cell_label(members[0])
+    if column.ordered:
+        present = [cell for cell in members if cell < column.present]
+        span = f"{column.cell_label(present[0]).split('..')[0]}..{column.cell_label(present[-1]).split('..')[-1]}"
+        return span if len(present) == len(members) else f"{span}, missing"
+    return ", ".join(column.cell_label(cell) for cell in members)

@@ -1,0 +1,36 @@
+"""PrivBayes: records drawn from a network, ancestors first; each child by its noisy table given its parents."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from deniable.synth.fitted.agreement import simplex
+from deniable.synth.fitted.mwem_model import noisy_rows
+from deniable.synth.fitted.pair_model import RECORDS
+from deniable.synth.fitted.record_model import Codes, Floats, RecordModel, conditional
+from deniable.synth.fitted.stored import Marginal, Measurements
+from deniable.synth.fitted.words import WordSource
+
+
+def fit_privbayes(stored: Measurements, source: WordSource) -> tuple[RecordModel, tuple[str, ...]]:
+    """The model of a PrivBayes synthesizer: so many records that rounding is not seen."""
+    total = noisy_rows(stored.marginals)
+    count = int(min(max(2 * total, RECORDS[0]), RECORDS[1]))
+    tables = {table.places: table for table in stored.marginals if table.places}
+    columns: dict[int, Codes] = {}
+    for child, parents in stored.network:
+        given = np.zeros(count, dtype=np.int64)
+        for parent in parents:
+            given = given * stored.attributes.sizes[parent] + columns[parent]
+        columns[child] = conditional(given, _chances(tables[(*parents, child)], total), source)
+    within = tuple(np.ones(size) for size in stored.attributes.sizes)
+    records = tuple(columns[place] for place in sorted(columns))
+    weights = np.full(count, 1 / count)
+    return RecordModel(stored.attributes, stored.groups, within, records, weights, total), ()
+
+
+def _chances(table: Marginal, total: float) -> Floats:
+    """The child's chances for every combination of parents; the whole column's where a combination has no rows."""
+    counts = simplex(table.counts.astype(float), total).reshape(-1, table.counts.shape[-1])
+    sums = counts.sum(axis=1, keepdims=True)
+    return np.where(sums > 0, counts, counts.sum(axis=0, keepdims=True))

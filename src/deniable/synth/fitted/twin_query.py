@@ -1,0 +1,226 @@
+"""Answers from a twin with honest intervals: the noise of what was measured, and what no measurement covers as a term of its own.
+
+A question that touches more than two columns has no released table behind it and is refused.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf, sqrt
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.errors import InvalidArgument
+from deniable.synth.fitted.conditions import Condition
+from deniable.synth.fitted.groups import group_sums
+from deniable.synth.fitted.intervals import expected, group_labels, measured
+from deniable.synth.fitted.record_model import RecordModel
+from deniable.synth.fitted.stored import Marginal, Measurements
+from deniable.synth.fitted.twin_sql import TwinAggregate, TwinQuestion, read_question
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class TwinAnswer:
+    """Rows of an answer; each output has its value and the ends of its interval, as `name`, `name_low` and `name_high`."""
+
+    rows: tuple[dict[str, Any], ...]
+    confidence: float
+    basis: str
+
+    def __str__(self) -> str:
+        lines = [
+            ", ".join(
+                f"{name} = {value:.6g}" if isinstance(value, float) else f"{name} = {value}"
+                for name, value in row.items()
+            )
+            for row in self.rows
+        ]
+        return "\n".join([*lines, f"({self.basis}; each interval {self.confidence:.0%})"])
+
+    __repr__ = __str__
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Factor:
+    """What a column contributes to a sum at each of its levels: on average, at least, at most."""
+
+    mean: Floats
+    low: Floats
+    high: Floats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Ground:
+    """The table behind an answer: what was released for it, and how far sums over it can be off."""
+
+    estimate: Floats
+    centre: Floats
+    table: Marginal | None
+    distance: float
+    apart: float
+
+    def half(self, values: Floats, chance: float) -> float:
+        """How far the sum of `values` times counts can be from that of the centre."""
+        z = NormalDist().inv_cdf(1 - chance / 2)
+        if self.table is not None:
+            return z * sqrt(self.table.variance * float((values**2).sum())) + float(np.abs(values).sum()) / 2
+        middle = float(values.max() + values.min()) / 2
+        return float(values.max() - values.min()) / 2 * self.distance + abs(middle) * self.apart
+
+
+def ask(model: RecordModel, stored: Measurements, text: str, *, confidence: float = 0.95) -> TwinAnswer:
+    """The answer to a question in SQL, with intervals; refused where they would be guesses."""
+    question = read_question(text, stored.attributes)
+    places = question.places
+    if len(places) > 2:
+        names = ", ".join(stored.attributes.names[place] for place in places)
+        raise InvalidArgument(
+            f"this touches {len(places)} columns ({names}), and no released table covers more than two: its intervals would be "
+            "guesses; explore with twin.frame(), or ask the data in a session"
+        )
+    chance = 1 - confidence
+    grounds, basis = _ground(model, stored, places, chance / 2)
+    keys = _keys(stored, question, places)
+    rows = []
+    for key, labels in keys:
+        row: dict[str, Any] = dict(
+            zip((stored.attributes.names[place] for place in question.keys), labels, strict=True)
+        )
+        for output in question.outputs:
+            value, low, high = _output(model, stored, question, output, places, key, grounds, chance / 2)
+            row |= {output.name: value, f"{output.name}_low": low, f"{output.name}_high": high}
+        rows.append(row)
+    return TwinAnswer(tuple(rows), confidence, basis)
+
+
+def _ground(model: RecordModel, stored: Measurements, places: tuple[int, ...], chance: float) -> tuple[_Ground, str]:
+    ones = stored.ones()
+    trust = sum(1 / (one.counts.size * one.variance) for one in ones)
+    off = NormalDist().inv_cdf(1 - chance / 4) / sqrt(trust) if trust else inf
+    if not places:
+        whole = np.array([model.total])
+        return _Ground(whole, whole, None, 0.0, off), "the noisy number of rows"
+    estimate = model.table(places) if len(places) == 1 else model.group_table(places)
+    table = measured(stored, places)
+    if table is not None:
+        return _Ground(estimate, table.counts.astype(float), table, 0.0, 0.0), "measured"
+    pair = (min(places), max(places))
+    if len(places) == 2 and pair in stored.scores:
+        product = expected(stored, pair)
+        product = product if places == pair else product.T
+        distance = stored.scores[pair] + NormalDist().inv_cdf(1 - chance / 2) * float(stored.score_scale) + 0.5
+        apart = abs(float(product.sum()) - model.total) + off
+        return _Ground(estimate, product, None, max(distance, 0.0), apart), "implied: by its score, not measured itself"
+    names = " and ".join(stored.attributes.names[place] for place in places)
+    raise InvalidArgument(f"no released table covers {names}: an interval would be a guess; explore with twin.frame()")
+
+
+def _keys(
+    stored: Measurements, question: TwinQuestion, places: tuple[int, ...]
+) -> list[tuple[dict[int, int], list[str]]]:
+    """For every group the level of each key, and its labels."""
+    found: list[tuple[dict[int, int], list[str]]] = [({}, [])]
+    for place in question.keys:
+        labels = group_labels(stored, place, cells=len(places) == 1)
+        found = [({**key, place: at}, [*said, label]) for key, said in found for at, label in enumerate(labels)]
+    return found
+
+
+def _output(
+    model: RecordModel,
+    stored: Measurements,
+    question: TwinQuestion,
+    output: TwinAggregate,
+    places: tuple[int, ...],
+    key: dict[int, int],
+    ground: _Ground,
+    chance: float,
+) -> tuple[float | None, float | None, float | None]:
+    """A value with the ends of its interval; an average of what may be no rows at all has none."""
+
+    def functional(shift: float | None) -> tuple[float, float, float]:
+        factors = [
+            _factor(model, stored, question.where, output, place, key, len(places) == 1, shift) for place in places
+        ]
+        return _sum(ground, factors, chance)
+
+    if output.function != "avg":
+        value, low, high = functional(0.0 if output.function == "sum" else None)
+        return (value, max(low, 0.0), max(high, 0.0)) if output.function == "count" else (value, low, high)
+    count, fewest, _ = functional(None)
+    total = functional(0.0)[0]
+    if not count > 0 or not fewest > 0:
+        return None, None, None
+    mean = total / count
+    _, low, high = functional(mean)
+    return mean, mean + min(low / fewest, 0.0), mean + max(high / fewest, 0.0)
+
+
+def _sum(ground: _Ground, factors: list[_Factor], chance: float) -> tuple[float, float, float]:
+    """The model's sum, and an interval: noise around what was released, and the spread within levels on top."""
+    mean: Floats = np.ones(1)
+    low: Floats = np.ones(1)
+    high: Floats = np.ones(1)
+    for factor in factors:
+        mean = np.multiply.outer(mean, factor.mean)
+        ends = [np.multiply.outer(a, b) for a in (low, high) for b in (factor.low, factor.high)]
+        low, high = np.minimum.reduce(ends), np.maximum.reduce(ends)
+    mean, low, high = (part.reshape(ground.estimate.shape) for part in (mean, low, high))
+    value = float((mean * ground.estimate).sum())
+    half = ground.half(mean, chance)
+    counts = np.maximum(ground.centre, 0.0)
+    over, under = float(((high - mean) * counts).sum()), float(((mean - low) * counts).sum())
+    middle = float((mean * ground.centre).sum())
+    over, under = (
+        part + ground.half(edge, chance) if part > 0 else 0.0
+        for part, edge in ((over, high - mean), (under, mean - low))
+    )
+    return value, min(value, middle - half - under), max(value, middle + half + over)
+
+
+def _factor(
+    model: RecordModel,
+    stored: Measurements,
+    where: dict[int, Condition],
+    output: TwinAggregate,
+    place: int,
+    key: dict[int, int],
+    at_cells: bool,
+    shift: float | None,
+) -> _Factor:
+    """What each level of a column contributes: its share under the condition, times its value (less `shift`) where it is summed."""
+    column = stored.attributes.columns[place]
+    share = where[place].share(column) if place in where else np.ones(column.size)
+    low, high = (share >= 1).astype(float), (share > 0).astype(float)
+    mean = share
+    if output.place == place:
+        present = np.arange(column.size) < column.present
+        mean, low, high = (part * present for part in (mean, low, high))
+        if shift is not None:
+            least, most = (np.append(part, [0.0] * column.missing) - shift * present for part in column.bounds())
+            mean = mean * (least + most) / 2
+            low, high = (
+                np.minimum.reduce([least * low, least * high, most * low, most * high]),
+                np.maximum.reduce([least * low, least * high, most * low, most * high]),
+            )
+    if not at_cells:
+        mean, low, high = _levels(model, place, mean, low, high)
+    if place in key:
+        only = np.arange(mean.size) == key[place]
+        mean, low, high = mean * only, low * only, high * only
+    return _Factor(mean, low, high)
+
+
+def _levels(model: RecordModel, place: int, mean: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats, Floats]:
+    """From cells to groups: the mean as cells are spread, the ends over every cell of the group."""
+    group = np.array(model.groups[place])
+    count = int(group.max()) + 1
+    least, most = np.full(count, inf), np.full(count, -inf)
+    np.minimum.at(least, group, low)
+    np.maximum.at(most, group, high)
+    return group_sums(group, model.within[place] * mean), least, most

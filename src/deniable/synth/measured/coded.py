@@ -1,0 +1,141 @@
+"""A unit's bounded rows as cells: the one reading of the data that all measurements of a synthesizer share.
+
+Guarantee: one unit is in at most `rows` of them, bounded once for all tables that are counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.cost import Neighbours
+from deniable.engines.table_space import frame_rows
+from deniable.errors import InvalidArgument
+from deniable.exact.guards import integer
+from deniable.noise import system_entropy
+from deniable.plan.codebook import Codebook
+from deniable.plan.expression import (
+    Case,
+    Clamp,
+    Coalesce,
+    Column,
+    Compare,
+    Comparison,
+    DaysBetween,
+    Expression,
+    Literal,
+    ToDate,
+)
+from deniable.plan.facts import date_of
+from deniable.plan.nodes import scan
+from deniable.plan.relation import schema, shape
+from deniable.synth.attribute import Attribute, Attributes
+
+
+@dataclass(frozen=True, slots=True)
+class CellRows:
+    """Rows of cells, one column of whole numbers for each attribute. Private: only mechanisms may look at it."""
+
+    columns: tuple[NDArray[np.int64], ...]
+
+    def table(self, places: tuple[int, ...], sizes: tuple[int, ...]) -> NDArray[np.int64]:
+        """How many rows fall into each cell of these columns, as one flat table with the last column fastest.
+
+        Of no column it is the number of rows.
+        """
+        if not places:
+            return np.array([len(self.columns[0])], dtype=np.int64)
+        return np.bincount(flat(self.columns, places, sizes), minlength=int(np.prod(sizes)))
+
+
+def flat(columns: Any, places: tuple[int, ...], sizes: tuple[int, ...]) -> NDArray[np.int64]:
+    """The number of every row's cell in the table of several columns."""
+    codes = np.zeros(len(columns[places[0]]), dtype=np.int64)
+    for place, size in zip(places, sizes, strict=True):
+        codes = codes * size + columns[place]
+    return codes
+
+
+@dataclass(frozen=True, slots=True)
+class Contribution:
+    """How far one unit moves a table of counts: it has at most `rows` rows, and neighbours differ in `moves` units' rows."""
+
+    rows: int
+    moves: int = 1
+
+    @property
+    def l0(self) -> int:
+        """At most so many cells."""
+        return self.rows * self.moves
+
+    @property
+    def l1(self) -> int:
+        """By so much in total."""
+        return self.rows * self.moves
+
+    @property
+    def l2_squared(self) -> int:
+        """All rows of a unit may be in one cell."""
+        return self.rows * self.rows * self.moves
+
+    @property
+    def linf(self) -> int:
+        """By so much in each."""
+        return self.rows
+
+
+Read = Callable[[Any], CellRows]
+
+
+def cell_rows(
+    codebook: Codebook, table: str, attributes: Attributes, *, rows: int | None
+) -> tuple[Read, Contribution, str]:
+    """How to read the rows as cells, how far one unit moves them, and the text that identifies the reading."""
+    source = scan(codebook, table)
+    unit = shape(source).unit
+    if unit is None:
+        raise InvalidArgument(f"table {table} has no unit, so there is nobody to protect")
+    most = integer(rows=rows, least=1) if rows is not None else (unit.groups or 0) * (unit.rows or 0)
+    if not most:
+        raise InvalidArgument("say rows=, how many rows of one unit are kept; the codebook bounds no unit")
+    nullable = {name: fact.nullable for name, fact in schema(source).items()}
+    named = {f"c{place}": _read(each, nullable[each.name]) for place, each in enumerate(attributes.columns)}
+    frame = frame_rows(codebook, source, named, rows=most)
+
+    def read(data: Any) -> CellRows:
+        if isinstance(data, CellRows):
+            return data
+        found = frame.function(data, system_entropy())  # reading draws nothing
+        cells = [each.encode(found[f"c{place}"]) for place, each in enumerate(attributes.columns)]
+        return CellRows(tuple(cells))
+
+    moves = 2 if unit.neighbours is Neighbours.REPLACE else 1
+    return read, Contribution(1 if unit.is_row else most, moves), frame.recipe or ""
+
+
+def _read(attribute: Attribute, nullable: bool) -> Expression:
+    """A column as a whole number that is never missing: its grid point, or its place in the list of categories."""
+    column, absent = Column(attribute.name), Literal(attribute.absent * attribute.step)
+    match attribute.type:
+        case "string":
+            whens = [Compare(Comparison.EQUAL, column, Literal(label)) for label in attribute.labels]
+            return _places(whens, attribute)
+        case "boolean":
+            return _places([Compare(Comparison.EQUAL, column, Literal(value)) for value in (False, True)], attribute)
+        case "date" | "timestamp":
+            day = ToDate(column) if attribute.type == "timestamp" else column
+            days = DaysBetween(Literal(date_of(0)), day)
+            point: Expression = Clamp(days, Fraction(attribute.edges[0]), Fraction(attribute.edges[-1] - 1))
+        case _:
+            point = column
+    return Coalesce((point, absent)) if nullable else point
+
+
+def _places(whens: list[Compare], attribute: Attribute) -> Case:
+    numbered = tuple((when, Literal(Fraction(place))) for place, when in enumerate(whens))
+    return Case(numbered, Literal(Fraction(attribute.size - 1)))

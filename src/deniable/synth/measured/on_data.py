@@ -1,0 +1,112 @@
+"""A twin measured against the data: distances of tables, and how well what it teaches works on real rows. Both are charged.
+
+Guarantee: one row is in one cell of the table of scores, and moves each sum of distances by one; `moved` says for one unit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from deniable.core.family import MechanismFamily
+from deniable.core.interactive import grouped
+from deniable.core.mechanism import Mechanism
+from deniable.core.space import Space
+from deniable.exact.guards import positive
+from deniable.kernels import Apart, Law, Noise
+from deniable.mechanisms.additive import noisy_values
+from deniable.noise import Entropy
+from deniable.synth.fitted.logistic import CellRegression
+from deniable.synth.fitted.record_model import RecordModel
+from deniable.synth.fitted.stored import Measurements
+from deniable.synth.measured.coded import CellRows, Contribution, Read
+from deniable.synth.measured.table_noise import Integers, SeveralSums, distances, grouped_rows
+
+_TRIPLES = 200
+"""Of the tables of three columns at most so many are compared, evenly spread over all of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class OnData:
+    """Where the data is read from: its space, how rows become cells, and how far one unit moves them."""
+
+    space: Space
+    read: Read
+    moved: Contribution
+    recipe: str
+
+    def family(self, counts: Callable[[CellRows], Integers], moved: Apart, what: str) -> MechanismFamily:
+        """Whole numbers with discrete Laplace noise of any scale, and that scale."""
+
+        def at(scale: Any) -> Mechanism:
+            noise = Noise(Law.LAPLACE, positive(scale=scale))
+
+            def function(data: Any, entropy: Entropy) -> dict[str, Any]:
+                noisy = noisy_values(counts(self.read(data)), law=noise.law, scale=noise.scale, entropy=entropy)
+                return {"counts": noisy, "scale": float(noise.scale)}
+
+            cost = noise.cost(moved)
+            return Mechanism(
+                self.space,
+                function,
+                lambda d_in: grouped(cost, d_in),
+                parameter=noise.scale,
+                recipe=f"{self.recipe} >> {what}",
+            )
+
+        return MechanismFamily(self.space, at)
+
+
+def score_table(
+    on: OnData,
+    stored: Measurements,
+    model: CellRegression,
+    cuts: Sequence[float],
+    target: int,
+    wanted: Sequence[int],
+    what: str,
+) -> MechanismFamily:
+    """Real rows by class (wanted or not) and by the bin of their score: one noisy table, from which all else is computed."""
+    edges = np.array(cuts)
+    width = edges.size + 1
+
+    def counts(rows: CellRows) -> Integers:
+        groups = grouped_rows(rows, stored.groups)
+        place = np.searchsorted(edges, model.scores(groups.columns), side="right")
+        is_wanted = np.isin(rows.columns[target], wanted).astype(np.int64)
+        return np.bincount(is_wanted * width + place, minlength=2 * width).reshape(2, width)
+
+    return on.family(counts, on.moved, what)
+
+
+def table_distances(
+    on: OnData, stored: Measurements, model: RecordModel, orders: Sequence[int], what: str
+) -> MechanismFamily:
+    """For each order (1, 2 or 3 columns) the sum of |real - synthetic| over all tables of groups, and the number of rows.
+
+    One row moves the distance of each table by one, so a sum over many tables moves by their number; each sum is divided by it
+    and rounded down, and then one row moves it by at most one.
+    """
+    chosen = [workload(len(stored.attributes.columns), order) for order in orders]
+    expected = [
+        [(places, np.rint(model.group_table(places)).astype(np.int64)) for places in tables] for tables in chosen
+    ]
+
+    def counts(rows: CellRows) -> Integers:
+        groups = grouped_rows(rows, stored.groups)
+        sums = [int(distances(groups, tables).sum()) // max(len(tables), 1) for tables in expected]
+        return np.array([*sums, len(rows.columns[0])], dtype=np.int64)
+
+    return on.family(counts, SeveralSums(Contribution(on.moved.l1), len(orders) + 1), what)
+
+
+def workload(columns: int, order: int) -> list[tuple[int, ...]]:
+    """The tables of so many columns that are compared: all, or evenly spread ones where there are too many."""
+    tables = list(combinations(range(columns), order))
+    step = max(Fraction(len(tables), _TRIPLES), Fraction(1)) if order > 2 else Fraction(1)
+    return [tables[int(step * k)] for k in range(int(len(tables) / step))]

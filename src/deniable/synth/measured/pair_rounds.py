@@ -1,0 +1,67 @@
+"""The marginal model's measurements: one-way tables, scores of all pairs, then the pairs that are worth it (or a spanning tree).
+
+All of it is Gaussian noise in one filter, so which pairs are measured, and how well, may depend on earlier answers.
+"""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+
+from deniable.synth.fitted.agreement import simplex, weighted_total
+from deniable.synth.fitted.groups import group_sums, grouping
+from deniable.synth.fitted.pair_choice import Pair, shares, spanning_tree, worthwhile
+from deniable.synth.fitted.stored import Marginal, Measurements
+from deniable.synth.measured.table_noise import Integers, Measurer
+
+ONES, SCORES = 0.3, 0.06
+"""The shares of the one-way tables and of the scores; the pairs have the rest."""
+FOCUS = 3.0
+"""An error in a pair with a focus column counts as much as this many others."""
+
+
+def measure_pairs(measurer: Measurer, *, method: str, focus: tuple[int, ...]) -> Measurements:
+    """One-way tables, scores, pairs: by expected error, or with `method` "tree" the spanning tree of the largest scores."""
+    attributes = measurer.attributes
+    pairs = list(combinations(range(len(attributes.columns)), 2))
+    first = ONES if pairs else 1.0
+    ones = [
+        measurer.table((place,), first * share)
+        for place, share in enumerate(shares([float(size) for size in attributes.sizes]))
+    ]
+    groups, expected = expectation(measurer, ones, pairs)
+    if not pairs:
+        return Measurements(method, attributes, tuple(ones), groups)
+    scores, scale = measurer.scores(expected, SCORES, groups=groups)
+    weights = np.array([FOCUS if set(pair) & set(focus) else 1.0 for pair in pairs])
+    sizes = np.array([float(table.size) for _, table in expected])
+    rest = 1 - ONES - SCORES
+    chosen = (
+        spanning_tree(pairs, list(scores * weights), len(attributes.columns))
+        if method == "tree"
+        else worthwhile(
+            scores.astype(float), sizes, weights, float(measurer.allowance.noise(rest, measurer.moved).scale)
+        )
+    )
+    tables = [
+        measurer.table(pairs[each], rest * share, groups=groups)
+        for each, share in zip(chosen, shares([sizes[each] * weights[each] for each in chosen]), strict=True)
+    ]
+    known = {pair: int(score) for pair, score in zip(pairs, scores, strict=True)}
+    return Measurements(method, attributes, (*ones, *tables), groups, known, scale)
+
+
+def expectation(
+    measurer: Measurer, ones: list[Marginal], pairs: list[Pair]
+) -> tuple[tuple[tuple[int, ...], ...], list[tuple[tuple[int, ...], Integers]]]:
+    """The groups of every column, and for every pair the whole numbers that independence would give: from released tables only."""
+    columns = measurer.attributes.columns
+    total = weighted_total([float(one.counts.sum()) for one in ones], [one.counts.size * one.variance for one in ones])
+    groups = tuple(
+        grouping(column, one.counts.astype(float), one.variance**0.5, total)
+        for column, one in zip(columns, ones, strict=True)
+    )
+    margins = [simplex(group_sums(group, one.counts), total) for group, one in zip(groups, ones, strict=True)]
+    products = [np.rint(np.outer(margins[a], margins[b]) / max(total, 1.0)).astype(np.int64) for a, b in pairs]
+    return groups, list(zip(pairs, products, strict=True))

@@ -1,0 +1,130 @@
+"""The mechanisms of a synthesizer: noisy tables, noisy scores, and private choices, on rows of cells.
+
+Guarantee: each moves by what its docstring says when one unit comes or goes; the neighbour tests hold it to that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.core.compositor import Compositor
+from deniable.core.gate import Filter
+from deniable.core.interactive import grouped
+from deniable.core.mechanism import Mechanism
+from deniable.core.space import Space
+from deniable.cost import Cost, Exponential
+from deniable.kernels import Apart, Noise
+from deniable.mechanisms.additive import noisy_values
+from deniable.noise import Entropy, exponential_choice
+from deniable.synth.attribute import Attributes
+from deniable.synth.fitted.stored import Marginal
+from deniable.synth.measured.allowance import Allowance
+from deniable.synth.measured.coded import CellRows, Contribution
+
+Groups = Sequence[Sequence[int]]
+Integers = NDArray[np.int64]
+
+
+def grouped_rows(rows: CellRows, groups: Groups) -> CellRows:
+    """The rows with every cell replaced by its group."""
+    return CellRows(
+        tuple(np.array(each, dtype=np.int64)[column] for each, column in zip(groups, rows.columns, strict=True))
+    )
+
+
+def exact_table(rows: CellRows, places: tuple[int, ...], sizes: tuple[int, ...]) -> Integers:
+    """The counts of a table. One unit moves at most as many cells, and each by as much, as it has rows."""
+    return rows.table(places, sizes).reshape(sizes)
+
+
+def distances(rows: CellRows, expected: Sequence[tuple[tuple[int, ...], Integers]]) -> Integers:
+    """For each table the sum of |count - expected| over its cells; `expected` are whole numbers that were released or are public.
+
+    One row moves one count by one, hence each sum by at most one: one unit moves each as far as its rows go.
+    """
+    sums = [int(np.abs(exact_table(rows, places, table.shape) - table).sum()) for places, table in expected]
+    return np.array(sums, dtype=np.int64)
+
+
+class Measurer:
+    """Rows of cells behind the filter of one synthesizer: everything that leaves was charged to it first.
+
+    Guarantee: all answers together cost the allowance, however tables, choices and scales were picked from earlier answers.
+    """
+
+    def __init__(
+        self,
+        rows: CellRows,
+        space: Space,
+        attributes: Attributes,
+        allowance: Allowance,
+        moved: Contribution,
+        entropy: Entropy,
+    ) -> None:
+        self.attributes, self.allowance, self.moved = attributes, allowance, moved
+        self._compositor = Compositor(rows, space, Filter(allowance.rule), Fraction(1), entropy)
+
+    def table(self, places: tuple[int, ...], share: float, *, groups: Groups | None = None) -> Marginal:
+        """A noisy table of cells, or of groups, for this share of the allowance."""
+        sizes = _sizes(self.attributes, places, groups)
+        noise = self.allowance.noise(share, self.moved)
+
+        def counts(rows: CellRows) -> Integers:
+            return exact_table(rows if groups is None else grouped_rows(rows, groups), places, sizes)
+
+        noisy = self._noisy(counts, noise, self.moved)
+        return Marginal(places, noisy, noise.scale, noise.law.name.lower(), groups is not None)
+
+    def scores(
+        self, expected: Sequence[tuple[tuple[int, ...], Integers]], share: float, *, groups: Groups
+    ) -> tuple[Integers, Fraction]:
+        """How far each table is from what is expected of it, in rows, with noise; and the scale of that noise."""
+        noise = self.allowance.noise(share, self._sum_moved, tables=len(expected))
+        moved = SeveralSums(self._sum_moved, len(expected))
+        return self._noisy(lambda rows: distances(grouped_rows(rows, groups), expected), noise, moved), noise.scale
+
+    def choice(
+        self, scores: Callable[[CellRows], Sequence[int]], share: float, *, sensitivity: int | None = None
+    ) -> int:
+        """The place of a score that is about the largest. `sensitivity` is how far one unit moves each; its rows if not given."""
+        eta = self.allowance.eta(share)
+        spread = 2 * (self._sum_moved.linf if sensitivity is None else sensitivity)
+
+        def function(rows: CellRows, entropy: Entropy) -> int:
+            return exponential_choice(list(scores(rows)), Fraction(spread) / eta, entropy)
+
+        return int(self._release(function, Exponential(eta=eta)))
+
+    @property
+    def _sum_moved(self) -> Contribution:
+        """One unit moves a sum of distances by the rows that differ: a number, not a table."""
+        return Contribution(self.moved.l1)
+
+    def _noisy(self, counts: Callable[[CellRows], Integers], noise: Noise, moved: Apart) -> Integers:
+        def function(rows: CellRows, entropy: Entropy) -> Integers:
+            return noisy_values(counts(rows), law=noise.law, scale=noise.scale, entropy=entropy)
+
+        return np.asarray(self._release(function, noise.cost(moved)))
+
+    def _release(self, function: Callable[[CellRows, Entropy], Any], cost: Cost) -> Any:
+        space = self._compositor.space
+        return self._compositor.release(Mechanism(space, function, lambda d_in: grouped(cost, d_in)))
+
+
+class SeveralSums:
+    """How far one unit moves several numbers that all may move alike."""
+
+    def __init__(self, each: Contribution, count: int) -> None:
+        self.l0, self.l1 = count, each.l1 * count
+        self.l2_squared, self.linf = each.l2_squared * count, each.linf
+
+
+def _sizes(attributes: Attributes, places: tuple[int, ...], groups: Groups | None) -> tuple[int, ...]:
+    if groups is None:
+        return tuple(attributes.sizes[place] for place in places)
+    return tuple(max(groups[place]) + 1 for place in places)

@@ -1,0 +1,221 @@
+"""A synthesizer as a mechanism: what is measured, under one charge; its answer is the stored measurements.
+
+Guarantee: the family's member at a scale costs its allowance, whatever is chosen along the way; a filter inside refuses the rest.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from deniable.accounting import Kind
+from deniable.core.family import MechanismFamily
+from deniable.core.interactive import grouped
+from deniable.core.mechanism import Mechanism
+from deniable.engines.table_space import table_space
+from deniable.errors import InvalidArgument
+from deniable.exact.guards import Real, integer, positive
+from deniable.noise import Entropy
+from deniable.plan.codebook import Codebook
+from deniable.synth.attribute import Attributes
+from deniable.synth.fitted.stored import Measurements
+from deniable.synth.measured.aim_rounds import measure_aim
+from deniable.synth.measured.allowance import Allowance
+from deniable.synth.measured.cells_of_codebook import private_table, synthesizable
+from deniable.synth.measured.coded import Contribution, Read, cell_rows
+from deniable.synth.measured.mwem_rounds import measure_mwem
+from deniable.synth.measured.pair_rounds import ONES, SCORES, measure_pairs
+from deniable.synth.measured.privbayes_rounds import STRUCTURE, TOTAL, measure_privbayes
+from deniable.synth.measured.table_noise import Measurer
+
+METHODS = ("pairs", "tree", "mwem", "privbayes", "aim")
+GAUSSIAN = ("pairs", "tree")
+"""Methods whose every step is Gaussian noise: they need a delta, and squares of mu add up."""
+OPTIONS: dict[str, dict[str, Any]] = {
+    "pairs": {},
+    "tree": {},
+    "mwem": {"rounds": None, "degree": 2},
+    "privbayes": {"degree": 2, "score": "mi", "most_rows": 1_000_000, "network": None},
+    "aim": {"rounds": None, "degree": 3},
+}
+"""What each method may be told, and what it does if not; None is chosen from the number of columns."""
+MOST_PAIR_CELLS = 1 << 27
+MOST_CELLS = 1 << 18
+"""MWEM keeps a weight for every combination of cells, at most so many."""
+NOISE_LIMIT = 10_000
+"""A one-way table with more noise than this, in rows, is refused unless the caller insists."""
+
+
+@dataclass(frozen=True, slots=True)
+class Synthesis:
+    """What is to be synthesized and how: public facts only."""
+
+    codebook: Codebook
+    table: str
+    attributes: Attributes
+    method: str
+    focus: tuple[int, ...]
+    read: Read
+    moved: Contribution
+    reading: str
+    options: Mapping[str, Any]
+
+    def kind(self, delta: Fraction) -> Kind:
+        """What is added up inside: squares of mu, rho where choices are exponential, epsilon where there is no delta."""
+        if self.method in GAUSSIAN:
+            return Kind.GAUSSIAN
+        return Kind.CONCENTRATED if delta > 0 else Kind.PURE
+
+    def family(self, kind: Kind) -> MechanismFamily:
+        """One mechanism for every scale; a smaller scale measures better and costs more."""
+        return MechanismFamily(table_space(self.codebook), lambda scale: self.at(kind, positive(scale=scale)))
+
+    def at(self, kind: Kind, scale: Fraction) -> Mechanism:
+        """The mechanism at one scale."""
+        allowance = Allowance.at(kind, scale)
+        space = table_space(self.codebook)
+
+        def function(data: Any, entropy: Entropy) -> Measurements:
+            return self.measure(Measurer(self.read(data), space, self.attributes, allowance, self.moved, entropy))
+
+        return Mechanism(
+            space, function, lambda d_in: grouped(allowance.cost, d_in), recipe=f"{self.reading} >> {self.recipe(kind)}"
+        )
+
+    def measure(self, measurer: Measurer) -> Measurements:
+        """Everything the method asks of the data."""
+        told = self.options
+        match self.method:
+            case "mwem":
+                return measure_mwem(measurer, rounds=told["rounds"], degree=told["degree"])
+            case "privbayes":
+                return measure_privbayes(
+                    measurer,
+                    degree=told["degree"],
+                    score=told["score"],
+                    most_rows=told["most_rows"],
+                    network=None if told["network"] is None else [(child, tuple(of)) for child, of in told["network"]],
+                )
+            case "aim":
+                return measure_aim(measurer, rounds=told["rounds"], degree=told["degree"], focus=self.focus)
+            case _:
+                return measure_pairs(measurer, method=self.method, focus=self.focus)
+
+    def recipe(self, kind: Kind) -> str:
+        """The method and everything that decides what it measures, as text."""
+        cells = [each.to_record() for each in self.attributes.columns]
+        decided = {"cells": cells, "focus": self.focus, "kind": kind.value, "options": dict(self.options)}
+        return f"synthesizer({self.method}, {json.dumps(decided, sort_keys=True)})"
+
+    def forecast(self, allowance: Allowance) -> dict[str, Any]:
+        """What will be measured with how much noise, from public facts."""
+        sizes = self.attributes.sizes
+        if self.method in ("mwem", "privbayes"):
+            tables = self.options["rounds"] if self.method == "mwem" else len(sizes)
+            share = (1 - TOTAL) / (2 * tables) if self.method == "mwem" else (1 - TOTAL - STRUCTURE) / tables
+            noise = float(allowance.noise(share, self.moved).scale)
+            return {"columns": len(sizes), "cells": sum(sizes), "tables": tables, "noise of a table": noise}
+        pairs = len(sizes) * (len(sizes) - 1) // 2
+        weights = [size ** (2 / 3) for size in sizes]
+        ones = [allowance.noise(ONES * weight / sum(weights), self.moved).scale for weight in weights]
+        told: dict[str, Any] = {
+            "columns": len(sizes),
+            "cells": sum(sizes),
+            "noise of one-way tables": {name: float(s) for name, s in zip(self.attributes.names, ones, strict=True)},
+        }
+        if pairs:
+            score = allowance.noise(SCORES, Contribution(self.moved.l1), tables=pairs)
+            told |= {"pairs scored": pairs, "noise of a score": float(score.scale)}
+        return told
+
+
+def synthesis(
+    codebook: Codebook,
+    table: str | None,
+    *,
+    columns: str | Sequence[str],
+    method: str,
+    focus: Sequence[str],
+    rows: int | None,
+    bins: Mapping[str, int] | None,
+    options: Mapping[str, Any],
+) -> Synthesis:
+    """What these words ask for; whatever cannot work is refused here, before there is a price."""
+    if method not in METHODS:
+        raise InvalidArgument(f"method must be one of {', '.join(METHODS)}, got {method!r}")
+    source = private_table(codebook, table).name
+    attributes = synthesizable(codebook, source, columns, dict(bins or {}))
+    wanted = [focus] if isinstance(focus, str) else list(focus)
+    places = tuple(attributes.place(name) for name in wanted)
+    _check_size(attributes, method)
+    read, moved, reading = cell_rows(codebook, source, attributes, rows=rows)
+    return Synthesis(
+        codebook, source, attributes, method, places, read, moved, reading, _options(method, options, attributes)
+    )
+
+
+def _options(method: str, options: Mapping[str, Any], attributes: Attributes) -> dict[str, Any]:
+    known = OPTIONS[method]
+    for name in options:
+        if name not in known:
+            listed = ", ".join(known) or "none"
+            raise InvalidArgument(f"method {method!r} has no option {name!r}; it has {listed}")
+    told = {**known, **options}
+    if "rounds" in known:
+        count = 2 * len(attributes.columns) if told["rounds"] is None else told["rounds"]
+        told["rounds"] = integer(rounds=count, least=1)
+    if "degree" in known:
+        told["degree"] = integer(degree=told["degree"], least=1)
+    if method == "privbayes":
+        told["most_rows"] = integer(most_rows=told["most_rows"], least=1)
+        if told["score"] not in ("mi", "r"):
+            raise InvalidArgument(f'score must be "mi" or "r", got {told["score"]!r}')
+        told["network"] = None if told["network"] is None else _network(told["network"], attributes)
+    return told
+
+
+def _network(given: Mapping[str, Sequence[str]], attributes: Attributes) -> list[tuple[int, tuple[int, ...]]]:
+    """A network that is given: every column with its parents, in an order in which parents come first."""
+    if not isinstance(given, Mapping) or set(given) != set(attributes.names):
+        raise InvalidArgument("network must name every column with the list of its parents, {} for none")
+    left = {attributes.place(name): {attributes.place(parent) for parent in parents} for name, parents in given.items()}
+    ordered: list[tuple[int, tuple[int, ...]]] = []
+    while left:
+        ready = [place for place, parents in left.items() if not parents & set(left)]
+        if not ready:
+            raise InvalidArgument("network has a circle: no column in it can be drawn before its parents")
+        ordered.append((ready[0], tuple(sorted(left.pop(ready[0])))))
+    return ordered
+
+
+def _check_size(attributes: Attributes, method: str) -> None:
+    count = len(attributes.columns)
+    cells = attributes.cells(range(count))
+    if method == "mwem" and cells > MOST_CELLS:
+        raise InvalidArgument(
+            f"MWEM keeps a weight for each of {cells:,} combinations of cells, above {MOST_CELLS:,}; take fewer columns or bins, "
+            "or method='pairs', 'tree', 'privbayes' or 'aim'"
+        )
+    most = sum(min(size, 65) for size in attributes.sizes) ** 2 // 2
+    if most > MOST_PAIR_CELLS:
+        raise InvalidArgument(
+            f"the pairs of {count} columns may have {most:,} cells, above {MOST_PAIR_CELLS:,}; take fewer columns, or give numbers "
+            "fewer bins"
+        )
+
+
+def check_noise(scale: float, *, anyway: bool) -> None:
+    """Refuse noise that drowns every cell, unless the caller insists."""
+    if scale > NOISE_LIMIT and not anyway:
+        raise InvalidArgument(
+            f"this budget puts noise of about {scale:,.0f} rows on every cell, so nearly all of them would be noise; offer more, "
+            "take fewer columns, or say anyway=True"
+        )
+
+
+def allowance_of(kind: Kind, scale: Real) -> Allowance:
+    """What the member of a family at this scale may spend."""
+    return Allowance.at(kind, positive(scale=scale))

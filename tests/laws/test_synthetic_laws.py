@@ -1,0 +1,85 @@
+"""The exact law of everything a synthesizer stores, on two and three rows of two binary columns, against what it is charged."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from deniable.accounting import Kind
+from deniable.plan.codebook import Codebook
+from deniable.synth.measured.coded import CellRows, Contribution
+from deniable.synth.synthesis import Synthesis, synthesis
+from deniable.testing.laws_privacy import compare
+from deniable.testing.output_law import OutputLaw, output_law
+
+BOOK = Codebook.from_yaml("""
+name: coins
+unit: rows
+tables:
+  coins:
+    variables:
+      first: {type: string, categories: [a, b], missing: {category: a}}
+      second: {type: string, categories: [a, b], missing: {category: a}}
+""")
+TWO = CellRows((np.array([0, 1]), np.array([0, 1])))
+THREE = CellRows((np.array([0, 1, 1]), np.array([0, 1, 1])))
+
+
+def coins(method: str, columns: object = "all", **options: object) -> Synthesis:
+    return synthesis(BOOK, None, columns=columns, method=method, focus=(), rows=None, bins=None, options=options)
+
+
+def laws(asked: Synthesis, kind: Kind, scale: Fraction, cut: Fraction, right: CellRows = THREE):
+    mechanism = asked.at(kind, scale)
+
+    def law(data: CellRows) -> OutputLaw:
+        run = lambda entropy: json.dumps(mechanism.function(data, entropy).to_record())  # noqa: E731
+        return output_law(run, tail=cut, cut=cut)
+
+    return law(TWO), law(right), mechanism.cost(d_in=1)
+
+
+CASES = [
+    ("pairs", {}, Kind.GAUSSIAN, Fraction(1, 7), (0, 2, 6, 12)),
+    ("tree", {}, Kind.GAUSSIAN, Fraction(1, 7), (0, 2, 6, 12)),
+    ("mwem", {"rounds": 1}, Kind.PURE, Fraction(1, 30), (0, 1, 4)),
+    ("mwem", {"rounds": 1}, Kind.CONCENTRATED, Fraction(1, 5), (0, 1, 4)),
+    ("privbayes", {}, Kind.PURE, Fraction(1, 20), (0, 1, 4)),
+    ("privbayes", {"score": "r"}, Kind.CONCENTRATED, Fraction(1, 5), (0, 1, 4)),
+    ("aim", {"rounds": 1, "degree": 2}, Kind.CONCENTRATED, Fraction(1, 10), (0, 1, 4)),
+]
+
+
+@pytest.mark.parametrize(("method", "options", "kind", "scale", "losses"), CASES)
+def test_what_is_stored_costs_what_is_charged(method, options, kind, scale, losses):
+    left, right, cost = laws(coins(method, **options), kind, scale, Fraction(1, 2000))
+    assert len(left.chances) > 20
+    assert left.lost < Fraction(1, 2)
+    assert not compare(left, right, cost, losses=losses).broken
+    cheap = replace(coins(method, **options)).at(kind, scale * 20).cost(d_in=1)
+    assert compare(left, right, cheap, losses=losses).broken, "a cost that is far too low must be caught"
+
+
+def test_a_unit_that_is_said_to_have_fewer_rows_than_it_has_is_caught():
+    """The planted fault: two rows come at once while the plan believes that it is one."""
+    asked = coins("tree", ["first"])
+    fault = replace(asked, moved=Contribution(1))
+    four = CellRows((np.array([0, 1, 1, 1]), np.array([0, 1, 1, 1])))
+    losses = (0, 1, 2, 4)
+    cut = Fraction(1, 10**6)
+    assert compare(*laws(fault, Kind.GAUSSIAN, Fraction(1), cut, four), losses=losses).broken
+    sound = replace(asked, moved=Contribution(2))
+    assert not compare(*laws(sound, Kind.GAUSSIAN, Fraction(1), cut, four), losses=losses).broken
+
+
+def test_scores_of_changed_rows_cost_what_they_move():
+    """One changed row moves a table in two cells, by two in squares, and a sum of distances by two, by four in squares."""
+    book = Codebook.from_record({**BOOK.to_record(), "unit": "changed rows"})
+    asked = replace(coins("tree"), codebook=book, moved=Contribution(1, 2))
+    changed = CellRows((np.array([0, 0]), np.array([0, 1])))
+    left, right, cost = laws(asked, Kind.GAUSSIAN, Fraction(1, 7), Fraction(1, 2000), changed)
+    assert not compare(left, right, cost, losses=(0, 2, 6, 12)).broken
