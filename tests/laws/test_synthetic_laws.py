@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from deniable.accounting import Kind
+from deniable.accounting import RuleKind
 from deniable.plan.codebook import Codebook
 from deniable.synth.measured.coded import CellRows, Contribution
 from deniable.synth.synthesis import Synthesis, synthesis
@@ -33,7 +33,7 @@ def coins(method: str, columns: object = "all", **options: object) -> Synthesis:
     return synthesis(BOOK, None, columns=columns, method=method, focus=(), rows=None, bins=None, options=options)
 
 
-def laws(asked: Synthesis, kind: Kind, scale: Fraction, cut: Fraction, right: CellRows = THREE):
+def laws(asked: Synthesis, kind: RuleKind, scale: Fraction, cut: Fraction, right: CellRows = THREE):
     mechanism = asked.at(kind, scale)
 
     def law(data: CellRows) -> OutputLaw:
@@ -44,13 +44,13 @@ def laws(asked: Synthesis, kind: Kind, scale: Fraction, cut: Fraction, right: Ce
 
 
 CASES = [
-    ("pairs", {}, Kind.GAUSSIAN, Fraction(1, 7), (0, 2, 6, 12)),
-    ("tree", {}, Kind.GAUSSIAN, Fraction(1, 7), (0, 2, 6, 12)),
-    ("mwem", {"rounds": 1}, Kind.PURE, Fraction(1, 30), (0, 1, 4)),
-    ("mwem", {"rounds": 1}, Kind.CONCENTRATED, Fraction(1, 5), (0, 1, 4)),
-    ("privbayes", {}, Kind.PURE, Fraction(1, 20), (0, 1, 4)),
-    ("privbayes", {"score": "r"}, Kind.CONCENTRATED, Fraction(1, 5), (0, 1, 4)),
-    ("aim", {"rounds": 1, "degree": 2}, Kind.CONCENTRATED, Fraction(1, 10), (0, 1, 4)),
+    ("pairs", {}, RuleKind.GAUSSIAN, Fraction(1, 7), (0, 2, 6, 12)),
+    ("tree", {}, RuleKind.GAUSSIAN, Fraction(1, 7), (0, 2, 6, 12)),
+    ("mwem", {"rounds": 1}, RuleKind.PURE, Fraction(1, 30), (0, 1, 4)),
+    ("mwem", {"rounds": 1}, RuleKind.CONCENTRATED, Fraction(1, 5), (0, 1, 4)),
+    ("privbayes", {}, RuleKind.PURE, Fraction(1, 20), (0, 1, 4)),
+    ("privbayes", {"score": "r"}, RuleKind.CONCENTRATED, Fraction(1, 5), (0, 1, 4)),
+    ("aim", {"rounds": 1, "degree": 2}, RuleKind.CONCENTRATED, Fraction(1, 10), (0, 1, 4)),
 ]
 
 
@@ -71,9 +71,9 @@ def test_a_unit_that_is_said_to_have_fewer_rows_than_it_has_is_caught():
     four = CellRows((np.array([0, 1, 1, 1]), np.array([0, 1, 1, 1])))
     losses = (0, 1, 2, 4)
     cut = Fraction(1, 10**6)
-    assert compare(*laws(fault, Kind.GAUSSIAN, Fraction(1), cut, four), losses=losses).broken
+    assert compare(*laws(fault, RuleKind.GAUSSIAN, Fraction(1), cut, four), losses=losses).broken
     sound = replace(asked, moved=Contribution(2))
-    assert not compare(*laws(sound, Kind.GAUSSIAN, Fraction(1), cut, four), losses=losses).broken
+    assert not compare(*laws(sound, RuleKind.GAUSSIAN, Fraction(1), cut, four), losses=losses).broken
 
 
 def test_scores_of_changed_rows_cost_what_they_move():
@@ -81,5 +81,5 @@ def test_scores_of_changed_rows_cost_what_they_move():
     book = Codebook.from_record({**BOOK.to_record(), "unit": "changed rows"})
     asked = replace(coins("tree"), codebook=book, moved=Contribution(1, 2))
     changed = CellRows((np.array([0, 0]), np.array([0, 1])))
-    left, right, cost = laws(asked, Kind.GAUSSIAN, Fraction(1, 7), Fraction(1, 2000), changed)
+    left, right, cost = laws(asked, RuleKind.GAUSSIAN, Fraction(1, 7), Fraction(1, 2000), changed)
     assert not compare(left, right, cost, losses=(0, 2, 6, 12)).broken

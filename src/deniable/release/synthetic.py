@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from deniable.accounting import Kind
+from deniable.accounting import RuleKind
 from deniable.errors import InvalidArgument
 from deniable.exact.guards import Real
 from deniable.ledger.numbers import digits
@@ -102,6 +102,7 @@ class Synthesizer:
             bought.charge,
             request=request,
             plan=value_digest(bought, Fraction(19, 20)),
+            question=facts.scope,
             tables=[self.synthesis.table],
         )
         self.session._last = self.session.filters.read(bought.charge)
@@ -119,7 +120,7 @@ class Synthesizer:
                 f"method {self.synthesis.method!r} adds Gaussian noise and needs a delta; open the session with one, "
                 "pass delta=, or take method='mwem' or 'privbayes'"
             )
-        kind = Kind.CONCENTRATED if in_rho and self.synthesis.method not in GAUSSIAN else self.synthesis.kind(leak)
+        kind = RuleKind.CONCENTRATED if in_rho and self.synthesis.method not in GAUSSIAN else self.synthesis.kind(leak)
         terms: dict[str, Any] = {"epsilon": epsilon, "rho": rho, "accuracy": None, "delta": delta}
         bought = self.session._bought(self.synthesis.family(kind), terms | {"confidence": Fraction(19, 20)})
         plan = self.synthesis.forecast(allowance_of(kind, bought.mechanism.parameter))

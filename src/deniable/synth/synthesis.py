@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from deniable.accounting import Kind
+from deniable.accounting import RuleKind
 from deniable.core.family import MechanismFamily
 from deniable.core.interactive import grouped
 from deniable.core.mechanism import Mechanism
@@ -63,17 +63,17 @@ class Synthesis:
     reading: str
     options: Mapping[str, Any]
 
-    def kind(self, delta: Fraction) -> Kind:
+    def kind(self, delta: Fraction) -> RuleKind:
         """What is added up inside: squares of mu, rho where choices are exponential, epsilon where there is no delta."""
         if self.method in GAUSSIAN:
-            return Kind.GAUSSIAN
-        return Kind.CONCENTRATED if delta > 0 else Kind.PURE
+            return RuleKind.GAUSSIAN
+        return RuleKind.CONCENTRATED if delta > 0 else RuleKind.PURE
 
-    def family(self, kind: Kind) -> MechanismFamily:
+    def family(self, kind: RuleKind) -> MechanismFamily:
         """One mechanism for every scale; a smaller scale measures better and costs more."""
         return MechanismFamily(table_space(self.codebook), lambda scale: self.at(kind, positive(scale=scale)))
 
-    def at(self, kind: Kind, scale: Fraction) -> Mechanism:
+    def at(self, kind: RuleKind, scale: Fraction) -> Mechanism:
         """The mechanism at one scale."""
         allowance = Allowance.at(kind, scale)
         space = table_space(self.codebook)
@@ -104,7 +104,7 @@ class Synthesis:
             case _:
                 return measure_pairs(measurer, method=self.method, focus=self.focus)
 
-    def recipe(self, kind: Kind) -> str:
+    def recipe(self, kind: RuleKind) -> str:
         """The method and everything that decides what it measures, as text."""
         cells = [each.to_record() for each in self.attributes.columns]
         decided = {"cells": cells, "focus": self.focus, "kind": kind.value, "options": dict(self.options)}
@@ -216,6 +216,6 @@ def check_noise(scale: float, *, anyway: bool) -> None:
         )
 
 
-def allowance_of(kind: Kind, scale: Real) -> Allowance:
+def allowance_of(kind: RuleKind, scale: Real) -> Allowance:
     """What the member of a family at this scale may spend."""
     return Allowance.at(kind, positive(scale=scale))

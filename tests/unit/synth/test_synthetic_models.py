@@ -11,7 +11,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from deniable.accounting import Kind
+from deniable.accounting import RuleKind
 from deniable.core.domain import Tables
 from deniable.core.metric import UnitDistance
 from deniable.core.space import Space
@@ -60,7 +60,7 @@ def rows(count: int, seed: int) -> CellRows:
     return CellRows((a, b, c, d))
 
 
-def measurer(data: CellRows, entropy, *, kind: Kind = Kind.GAUSSIAN, whole: float = 4.0) -> Measurer:
+def measurer(data: CellRows, entropy, *, kind: RuleKind = RuleKind.GAUSSIAN, whole: float = 4.0) -> Measurer:
     return Measurer(data, SPACE, COLUMNS, Allowance(kind, Fraction(whole)), Contribution(1), entropy)
 
 
@@ -290,9 +290,9 @@ def test_no_data_raises_and_every_method_gives_rows(count):
     runs = [
         measure_pairs(measurer(data, Seeded(1)), method="pairs", focus=()),
         measure_pairs(measurer(data, Seeded(1)), method="tree", focus=()),
-        measure_mwem(measurer(data, Seeded(1), kind=Kind.PURE), rounds=2, degree=2),
-        measure_privbayes(measurer(data, Seeded(1), kind=Kind.PURE), degree=2, score="mi", most_rows=100, network=None),
-        measure_aim(measurer(data, Seeded(1), kind=Kind.CONCENTRATED), rounds=2, degree=3, focus=(1,)),
+        measure_mwem(measurer(data, Seeded(1), kind=RuleKind.PURE), rounds=2, degree=2),
+        measure_privbayes(measurer(data, Seeded(1), kind=RuleKind.PURE), degree=2, score="mi", most_rows=100, network=None),
+        measure_aim(measurer(data, Seeded(1), kind=RuleKind.CONCENTRATED), rounds=2, degree=3, focus=(1,)),
     ]
     for stored in runs:
         model, _ = fit(Measurements.from_record(json.loads(json.dumps(stored.to_record()))))
@@ -306,23 +306,23 @@ def test_no_data_raises_and_every_method_gives_rows(count):
 def test_other_methods_learn_what_depends_on_what():
     data = rows(3000, 7)
     for stored in (
-        measure_mwem(measurer(data, Seeded(3), kind=Kind.PURE, whole=5.0), rounds=6, degree=2),
-        measure_privbayes(measurer(data, Seeded(3), kind=Kind.PURE, whole=5.0), degree=2, score="mi", most_rows=10**6, network=None),
-        measure_aim(measurer(data, Seeded(3), kind=Kind.CONCENTRATED, whole=0.5), rounds=6, degree=3, focus=()),
+        measure_mwem(measurer(data, Seeded(3), kind=RuleKind.PURE, whole=5.0), rounds=6, degree=2),
+        measure_privbayes(measurer(data, Seeded(3), kind=RuleKind.PURE, whole=5.0), degree=2, score="mi", most_rows=10**6, network=None),
+        measure_aim(measurer(data, Seeded(3), kind=RuleKind.CONCENTRATED, whole=0.5), rounds=6, degree=3, focus=()),
     ):  # fmt: skip
         model, notes = fit(stored)
         assert notes == ()
         gaps = [np.abs(model.table(places) - table(data, places)).sum() / 6000 for places in combinations(range(4), 2)]
         assert np.mean(gaps) < 0.08, stored.method
     given = measure_privbayes(
-        measurer(data, Seeded(3), kind=Kind.PURE), degree=1, score="r", most_rows=9, network=[(3, ()), (0, (3,)), (1, (0,)), (2, (1,))]
+        measurer(data, Seeded(3), kind=RuleKind.PURE), degree=1, score="r", most_rows=9, network=[(3, ()), (0, (3,)), (1, (0,)), (2, (1,))]
     )  # fmt: skip
     assert given.network == ((3, ()), (0, (3,)), (1, (0,)), (2, (1,)))
 
 
 def test_a_score_of_changed_rows_is_charged_for_two_rows():
     data = rows(20, 1)
-    changed = Measurer(data, SPACE, COLUMNS, Allowance(Kind.GAUSSIAN, Fraction(1)), Contribution(1, 2), Seeded(1))
+    changed = Measurer(data, SPACE, COLUMNS, Allowance(RuleKind.GAUSSIAN, Fraction(1)), Contribution(1, 2), Seeded(1))
     _, scale = changed.scores([((0, 1), np.zeros((3, 12), dtype=np.int64))], 1.0, groups=ungrouped(COLUMNS))
     assert 4 <= scale**2 < Fraction(41, 10)
     assert changed._compositor.gate.charged.squared_sensitivity == 4

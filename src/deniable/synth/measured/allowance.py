@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import assert_never
 
-from deniable.accounting import Kind, Rule, Spend
+from deniable.accounting import Rule, RuleKind, Spend
 from deniable.cost import Bounded, Concentrated, Cost, Gaussian
 from deniable.errors import InvalidArgument
 from deniable.exact import sqrt
@@ -24,18 +24,18 @@ class Allowance:
     Guarantee: noise for a share costs at most that share of the whole; scales are rounded up.
     """
 
-    kind: Kind
+    kind: RuleKind
     whole: Fraction
 
     @classmethod
-    def at(cls, kind: Kind, scale: Fraction) -> Allowance:
+    def at(cls, kind: RuleKind, scale: Fraction) -> Allowance:
         """The allowance that Gaussian noise of this scale (for epsilon: Laplace noise) on sensitivity 1 would use up."""
         match kind:
-            case Kind.GAUSSIAN:
+            case RuleKind.GAUSSIAN:
                 return cls(kind, 1 / scale**2)
-            case Kind.CONCENTRATED:
+            case RuleKind.CONCENTRATED:
                 return cls(kind, 1 / (2 * scale**2))
-            case Kind.PURE:
+            case RuleKind.PURE:
                 return cls(kind, 1 / scale)
             case _:
                 raise InvalidArgument(f"a synthesizer counts mu squared, rho or epsilon, not {kind.unit}")
@@ -49,9 +49,9 @@ class Allowance:
     def cost(self) -> Cost:
         """What the whole costs, as a record."""
         match self.kind:
-            case Kind.GAUSSIAN:
+            case RuleKind.GAUSSIAN:
                 return Gaussian(scale=1, squared_sensitivity=self.whole)
-            case Kind.CONCENTRATED:
+            case RuleKind.CONCENTRATED:
                 return Concentrated(rho=self.whole)
             case _:
                 return Bounded(epsilon=self.whole)
@@ -60,13 +60,13 @@ class Allowance:
         """The noise on `tables` tables (or numbers), each moved by one unit as `moved` says, that this share pays for."""
         part = self._part(share)
         match self.kind:
-            case Kind.GAUSSIAN:
+            case RuleKind.GAUSSIAN:
                 return Noise(Law.GAUSSIAN, _up(sqrt(moved.l2_squared * tables / part, 80).upper))
-            case Kind.CONCENTRATED:
+            case RuleKind.CONCENTRATED:
                 return Noise(Law.GAUSSIAN, _up(sqrt(moved.l2_squared * tables / (2 * part), 80).upper))
-            case Kind.PURE:
+            case RuleKind.PURE:
                 return Noise(Law.LAPLACE, _up(moved.l1 * tables / part))
-            case Kind.BASIC | Kind.RENYI:
+            case RuleKind.BASIC | RuleKind.RENYI:
                 raise InvalidArgument(f"a synthesizer counts mu squared, rho or epsilon, not {self.kind.unit}")
             case _:
                 assert_never(self.kind)
@@ -74,9 +74,9 @@ class Allowance:
     def eta(self, share: float | Fraction) -> Fraction:
         """The bounded range of an exponential mechanism that this share pays for."""
         part = self._part(share)
-        if self.kind is Kind.CONCENTRATED:
+        if self.kind is RuleKind.CONCENTRATED:
             return Fraction(sqrt(8 * part, 80).lower)
-        if self.kind is Kind.PURE:
+        if self.kind is RuleKind.PURE:
             return part
         raise InvalidArgument("a Gaussian filter has no room for exponential choices")
 
