@@ -235,6 +235,9 @@ _PUBLIC = {
     "ReleaseFacts": "deniable.release.facts:ReleaseFacts",
     "extended_release_table": "deniable.release.release_table:extended_release_table",
     "release_table": "deniable.release.release_table:release_table",
+    # deciding: which epsilon and why, what is published about a release
+    "choose_epsilon": "deniable.deciding:choose_epsilon",
+    "dossier": "deniable.deciding:dossier",
     # errors
     "DeniableError": "deniable.errors:DeniableError",
     "InvalidArgument": "deniable.errors:InvalidArgument",

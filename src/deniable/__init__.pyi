@@ -50,6 +50,8 @@ from deniable.core import own_transformation as own_transformation
 from deniable.core import rows as rows
 from deniable.core import step as step
 from deniable.core import stream as stream
+from deniable.deciding import choose_epsilon as choose_epsilon
+from deniable.deciding import dossier as dossier
 from deniable.engines.text.file import TextFile as TextFile
 from deniable.errors import BudgetExceeded as BudgetExceeded
 from deniable.errors import DeniableError as DeniableError
@@ -298,6 +300,7 @@ __all__ = [
     "categories",
     "categorize",
     "category_counts",
+    "choose_epsilon",
     "clamp",
     "clamp_entries",
     "clamp_norm",
@@ -317,6 +320,7 @@ __all__ = [
     "detection_power",
     "discrete_gaussian",
     "distance_to",
+    "dossier",
     "drop_missing",
     "epsilon",
     "estimate_mean",
