@@ -37,6 +37,7 @@ class Terms:
     dataset: its public name. unit: who is protected and how much one of them may add, in words.
     budget: the data-wide promise, for all time unless `period` says it starts afresh; rule: how it is kept, the budget's own
     choice if none is given. codebook: the fingerprint of the public codebook text. caps: further limits, see `Cap`.
+    grants: every charge needs a live grant (`Ledger.desk`).
     """
 
     dataset: str
@@ -46,6 +47,7 @@ class Terms:
     rule: Rule | Filters | None = None
     period: Period | None = None
     caps: tuple[Cap, ...] = ()
+    grants: bool = False
 
     def __post_init__(self) -> None:
         named(dataset=self.dataset)
@@ -90,6 +92,7 @@ class Terms:
             "budget": main["budget"],
             "period": main["period"],
             "caps": [cap.promise() for cap in self.caps],
+            "grants": self.grants,
         }
 
     def to_record(self) -> dict[str, Any]:
@@ -99,6 +102,7 @@ class Terms:
             "unit": self.unit,
             "codebook": self.codebook,
             "caps": [cap.to_record() for cap in self.all_caps],
+            **({"grants": True} if self.grants else {}),
         }
 
     @classmethod
@@ -113,6 +117,7 @@ class Terms:
             rule=main.rule,
             period=main.period,
             caps=tuple(caps),
+            grants=bool(record.get("grants", False)),
         )
 
 
