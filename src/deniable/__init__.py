@@ -68,6 +68,9 @@ _PUBLIC = {
     "profile": "deniable.accounting:profile",
     "tradeoff": "deniable.accounting:tradeoff",
     "truth_probability": "deniable.accounting:truth_probability",
+    # deciding: which epsilon and why, what is published about a release
+    "choose_epsilon": "deniable.deciding:choose_epsilon",
+    "dossier": "deniable.deciding:dossier",
     # the root of all errors
     "DeniableError": "deniable.errors:DeniableError",
 }

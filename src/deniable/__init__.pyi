@@ -24,6 +24,8 @@ from deniable.accounting import profile as profile
 from deniable.accounting import tradeoff as tradeoff
 from deniable.accounting import truth_probability as truth_probability
 from deniable.cli.notebook import load_ipython_extension as load_ipython_extension
+from deniable.deciding import choose_epsilon as choose_epsilon
+from deniable.deciding import dossier as dossier
 from deniable.engines.text.file import TextFile as TextFile
 from deniable.errors import DeniableError as DeniableError
 from deniable.ledger.receipt import Receipt as Receipt
@@ -72,12 +74,14 @@ __all__ = [
     "budget",
     "calculus",
     "calibrate",
+    "choose_epsilon",
     "costs",
     "count",
     "count_distinct",
     "covariance",
     "delta",
     "detection_power",
+    "dossier",
     "epsilon",
     "errors",
     "explain",

@@ -70,6 +70,10 @@ class Retired(DeniableError):
     """An interactive object that has said all it may say."""
 
 
+class NotGranted(DeniableError):
+    """A step that needs another one first: a charge without a live grant, a grant to oneself, an event out of order."""
+
+
 class LedgerError(DeniableError):
     """The ledger's file is damaged, older than its anchor, or opened with terms it was not made for."""
 

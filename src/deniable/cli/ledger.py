@@ -131,6 +131,42 @@ def touching(
 
 
 @app.command()
+def requests(ledger: File, anchor: AnchorFolder = None, as_json: Json = False) -> None:
+    """Every request at the desk: who asked for what, at which price, and how far it has come."""
+    found = Ledger.existing(place(ledger), anchor=FolderAnchor(anchor)).desk.all()
+    rows = [
+        {
+            "request": e.request,
+            "account": e.account,
+            "price": str(e.asked),
+            "state": e.progress.value,
+            "text": e.body["text"],
+        }
+        for e in found
+    ]
+    if as_json:
+        print(json.dumps(rows, indent=2))
+    else:
+        lines = [f"{r['request']}  {r['account']}  {r['price']}  {r['state']}" for r in rows]
+        print("\n".join(lines) or "nobody has asked yet")
+
+
+@app.command()
+def readers(ledger: File, anchor: AnchorFolder = None, as_json: Json = False) -> None:
+    """Who has been given which answer: every release with its readers, in order."""
+    charges = Ledger.existing(place(ledger), anchor=FolderAnchor(anchor)).charges()
+    rows = [
+        {"event": charge.count, "request": charge.body["request"], "readers": list(charge.readers)}
+        for charge in charges
+    ]
+    if as_json:
+        print(json.dumps(rows, indent=2))
+    else:
+        lines = [f"event {row['event']}  {row['request']}: {', '.join(row['readers']) or 'nobody'}" for row in rows]
+        print("\n".join(lines) or "nothing was released yet")
+
+
+@app.command()
 def copies(
     registry: Annotated[Path | None, typer.Option(help="The curator's folder, if not the usual one.")] = None,
     as_json: Json = False,

@@ -1,8 +1,10 @@
 """The durable ledger: one budget that threads, notebooks and processes share, and that nothing can shrink back."""
 
 from deniable.ledger.anchor import Anchor, FolderAnchor, Mark, Unanchored
+from deniable.ledger.applications import Application, Progress
 from deniable.ledger.caps import Balance, Cap, Each, Period
 from deniable.ledger.chain import FORMAT, Event, Kind
+from deniable.ledger.desk import Desk
 from deniable.ledger.history import History, HistoryEntry, history
 from deniable.ledger.journal import Journal, Reading, Writing
 from deniable.ledger.ledger import Ledger
@@ -16,9 +18,11 @@ from deniable.ledger.verify import Verification, verify
 __all__ = [
     "FORMAT",
     "Anchor",
+    "Application",
     "Balance",
     "Cap",
     "Charge",
+    "Desk",
     "Each",
     "Event",
     "FolderAnchor",
@@ -29,6 +33,7 @@ __all__ = [
     "Ledger",
     "Mark",
     "Period",
+    "Progress",
     "Reading",
     "Released",
     "Reservation",

@@ -29,6 +29,11 @@ class Kind(Enum):
     AMEND = "amend"
     NEW_VERSION = "new_version"
     NOTE = "note"
+    REQUEST = "request"
+    GRANT = "grant"
+    REFUSAL = "refusal"
+    EXPIRY = "expiry"
+    PUBLICATION = "publication"
 
 
 @dataclass(frozen=True, slots=True)

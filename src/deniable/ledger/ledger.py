@@ -21,6 +21,7 @@ from deniable.ledger.amend import Restate, amended
 from deniable.ledger.anchor import Anchor, FolderAnchor, Mark
 from deniable.ledger.caps import Balance
 from deniable.ledger.chain import FORMAT, Kind, canonical
+from deniable.ledger.desk import Desk, check_grant
 from deniable.ledger.events import receipt, release_body, reserve_body
 from deniable.ledger.journal import Journal
 from deniable.ledger.open import journal_at
@@ -209,6 +210,7 @@ class Ledger:
             asked = self._ask(transaction, cost, request=request, plan=plan, data_version=data_version, account=account)
             ask = replace(asked, tables=tuple(named(table=each) for each in tables), question=question[:2000])
             old = earlier(transaction.state, ask)
+            check_grant(transaction, ask)
             if old is None:
                 if look is not None:
                     look()
@@ -280,9 +282,15 @@ class Ledger:
         self._refuse_early(cost, account)
         with self._transaction() as transaction:
             ask = self._ask(transaction, cost, request=request, plan="", data_version=None, account=account)
+            check_grant(transaction, ask)
             self._charge(transaction, ask, answer="elsewhere")
 
     # What can be seen
+
+    @property
+    def desk(self) -> Desk:
+        """Where requests are made, granted, refused, expired and published."""
+        return Desk(self._replay)
 
     @property
     def terms(self) -> Terms:

@@ -15,6 +15,7 @@ from deniable.accounting import Spend, Tally
 from deniable.cost import Cost
 from deniable.errors import LedgerError
 from deniable.ledger.anchor import Mark
+from deniable.ledger.applications import Application, transition_fault
 from deniable.ledger.caps import Balance, Cap, Slot
 from deniable.ledger.chain import FORMAT, ROOT, Event, Kind
 from deniable.ledger.costs_json import cost_from_record
@@ -44,6 +45,11 @@ class Charge:
     def costs_the_same(self, costs: Mapping[str, Cost]) -> bool:
         """Is this the cost of the same thing, in every unit asked for?"""
         return all(self.costs.get(unit) == cost for unit, cost in costs.items())
+
+    @property
+    def readers(self) -> tuple[str, ...]:
+        """Who has been given its answer, in the order they were."""
+        return tuple(dict.fromkeys(account for account, _ in self.releases))
 
     @property
     def waiting(self) -> bool:
@@ -83,6 +89,12 @@ class State:
     """Which analyst paid, under a cap of their own, for which answer first paid by another, and when."""
     sums: dict[Slot, Tally] = field(default_factory=dict)
     heads: list[str] = field(default_factory=list)
+    applications: dict[Asked, Application] = field(default_factory=dict)
+    """Requests at the desk, by who asked under which id."""
+    granting_since: int = 0
+    """The event since which every charge needs a grant; 0 while none does."""
+    faults: list[str] = field(default_factory=list)
+    """Events of requests that do not follow from what was before them."""
 
     @property
     def count(self) -> int:
@@ -117,6 +129,9 @@ class State:
                 self.data_version = body["data_version"]
             case Kind.NOTE:
                 pass
+            case Kind.REQUEST | Kind.GRANT | Kind.REFUSAL | Kind.EXPIRY | Kind.PUBLICATION:
+                self._application(event)
+        self.granting_since = (self.granting_since or event.count) if self.terms and self.terms.grants else 0
         self.last, self.moment = event, body.get("at", self.moment)
         self.heads.append(event.head)
 
@@ -134,11 +149,29 @@ class State:
             self._add(Slot(charge["cap"], charge["account"], charge["period"]), tally_from_record(charge))
         origin = body["of"]
         self.by_request[body["account"], body["request"]] = origin or event.count
+        asked = (body["account"], body["request"])
+        self._paid(asked, origin or event.count, stored=bool(origin and self.charges[origin].sealed))
         if origin:
             self.shared[body["account"], origin] = body["at"]
             return
         costs = {unit: cost_from_record(record) for unit, record in body["costs"].items()}
         self.charges[event.count] = Charge(event.count, body, costs)
+
+    def _application(self, event: Event) -> None:
+        asked = event.body["account"], event.body["request"]
+        known = self.applications.get(asked)
+        fault = transition_fault(known, event)
+        if fault is not None:
+            self.faults.append(fault)
+        elif event.kind is Kind.REQUEST:
+            self.applications[asked] = Application(*asked, event.count, event.body, {})
+        elif known is not None:
+            self.applications[asked] = replace(known, events={**known.events, event.kind: event})
+
+    def _paid(self, asked: Asked, number: int, *, stored: bool) -> None:
+        """Note at the request, if there is one, that it was charged, and whether its answer is stored."""
+        if asked in self.applications:
+            self.applications[asked] = replace(self.applications[asked], charge=number, stored=stored)
 
     def _add(self, slot: Slot, tally: Tally) -> None:
         for each in {slot, slot.lifetime}:
@@ -148,6 +181,7 @@ class State:
     def _store(self, body: Mapping[str, Any]) -> None:
         charge = self.charges[body["reservation"]]
         self.charges[charge.count] = replace(charge, sealed=body["seal"])
+        self._paid(charge.asked, charge.count, stored=True)
         if charge.body["plan"]:
             key = charge.body["plan"], charge.body["data_version"]
             self.by_plan.setdefault(key, []).append(charge.count)
@@ -157,6 +191,7 @@ class State:
         charge = self.charges[event.body["reservation"]]
         self.charges[charge.count] = replace(charge, releases={**charge.releases, asked: event})
         self.by_request[asked] = charge.count
+        self._paid(asked, charge.count, stored=True)
 
     def _amend(self, body: Mapping[str, Any]) -> None:
         self.terms = Terms.from_record(body["terms"])

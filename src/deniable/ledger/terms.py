@@ -39,6 +39,7 @@ class Terms:
     choice if none is given. codebook: the fingerprint of the public codebook text. caps: further limits, see `Cap`.
     facts: what prices rest on, by the name of the table or variable; where they are stated they bind, and the fingerprint
     does not: names may be added or left out, but one that stays keeps its facts.
+    grants: every charge needs a live grant (`Ledger.desk`).
     """
 
     dataset: str
@@ -49,6 +50,7 @@ class Terms:
     period: Period | None = None
     caps: tuple[Cap, ...] = ()
     facts: Mapping[str, Any] = field(default_factory=dict)
+    grants: bool = False
 
     def __post_init__(self) -> None:
         named(dataset=self.dataset)
@@ -100,6 +102,7 @@ class Terms:
             "budget": main["budget"],
             "period": main["period"],
             "caps": [cap.promise() for cap in self.caps],
+            "grants": self.grants,
         }
 
     def to_record(self) -> dict[str, Any]:
@@ -110,6 +113,7 @@ class Terms:
             "codebook": self.codebook,
             "caps": [cap.to_record() for cap in self.all_caps],
             **({"facts": dict(self.facts)} if self.facts else {}),
+            **({"grants": True} if self.grants else {}),
         }
 
     @classmethod
@@ -125,6 +129,7 @@ class Terms:
             period=main.period,
             caps=tuple(caps),
             facts=record.get("facts", {}),
+            grants=bool(record.get("grants", False)),
         )
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from deniable.accounting import Filters
 from deniable.errors import LedgerError, Unaccountable
 from deniable.ledger.anchor import Anchor, FolderAnchor, Mark
+from deniable.ledger.chain import Kind
 from deniable.ledger.journal import Journal
 from deniable.ledger.open import journal_at
 from deniable.ledger.receipt import Receipt
@@ -74,6 +76,8 @@ def verify(
                 *_answers(snapshot),
                 *_readings(snapshot),
                 *_receipts(snapshot, receipts),
+                *snapshot.state.faults,
+                *_grants(snapshot),
             ]
             return _found(snapshot, journal.place, problems)
     except LedgerError as error:
@@ -132,6 +136,22 @@ def _below(charge: Charge, paid: dict[str, Any], filters: Filters, unit: str) ->
         return True
     held = [(old, new) for old, new in pairs if old is not None]
     return written.leak < now.leak or any(new is None or not new <= old for old, new in held)
+
+
+def _grants(snapshot: Snapshot) -> Iterator[str]:
+    """Charges made since every charge needs a grant: each has one, given by somebody else before it, for its plan and in time."""
+    state = snapshot.state
+    for charge in state.charges.values() if state.granting_since else ():
+        known = state.applications.get(charge.asked)
+        if charge.count < state.granting_since:
+            continue
+        event = None if known is None else known.events.get(Kind.GRANT)
+        if known is None or event is None or event.count > charge.count:
+            yield f"event {charge.count} is a charge without a grant"
+        elif event.body["plan"] != charge.body["plan"]:
+            yield f"event {charge.count} is a charge for another plan than was granted"
+        elif not datetime.fromisoformat(charge.body["at"]) < known.expires:
+            yield f"event {charge.count} is a charge after its grant had run out"
 
 
 def _receipts(snapshot: Snapshot, receipts: Iterable[Receipt]) -> Iterator[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
-from typing import Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from deniable.accounting import Filters, Implications, Rule, Spend, Tally, implications
 from deniable.core.distance import Distance, distance
@@ -47,6 +47,11 @@ from deniable.release.twin import SYNTHETIC, Twin
 from deniable.release.twin_scores import TwinScores, distances_on_data, on_data, teaching_on_data
 from deniable.release.value import ValueRelease, accuracy_of, value_packed
 from deniable.synth.synthesis import synthesis
+
+if TYPE_CHECKING:
+    from deniable.release.first_look import FirstLook
+    from deniable.release.slice_choice import SliceChoice
+    from deniable.release.workload import Workload, WorkloadRelease
 
 Made = TypeVar("Made")
 
@@ -96,6 +101,64 @@ class Session:
         terms = {"epsilon": epsilon, "rho": rho, "accuracy": accuracy, "delta": delta, "law": law}
         terms |= {"group_size": group_size, "confidence": confidence}
         return asked(self, self._engine, text, dialect=dialect, request=request, terms=terms)
+
+    def workload(
+        self,
+        questions: Mapping[str, Query],
+        *,
+        epsilon: Real | None = None,
+        rho: Real | None = None,
+        by: str = "even",
+        weights: Mapping[str, Real] | None = None,
+        wanted: Mapping[str, Any] | None = None,
+        locked: Mapping[str, Real] | None = None,
+        delta: Real | None = None,
+        law: Law | str | None = None,
+        group_size: int = 1000,
+        confidence: Real = Fraction(19, 20),
+    ) -> Workload:
+        """Several questions under one budget: one table of prices, one charge, all released or none.
+
+        `by` is "even", "weights" (parts in `weights`) or "accuracy": `wanted` gives errors as numbers or as shares such as "5%" (of
+        `group_size` rows for counts and sums, of the width of the bounds for means), and what is left goes evenly to the others.
+        `locked` fixes what some questions get. Nothing is spent before `.release()`.
+        """
+        from deniable.release.workload import plan_workload
+
+        options = {"delta": delta, "law": law, "group_size": group_size, "confidence": confidence}
+        shares = {"epsilon": epsilon, "rho": rho, "weights": weights, "wanted": wanted, "locked": locked}
+        return plan_workload(self, questions, by=by, options=options, **shares)  # type: ignore[arg-type]
+
+    def describe(self, *, share: Real, table: str | None = None, request: str | None = None) -> FirstLook:
+        """A first look at a table for a share of what is left: rows, present values, quartiles, histograms and counts by key.
+
+        Guarantee: one charge, made before data is read, of at most that share of what is left.
+        """
+        from deniable.release.first_look import first_look
+
+        return first_look(self, share=share, table=table, request=request)
+
+    def slices(
+        self,
+        candidates: Sequence[str],
+        *,
+        choose: str,
+        epsilon: Real,
+        slices: int = 50,
+        table: str | None = None,
+        request: str | None = None,
+    ) -> SliceChoice:
+        """Choose privately which of these columns to look at: `session.slices(["sex", "region"], choose="income by",
+        epsilon=0.05)`.
+
+        The people are spread over random slices; each slice votes for the column by which the mean of the named value differs most.
+
+        Guarantee: one unit moves one vote; the choice is an exponential mechanism over the votes, charged first.
+        """
+        from deniable.release.slice_choice import choose_by_slices
+
+        terms = {"choose": choose, "epsilon": epsilon, "slices": slices, "table": table, "request": request}
+        return choose_by_slices(self, candidates, **terms)  # type: ignore[arg-type]
 
     @property
     def space(self) -> Space:
@@ -324,7 +387,7 @@ class Session:
         promise = self._ledger.terms.budget
         return implications(promise, unit=str(self.unit), coarser=coarser or {}, finer=finer, delta=delta)
 
-    def fetch(self, request: str) -> Release | ValueRelease | Twin:
+    def fetch(self, request: str) -> Release | ValueRelease | Twin | WorkloadRelease:
         """An answer this session's analyst already paid for, by its request id: of whatever kind it was."""
         found = self._ledger.fetch(request, account=self.account)
         packed = unpacked(found.payload)
@@ -332,6 +395,10 @@ class Session:
             return ValueRelease.from_packed(packed, found.receipt)
         if packed.release.get("kind") == SYNTHETIC:
             return Twin.from_packed(packed, found.receipt)
+        if packed.release.get("kind") == "workload":
+            from deniable.release.workload import WorkloadRelease
+
+            return WorkloadRelease.from_packed(packed, found.receipt)
         return Release.from_packed(packed, found.receipt)
 
     # What a query asks of its session
@@ -360,6 +427,10 @@ class Session:
         """The query at this price as one mechanism on the table space; its answer is a packed release."""
         ready = self._lowered(query)
         return self._mechanism(ready, self._priced(ready, terms))
+
+    def tables_read(self, query: Query) -> tuple[str, ...]:
+        """The private tables a query reads, for the ledger."""
+        return tuple(tables_of(self._lowered(query).plan))
 
     def _mechanism(self, ready: Lowered, price: Price) -> Mechanism:
         return Mechanism(

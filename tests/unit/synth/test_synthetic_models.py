@@ -75,9 +75,8 @@ def test_projection_is_the_nearest_table_without_negative_cells():
     assert found.sum() == pytest.approx(4)
     assert (found >= 0).all()
     grid = [
-        np.array([i, j, k, 40 - i - j - k]) / 10
-        for i in range(41) for j in range(41 - i) for k in range(41 - i - j)
-    ]  # fmt: skip
+        np.array([i, j, k, 40 - i - j - k]) / 10 for i in range(41) for j in range(41 - i) for k in range(41 - i - j)
+    ]
     best = min(float(((each - counts) ** 2).sum()) for each in grid)
     assert ((found - counts) ** 2).sum() <= best + 1e-9
     assert simplex(counts, 0.0).tolist() == [0, 0, 0, 0]
@@ -291,7 +290,9 @@ def test_no_data_raises_and_every_method_gives_rows(count):
         measure_pairs(measurer(data, Seeded(1)), method="pairs", focus=()),
         measure_pairs(measurer(data, Seeded(1)), method="tree", focus=()),
         measure_mwem(measurer(data, Seeded(1), kind=RuleKind.PURE), rounds=2, degree=2),
-        measure_privbayes(measurer(data, Seeded(1), kind=RuleKind.PURE), degree=2, score="mi", most_rows=100, network=None),
+        measure_privbayes(
+            measurer(data, Seeded(1), kind=RuleKind.PURE), degree=2, score="mi", most_rows=100, network=None
+        ),
         measure_aim(measurer(data, Seeded(1), kind=RuleKind.CONCENTRATED), rounds=2, degree=3, focus=(1,)),
     ]
     for stored in runs:
@@ -307,16 +308,26 @@ def test_other_methods_learn_what_depends_on_what():
     data = rows(3000, 7)
     for stored in (
         measure_mwem(measurer(data, Seeded(3), kind=RuleKind.PURE, whole=5.0), rounds=6, degree=2),
-        measure_privbayes(measurer(data, Seeded(3), kind=RuleKind.PURE, whole=5.0), degree=2, score="mi", most_rows=10**6, network=None),
+        measure_privbayes(
+            measurer(data, Seeded(3), kind=RuleKind.PURE, whole=5.0),
+            degree=2,
+            score="mi",
+            most_rows=10**6,
+            network=None,
+        ),
         measure_aim(measurer(data, Seeded(3), kind=RuleKind.CONCENTRATED, whole=0.5), rounds=6, degree=3, focus=()),
-    ):  # fmt: skip
+    ):
         model, notes = fit(stored)
         assert notes == ()
         gaps = [np.abs(model.table(places) - table(data, places)).sum() / 6000 for places in combinations(range(4), 2)]
         assert np.mean(gaps) < 0.08, stored.method
     given = measure_privbayes(
-        measurer(data, Seeded(3), kind=RuleKind.PURE), degree=1, score="r", most_rows=9, network=[(3, ()), (0, (3,)), (1, (0,)), (2, (1,))]
-    )  # fmt: skip
+        measurer(data, Seeded(3), kind=RuleKind.PURE),
+        degree=1,
+        score="r",
+        most_rows=9,
+        network=[(3, ()), (0, (3,)), (1, (0,)), (2, (1,))],
+    )
     assert given.network == ((3, ()), (0, (3,)), (1, (0,)), (2, (1,)))
 
 

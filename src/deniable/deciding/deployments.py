@@ -1,0 +1,193 @@
+"""Published deployments and their privacy parameters: public facts, each with its source, its unit and its period.
+
+A small epsilon for one event of one day promises less than a large one for a person for ever, so two entries are
+compare_deployments only where unit, period and place of the noise agree; all others are listed apart, with the reason
+why they say nothing about this case.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Protected(Enum):
+    """Who is protected by one deployment's epsilon."""
+
+    PERSON = "person"
+    HOUSEHOLD = "household or housing unit"
+    EVENT = "single event or action"
+
+
+class Trust(Enum):
+    """Where the noise is added."""
+
+    CENTRAL = "by the curator"
+    LOCAL = "on each person's device"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deployment:
+    """One published use. `period` is how long one epsilon lasts: "ever" for a single release, else the time after
+    which it starts afresh.
+    """
+
+    name: str
+    organisation: str
+    year: int
+    epsilon: float
+    delta: float
+    protected: Protected
+    period: str
+    trust: Trust
+    source: str
+    note: str = ""
+
+    @property
+    def terms(self) -> tuple[str, str, str]:
+        """What must agree before two epsilons may be compare_deployments."""
+        return (self.protected.value, self.period, self.trust.value)
+
+
+def _apple(name: str, epsilon: float) -> Deployment:
+    return Deployment(
+        name=name,
+        organisation="Apple",
+        year=2017,
+        epsilon=epsilon,
+        delta=0.0,
+        protected=Protected.PERSON,
+        period="day",
+        trust=Trust.LOCAL,
+        source="Apple, Differential Privacy Overview (2017), with donations per day multiplied out",
+    )
+
+
+DEPLOYMENTS: tuple[Deployment, ...] = (
+    Deployment(
+        name="2020 Census redistricting data, persons",
+        organisation="US Census Bureau",
+        year=2021,
+        epsilon=17.14,
+        delta=1e-10,
+        protected=Protected.PERSON,
+        period="ever",
+        trust=Trust.CENTRAL,
+        source="US Census Bureau, press release CB21-CN.42 (9 June 2021)",
+        note="converted from zero-concentrated privacy; neighbours replace one record",
+    ),
+    Deployment(
+        name="2020 Census redistricting data, housing units",
+        organisation="US Census Bureau",
+        year=2021,
+        epsilon=2.47,
+        delta=1e-10,
+        protected=Protected.HOUSEHOLD,
+        period="ever",
+        trust=Trust.CENTRAL,
+        source="US Census Bureau, press release CB21-CN.42 (9 June 2021)",
+        note="converted from zero-concentrated privacy",
+    ),
+    Deployment(
+        name="Community Mobility Reports",
+        organisation="Google",
+        year=2020,
+        epsilon=2.64,
+        delta=0.0,
+        protected=Protected.PERSON,
+        period="day",
+        trust=Trust.CENTRAL,
+        source="Aktay et al., Google COVID-19 Community Mobility Reports: Anonymization Process Description, arXiv 2004.04145",
+    ),
+    Deployment(
+        name="Search Trends symptoms data set",
+        organisation="Google",
+        year=2020,
+        epsilon=1.68,
+        delta=0.0,
+        protected=Protected.PERSON,
+        period="day",
+        trust=Trust.CENTRAL,
+        source="Bavadekar et al., Google COVID-19 Search Trends Symptoms Dataset, arXiv 2009.01265",
+    ),
+    Deployment(
+        name="Full URLs data set",
+        organisation="Facebook and Social Science One",
+        year=2020,
+        epsilon=0.45,
+        delta=1e-5,
+        protected=Protected.EVENT,
+        period="ever",
+        trust=Trust.CENTRAL,
+        source="Messing et al., Facebook Privacy-Protected Full URLs Data Set, Harvard Dataverse (2020)",
+        note="one action of one user on one address",
+    ),
+    Deployment(
+        name="Audience Engagements API",
+        organisation="LinkedIn",
+        year=2020,
+        epsilon=34.9,
+        delta=7e-9,
+        protected=Protected.PERSON,
+        period="month",
+        trust=Trust.CENTRAL,
+        source="Rogers et al., LinkedIn's Audience Engagements API, arXiv 2002.05839",
+        note="a member is protected against one querying analyst",
+    ),
+    Deployment(
+        name="Page views by country",
+        organisation="Wikimedia Foundation",
+        year=2023,
+        epsilon=0.85,
+        delta=1e-5,
+        protected=Protected.PERSON,
+        period="day",
+        trust=Trust.CENTRAL,
+        source="Adeleye et al., Publishing Wikipedia usage data with strong privacy guarantees, arXiv 2308.16298",
+        note="converted from zero-concentrated privacy of rho 0.015",
+    ),
+    _apple("Health type usage", 2.0),
+    _apple("Emoji suggestions", 4.0),
+    _apple("Lookup hints", 8.0),
+    _apple("New words in QuickType", 16.0),
+)
+"""What we know of, oldest sources checked first; add a row with its source, never a number without one."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeploymentComparison:
+    """Deployments beside one's own terms: those that can be compare_deployments, and the others with what differs."""
+
+    alike: tuple[Deployment, ...]
+    unlike: tuple[tuple[Deployment, str], ...]
+
+    @property
+    def range(self) -> tuple[float, float] | None:
+        """The smallest and largest epsilon among those that can be compare_deployments."""
+        losses = [each.epsilon for each in self.alike]
+        return (min(losses), max(losses)) if losses else None
+
+    def __str__(self) -> str:
+        if self.range is None:
+            return "no published deployment in the table has the same unit, period and place of the noise"
+        low, high = self.range
+        names = ", ".join(f"{each.organisation} {each.name} ({each.epsilon:g})" for each in self.alike)
+        return f"comparable deployments lie between {low:g} and {high:g}: {names}"
+
+
+def compare_deployments(
+    *, protected: Protected, period: str, trust: Trust = Trust.CENTRAL, table: Iterable[Deployment] = DEPLOYMENTS
+) -> DeploymentComparison:
+    """The table beside a release with these terms; nothing is converted from one unit or period to another."""
+    terms = (protected.value, period, trust.value)
+    alike, unlike = [], []
+    for each in table:
+        differences = [
+            f"{theirs}, not {ours}" for theirs, ours in zip(each.terms, terms, strict=True) if theirs != ours
+        ]
+        if differences:
+            unlike.append((each, "; ".join(differences)))
+        else:
+            alike.append(each)
+    return DeploymentComparison(tuple(alike), tuple(unlike))

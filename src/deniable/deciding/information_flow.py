@@ -1,0 +1,60 @@
+"""Contextual integrity: the five parameters of an information flow, what the release disrupts, and what
+differential privacy mends of it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from deniable.deciding.yaml_records import yaml_record
+from deniable.errors import InvalidArgument
+
+MENDED = ("membership", "reconstruction", "linkage")
+"""The harms a privacy loss bounds: nothing else about a flow is mended by it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InformationFlow:
+    """One flow of information, as it was expected and as it will be.
+
+    subject, sender, recipient, type and principle describe the flow people expect; `disrupted` says what the release changes of it;
+    `mended` says which of that differential privacy bounds, and `not_mended` what remains and why it is put up with.
+    """
+
+    subject: str
+    sender: str
+    recipient: str
+    type: str
+    principle: str
+    disrupted: str
+    mended: str
+    not_mended: str
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            text = getattr(self, field.name)
+            if not (isinstance(text, str) and text.strip()):
+                raise InvalidArgument(f"{field.name} must be written down in the context form, got {text!r}")
+
+    def to_record(self) -> dict[str, str]:
+        """As JSON-able text."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any]) -> InformationFlow:
+        """The form a mapping fills in; all of it, and nothing else."""
+        known = [field.name for field in fields(cls)]
+        missing, unknown = [name for name in known if name not in record], sorted(set(record) - set(known) - {"format"})
+        if missing or unknown:
+            raise InvalidArgument(
+                f"the context form has the fields {', '.join(known)}; missing {missing}, unknown {unknown}"
+            )
+        return cls(**{name: record[name] for name in known})
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> InformationFlow:
+        """The form in a YAML file."""
+        return cls.from_record(yaml_record(path, "context form"))
