@@ -33,11 +33,13 @@ def test_a_session_of_version_0_1_goes_on_under_its_one_rule(old):
     session = dataset().session(BUDGET, ledger=path)
     assert session.rule.kind is RuleKind.BASIC
     assert (session.spent.loss, session.spent.delta) == (Fraction(1, 2), Fraction(1, 2 * 10**7))
-    query = session.query().group_by("city").agg(n=ask.count())
-    again = query.release(epsilon=0.25)
+    again = session.fetch("r1")
     assert again.receipt.charged.loss == Fraction(1, 4)
     assert session.spent.loss == Fraction(1, 2), "the stored answer is shown again, at no cost"
-    session.query().agg(n=ask.count()).release(epsilon=0.5)
+    anew = session.query().group_by("city").agg(n=ask.count()).release(epsilon=0.25)
+    assert anew.receipt.id != again.receipt.id
+    assert session.spent.loss == Fraction(3, 4), "rows beyond a bound mean something else now, so it is another question"
+    session.query().agg(n=ask.count()).release(epsilon=0.25)
     with pytest.raises(BudgetExceeded, match=r"epsilon 0\.01"):
         session.query().agg(n=ask.count()).release(epsilon=0.01)
     assert verify(journal_at(path)).sound
