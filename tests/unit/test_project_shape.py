@@ -16,15 +16,15 @@ import pytest
 from tests import shape
 
 LIMITS = {
-    "modules": 404,
+    "modules": 370,
     "public names in dp": 225,
-    "double class names": 42,
-    "double file names": 41,
-    "import cycles": 5,
+    "double class names": 19,
+    "double file names": 14,
+    "import cycles": 4,
     "files run by a grouped count": 90,
     "files run by the same in SQL": 92,
-    "modules loaded by the first calculus": 230,
-    "modules loaded by the first data set": 329,
+    "modules loaded by the first calculus": 45,
+    "modules loaded by the first data set": 213,
 }
 
 
