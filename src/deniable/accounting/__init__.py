@@ -8,7 +8,8 @@ loss does.
 |---|---|
 | epsilon and delta of any cost, and by which theorem | `theorems`; `instance` for the lower ends |
 | one definition of privacy, and how its losses compose | `measures/` |
-| which definition implies which; Rényi to (epsilon, delta) | `strength`, `conversion`; `implied` for other units, `group_privacy` for groups |
+| which definition implies which; Rényi to (epsilon, delta) | `strength`, `conversion` |
+| what holds for other units and for groups | `implied`, `group_privacy` |
 | delta in a closed form | `closed_forms`, made of `profiles`, `pure_profiles`, `gaussian_profiles` |
 | a bound on the divergence at every order | `renyi_curves`, `renyi_sampling` |
 | the privacy loss distribution | `pld/`: pairs by family, `discretization`, `spectrum`, `convolution`, `privacy_loss` |
