@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from deniable.accounting import delta, epsilon
-from deniable.accounting.pld.allocated import allocated
+from deniable.accounting.pld.allocated import allocated_pair
 from deniable.accounting.pld.cost_pairs import whole
 from deniable.accounting.strength import MEASURES
 from deniable.cost import (
@@ -64,7 +64,7 @@ LAWS = [
 def test_every_outcome_of_small_runs_both_ways(cost, one, none, steps):
     """The pair itself is attained by these mechanisms: above the truth, and by less than a thousandth of it."""
     mine, theirs = runs(one, none, steps)
-    pair = allocated(whole(cost), steps)
+    pair = allocated_pair(whole(cost), steps)
     for at in (Fraction(0), Fraction(1, 10), HALF, Fraction(1), Fraction(2)):
         removed = hockey_stick(mine, theirs, epsilon=at)
         added = hockey_stick(theirs, mine, epsilon=at)

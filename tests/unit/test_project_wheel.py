@@ -71,3 +71,9 @@ def test_wheel_runs_in_a_clean_environment(wheel, tmp_path):
     assert said(command, "--version") == f"deniable {__version__}\n"
     assert said(python, "-c", "import deniable; print(deniable.__file__)").startswith(str(tmp_path / "clean"))
     assert "Guarantee" in said(command, "demo")
+
+
+def test_wheel_carries_the_stubs_that_lazy_packages_read(wheel):
+    stubs = {str(path.relative_to(ROOT / "src")) for path in (ROOT / "src" / "deniable").rglob("*.pyi")}
+    assert len(stubs) > 5
+    assert stubs <= set(zipfile.ZipFile(wheel).namelist())

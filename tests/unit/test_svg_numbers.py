@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from deniable.svg.axes import Scale, axis, nice_step
-from deniable.svg.lettering import number, powers_of_ten, shortened, tick, width
+from deniable.svg.lettering import number, powers_of_ten, shorten, tick, width
 
 sizes = st.builds(lambda m, e: m * 10.0**e, st.floats(1, 9.99), st.integers(-30, 30))
 
@@ -115,4 +115,4 @@ def test_powers_of_ten_are_written_alike():
 
 @given(st.text(max_size=60), st.floats(20, 400))
 def test_shortened_text_fits(words, room):
-    assert width(shortened(words, 12, room), 12) <= room
+    assert width(shorten(words, 12, room), 12) <= room

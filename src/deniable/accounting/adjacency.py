@@ -25,7 +25,7 @@ from deniable.errors import Unaccountable
 _PRESENT = (Neighbours.ADD_REMOVE, Neighbours.ZERO_OUT)
 
 
-def compared(cost: Cost) -> Neighbours | None:
+def neighbours_of(cost: Cost) -> Neighbours | None:
     """The neighbours that a cost compares; None where it may be any. `Unaccountable` where its parts compare different ones."""
     match cost:
         case Sampled():
@@ -33,11 +33,11 @@ def compared(cost: Cost) -> Neighbours | None:
         case Allocated(each):
             return _present(each, "a step that a unit is allocated to")
         case Composed(costs) | Parallel(costs):
-            return _common([compared(each) for each in costs])
+            return _common([neighbours_of(each) for each in costs])
         case Mixed(parts):
-            return _common([compared(each) for chance, each in parts if chance])
+            return _common([neighbours_of(each) for chance, each in parts if chance])
         case Repeated(each) | Grouped(each) | Selected(each) | Calibrated(each):
-            return compared(each)
+            return neighbours_of(each)
         case _:
             return None
 
@@ -51,7 +51,7 @@ def _common(found: list[Neighbours | None]) -> Neighbours | None:
 
 
 def _present(cost: Cost, place: str) -> Neighbours:
-    inner = compared(cost)
+    inner = neighbours_of(cost)
     if inner not in (None, *_PRESENT):
         raise Unaccountable(
             f"{place} needs a cost that compares neighbours which {_PRESENT[0].value}, "
@@ -62,7 +62,7 @@ def _present(cost: Cost, place: str) -> Neighbours:
 
 def _sampled(cost: Sampled) -> Neighbours:
     """A Poisson sample needs what the presence of a unit costs, one of a fixed size what its replacement costs."""
-    inner = compared(cost.cost)
+    inner = neighbours_of(cost.cost)
     wanted = _PRESENT if cost.how is Sampling.POISSON else (Neighbours.REPLACE,)
     if inner is not None and inner not in wanted:
         raise Unaccountable(

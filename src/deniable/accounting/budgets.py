@@ -9,7 +9,7 @@ from fractions import Fraction
 
 from deniable.accounting.conversion import best_order, divergence_within, rho_order, rho_within
 from deniable.accounting.filters import Rule, RuleKind, times_that_fit
-from deniable.accounting.loss_grid import granted
+from deniable.accounting.loss_grid import round_down
 from deniable.accounting.measures.renyi import RenyiLoss
 from deniable.accounting.side_by_side import Filters
 from deniable.accounting.spend import Spend
@@ -22,7 +22,7 @@ from deniable.exact.guards import Real, nonnegative, probability
 _RESERVE = Fraction(1, 4)
 """The share of delta kept for thresholds when nobody said which questions will come: it costs the noise about 2 %."""
 
-_WORTH = Fraction(51, 50)
+_LEAST_GAIN = Fraction(51, 50)
 _SHARES = tuple(Fraction(k, 16) for k in range(1, 16))
 
 
@@ -118,9 +118,9 @@ class Budget:
     def _side_by_side(self, shares: _Shares, order: Fraction | None = None) -> Filters:
         """All shares of delta together keep it: r + (1 - r)(t1 + t2 + t3) = delta, where r is the reserve for leaks."""
         assert self.epsilon is not None
-        reserve = granted(self.delta * shares.reserve)
+        reserve = round_down(self.delta * shares.reserve)
         left = self._left(reserve)
-        pairs = granted(left * shares.basic)
+        pairs = round_down(left * shares.basic)
         rules = [Rule(RuleKind.BASIC, Spend(self.epsilon, reserve + pairs), "epsilons add, and need no share of delta")]
         for kind, share in ((RuleKind.RENYI, left * shares.renyi), (RuleKind.GAUSSIAN, left * shares.gaussian)):
             rule = self._shared(kind, share, reserve, order)
@@ -131,7 +131,7 @@ class Budget:
         assert self.epsilon is not None
         if kind is RuleKind.GAUSSIAN:
             mu = gaussian_mu(self.epsilon, share).lower
-            return Rule(kind, Spend(granted(mu**2), reserve), "squares of mu add: the exact curve of Gaussian noise")
+            return Rule(kind, Spend(round_down(mu**2), reserve), "squares of mu add: the exact curve of Gaussian noise")
         order = order or rho_order(epsilon=self.epsilon, delta=share)
         limit = divergence_within(order, epsilon=self.epsilon, delta=share)
         return Rule(kind, Spend(limit, reserve), f"divergences of order {float(order):g} add", order)
@@ -145,7 +145,9 @@ class Budget:
         shares = [each for reserve in (_RESERVES if leaking else _RESERVES[:1]) for each in _mainly(reserve)]
         plain, usual = self._roomiest(workload, shares, None)
         own, better = (plain, usual) if usual is None or order is None else self._roomiest(workload, shares, order)
-        chosen, most = (own, better) if usual is None or better is None or better > usual * _WORTH else (plain, usual)
+        chosen, most = (
+            (own, better) if usual is None or better is None or better > usual * _LEAST_GAIN else (plain, usual)
+        )
         if most == _UNREAD:
             raise Unaccountable("no filter reads this workload; declare it as one plan and read it by deniable.epsilon")
         return chosen
@@ -160,7 +162,7 @@ class Budget:
     def _concentrated(self, reserve: Fraction, reason: str) -> Rule:
         """Both parts together keep delta: a (rho, reserve) mechanism is (epsilon, reserve + (1 - reserve) delta(rho))."""
         assert self.epsilon is not None
-        reserve = granted(reserve)
+        reserve = round_down(reserve)
         rho = rho_within(epsilon=self.epsilon, delta=self._left(reserve))
         return Rule(RuleKind.CONCENTRATED, Spend(rho, reserve), reason)
 
@@ -174,7 +176,7 @@ class Budget:
                 continue
             if fitting is None:
                 return candidate
-            if fitting > most * _WORTH:
+            if fitting > most * _LEAST_GAIN:
                 best, most = candidate, fitting
         if best is None:
             raise Unaccountable("no filter reads this workload; declare it as one plan and read it by deniable.epsilon")
@@ -197,14 +199,14 @@ class Budget:
 
     def _gaussian(self, reserve: Fraction) -> Rule:
         assert self.epsilon is not None
-        reserve = granted(reserve)
+        reserve = round_down(reserve)
         mu = gaussian_mu(self.epsilon, self._left(reserve)).lower
-        return Rule(RuleKind.GAUSSIAN, Spend(granted(mu**2), reserve))
+        return Rule(RuleKind.GAUSSIAN, Spend(round_down(mu**2), reserve))
 
     def _renyi(self, reserve: Fraction, loss: RenyiLoss) -> Iterator[Rule]:
         """One order, the best for as many repetitions of the workload as fit."""
         assert self.epsilon is not None
-        reserve = granted(reserve)
+        reserve = round_down(reserve)
         left = self._left(reserve)
         order = best_order(loss, epsilon=self.epsilon, delta=left)
         if order is not None:

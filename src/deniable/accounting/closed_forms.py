@@ -7,7 +7,14 @@ import math
 from deniable.accounting.cost_terms import CostTerms, terms
 from deniable.accounting.gaussian_profiles import DiscreteGaussianProfile, GaussianProfile
 from deniable.accounting.measures.pure import odds
-from deniable.accounting.profiles import ClosedProfile, Leaking, MixedProfile, NothingProfile, OnSample, Worst
+from deniable.accounting.profiles import (
+    ClosedProfile,
+    LeakingProfile,
+    MixedProfile,
+    NothingProfile,
+    SampledProfile,
+    WorstProfile,
+)
 from deniable.accounting.pure_profiles import (
     BinomialProfile,
     DiscreteLaplaceProfile,
@@ -45,11 +52,11 @@ def _present_or_not(cost: Sampled) -> bool:
 def _symmetric(profile: ClosedProfile) -> bool:
     """Whether both directions of the pair behind a profile have it; a sample's do not."""
     match profile:
-        case OnSample():
+        case SampledProfile():
             return False
-        case Leaking(inner):
+        case LeakingProfile(inner):
             return _symmetric(inner)
-        case Worst(parts):
+        case WorstProfile(parts):
             return all(map(_symmetric, parts))
         case MixedProfile(parts):
             return all(_symmetric(each) for _, each in parts)
@@ -61,7 +68,7 @@ def closed_form(cost: Cost) -> ClosedProfile | None:
     """The exact profile of a cost, or None when only a numeric one is known."""
     parts = terms(cost)
     inner = _releases(parts)
-    return Leaking(inner, parts.leaks) if inner is not None and parts.leaks else inner
+    return LeakingProfile(inner, parts.leaks) if inner is not None and parts.leaks else inner
 
 
 def _releases(parts: CostTerms) -> ClosedProfile | None:
@@ -104,13 +111,17 @@ def _once(cost: Cost) -> ClosedProfile | None:
             return ResponseProfile(truth, (1 - truth) / (categories - 1))
         case Sampled(each, rate):
             inner = closed_form(each)
-            return OnSample(inner, rate) if inner is not None and _present_or_not(cost) and _symmetric(inner) else None
+            return (
+                SampledProfile(inner, rate)
+                if inner is not None and _present_or_not(cost) and _symmetric(inner)
+                else None
+            )
         case Mixed(chances):
             drawn = tuple((chance, inner) for chance, each in chances if (inner := closed_form(each)) is not None)
             return MixedProfile(drawn) if len(drawn) == len(chances) else None
         case Parallel(costs):
             parts = [closed_form(each) for each in costs]
             known = tuple(each for each in parts if each is not None)
-            return Worst(known) if len(known) == len(parts) else None
+            return WorstProfile(known) if len(known) == len(parts) else None
         case _:
             return None

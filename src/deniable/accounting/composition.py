@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
-from deniable.accounting.adjacency import compared
+from deniable.accounting.adjacency import neighbours_of
 from deniable.accounting.cost_terms import terms
 from deniable.accounting.measures.approximate import Approximate
 from deniable.accounting.profiles import leak
@@ -31,7 +31,7 @@ class Pairs:
     @classmethod
     def of(cls, cost: Cost) -> Pairs:
         """Every release of a cost read as a pair; `Unaccountable` where one of them has no single pair."""
-        compared(cost)
+        neighbours_of(cost)
         parts = terms(cost)
         read = [(Approximate().read(each), times) for each, times in parts.releases]
         leaks = [(pair.delta, times) for pair, times in read if pair.delta]

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 
-from deniable.accounting.loss_grid import granted, ln
+from deniable.accounting.loss_grid import ln, round_down
 from deniable.accounting.measures.renyi import RenyiLoss
 from deniable.accounting.profiles import leak, with_leaks
 from deniable.exact import Interval, exp, sqrt
@@ -30,7 +30,7 @@ def rho_within(*, epsilon: Fraction, delta: Fraction) -> Fraction:
         return Fraction(0)
     order = rho_order(epsilon=epsilon, delta=delta)
     room = (ln(delta).lower + ln(order).lower) / (order - 1)
-    return max(Fraction(0), granted((epsilon + room - ln(1 - 1 / order).upper) / order))
+    return max(Fraction(0), round_down((epsilon + room - ln(1 - 1 / order).upper) / order))
 
 
 def rho_order(*, epsilon: Fraction, delta: Fraction) -> Fraction:
@@ -47,7 +47,7 @@ def rho_order(*, epsilon: Fraction, delta: Fraction) -> Fraction:
 def divergence_within(order: Fraction, *, epsilon: Fraction, delta: Fraction) -> Fraction:
     """The largest divergence at `order`, rounded down, that implies (epsilon, delta)-privacy; may be negative."""
     room = (ln(delta).lower + ln(order).lower) / (order - 1)
-    return granted(epsilon + room - ln(1 - 1 / order).upper)
+    return round_down(epsilon + room - ln(1 - 1 / order).upper)
 
 
 def best_order(loss: RenyiLoss, *, epsilon: Fraction, delta: Fraction) -> Fraction | None:

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
-from deniable.accounting.group_privacy import grouped
-from deniable.accounting.loss_grid import charged
+from deniable.accounting.group_privacy import group_cost
+from deniable.accounting.loss_grid import round_up
 from deniable.cost import (
     Allocated,
     Bounded,
@@ -90,7 +90,7 @@ def _walk(cost: Cost, times: int) -> Iterator[tuple[Cost, int]]:
             if count:
                 yield from _walk(each, times * count)
         case Grouped(each, size):
-            inner = grouped(each, size)
+            inner = group_cost(each, size)
             yield from [(inner, times)] if isinstance(inner, Grouped) else _walk(inner, times)
         case Calibrated(each):
             yield from _walk(each, times)
@@ -183,7 +183,7 @@ def _sampled(cost: Sampled, times: int) -> Iterator[tuple[Cost, int]]:
         if isinstance(inner, Sampled) and not replaced and _plain(cost) and _plain(inner):
             yield from _walk(Sampled(inner.cost, rate=cost.rate * inner.rate), times)
         elif isinstance(inner, Bounded) and inner.epsilon == 0 and not replaced:
-            yield Bounded(epsilon=0, delta=charged(cost.rate * inner.delta)), times
+            yield Bounded(epsilon=0, delta=round_up(cost.rate * inner.delta)), times
         else:
             yield Sampled(inner, rate=cost.rate, how=cost.how, neighbours=cost.neighbours), times
 
@@ -198,21 +198,21 @@ def _leaking(cost: Sampled, inner: CostTerms, times: int, *, replaced: bool) -> 
     rest = Sampled(CostTerms(inner.releases).cost, rate=cost.rate, how=cost.how, neighbours=cost.neighbours)
     yield from _walk(rest, times)
     if cost.rate > 0:
-        yield Bounded(epsilon=0, delta=min(Fraction(1), charged(cost.rate * leaked))), times
+        yield Bounded(epsilon=0, delta=min(Fraction(1), round_up(cost.rate * leaked))), times
 
 
-def overstated(cost: Cost) -> bool:
+def overstates(cost: Cost) -> bool:
     """Whether `terms` says a little more than the cost does: a leak inside a sample was taken out of it."""
     match cost:
         case Sampled(inner):
             found = terms(inner)
-            return bool(found.leaks and found.releases) or overstated(inner)
+            return bool(found.leaks and found.releases) or overstates(inner)
         case Composed(costs) | Parallel(costs):
-            return any(map(overstated, costs))
+            return any(map(overstates, costs))
         case Repeated(inner) | Grouped(inner) | Allocated(inner) | Calibrated(inner):
-            return overstated(inner)
+            return overstates(inner)
         case Mixed(parts):
-            return any(overstated(each) for _, each in parts)
+            return any(overstates(each) for _, each in parts)
         case _:
             return False
 

@@ -9,7 +9,7 @@ from enum import Enum
 from fractions import Fraction
 
 from deniable.accounting.pure_profiles import PureLoss
-from deniable.accounting.renyi_curves import AnyPure, DiscreteLaplaceCurve
+from deniable.accounting.renyi_curves import DiscreteLaplaceCurve, PureCurve
 from deniable.cost import Bounded, Cost, Gaussian, Mixed, Neighbours, Renyi, Sampled, Sampling
 from deniable.errors import InvalidArgument
 from deniable.exact import binomial_tail, exp, ln
@@ -160,7 +160,7 @@ def laplace_sparse_vector(
     first, second = positive(threshold_scale=threshold_scale), positive(query_scale=query_scale)
     moved, found = integer(sensitivity=sensitivity, least=0), integer(hits=hits, least=1)
     told = found * (moved if monotonic else 2 * moved) / second
-    threshold, whole = DiscreteLaplaceCurve(first, moved), AnyPure(PureLoss(epsilon=moved / first + told))
+    threshold, whole = DiscreteLaplaceCurve(first, moved), PureCurve(PureLoss(epsilon=moved / first + told))
     return Renyi((order, min(threshold.at(order) + told, whole.at(order))) for order in _ORDERS)
 
 

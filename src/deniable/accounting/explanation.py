@@ -78,10 +78,10 @@ def explain(cost: Cost, *, delta: Real) -> CostExplanation:
     found = epsilon(cost, delta=chance)
     theorem = _pure_theorem() if chance == 0 else tightest(cost).theorem
     said = tuple(_said(name, say, cost, chance) for name, say in THEOREMS)
-    return CostExplanation(cost, chance, found, theorem, said, leaked(cost))
+    return CostExplanation(cost, chance, found, theorem, said, leaked_delta(cost))
 
 
-def leaked(cost: Cost) -> Fraction:
+def leaked_delta(cost: Cost) -> Fraction:
     """The chance, rounded up, that a release gives everything away: what delta cannot fall below at any epsilon."""
     try:
         return composition.Pairs.of(cost).leaked

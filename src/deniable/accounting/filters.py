@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Any, TypeAlias, assert_never
 
 from deniable.accounting.cost_terms import terms
-from deniable.accounting.loss_grid import charged
+from deniable.accounting.loss_grid import round_up
 from deniable.accounting.measures.approximate import Approximate
 from deniable.accounting.measures.concentrated import ZeroConcentrated
 from deniable.accounting.measures.gaussian_privacy import GaussianPrivacy
@@ -181,13 +181,13 @@ def _gaussian(cost: Cost) -> Spend:
             releases.append(Bounded(epsilon=pair.loss).repeated(times))
         else:
             releases.append(each.repeated(times))
-    return Spend(GaussianPrivacy().read(composed(releases)), charged(leaked))
+    return Spend(GaussianPrivacy().read(composed(releases)), round_up(leaked))
 
 
 def _renyi(cost: Cost, order: Fraction) -> Spend:
     """The divergence at the order, never above order times rho, leaks beside."""
     loss = RenyiPrivacy().read(cost)
-    leaked = charged(sum((chance * times for chance, times in loss.leaks), Fraction(0)))
+    leaked = round_up(sum((chance * times for chance, times in loss.leaks), Fraction(0)))
     bounds = [value] if (value := loss.at(order)) is not None else []
     try:
         rho = ZeroConcentrated().read(cost)
@@ -197,7 +197,7 @@ def _renyi(cost: Cost, order: Fraction) -> Spend:
         bounds += [order * rho.loss] if rho.delta <= leaked else []
     if not bounds:
         raise Unaccountable(f"this cost has no bound at order {float(order):g}; declare it in the workload")
-    return Spend(charged(min(bounds)), leaked)
+    return Spend(round_up(min(bounds)), leaked)
 
 
 def rule_from_record(record: Record) -> Rule:

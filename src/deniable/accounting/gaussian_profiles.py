@@ -23,7 +23,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from deniable.accounting.profiles import sharpened
+from deniable.accounting.profiles import sharpen
 from deniable.exact import Interval, exp, gaussian_delta, sqrt
 from deniable.exact.normal import mills_ratio
 
@@ -118,7 +118,7 @@ class DiscreteGaussianProfile:
 
     def delta(self, epsilon: Fraction) -> Interval:
         last = math.ceil(Fraction(self.steps, 2) - epsilon * self.scale**2 / self.steps) - 1
-        return sharpened(lambda bits: self._delta(epsilon, last, bits))
+        return sharpen(lambda bits: self._delta(epsilon, last, bits))
 
     def _delta(self, epsilon: Fraction, last: int, bits: int) -> Interval:
         return cdf(self.scale, last, bits) - cdf(self.scale, last - self.steps, bits, epsilon)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import assert_never
 
-from deniable.accounting.loss_grid import FAR, charged, expm1
+from deniable.accounting.loss_grid import LARGEST_EXPONENT, expm1, round_up
 from deniable.cost import (
     Allocated,
     Bounded,
@@ -38,7 +38,7 @@ from deniable.cost import (
 )
 
 
-def grouped(cost: Cost, size: int) -> Cost:
+def group_cost(cost: Cost, size: int) -> Cost:
     """The cost of `size` units that change together; a `Grouped` comes back only where no other record says it.
 
     Guarantee: at least as large as the loss between data sets that `size` steps between neighbours connect. Units that are
@@ -71,16 +71,16 @@ def grouped(cost: Cost, size: int) -> Cost:
         case Concentrated(rho, delta) if delta == 0:
             return Concentrated(rho=rho * size**2)
         case Composed(costs):
-            return Composed(tuple(grouped(each, size) for each in costs))
+            return Composed(tuple(group_cost(each, size) for each in costs))
         case Repeated(each, times):
-            return Repeated(grouped(each, size), times)
+            return Repeated(group_cost(each, size), times)
         case Selected(each, stopping, tries, shape):
-            return Selected(grouped(each, size), stopping=stopping, tries=tries, shape=shape)
+            return Selected(group_cost(each, size), stopping=stopping, tries=tries, shape=shape)
         case Calibrated(each, epsilon, delta):
             pair = _bounded(epsilon, delta, size)
-            return Calibrated(grouped(each, size), epsilon=pair.epsilon, delta=pair.delta)
+            return Calibrated(group_cost(each, size), epsilon=pair.epsilon, delta=pair.delta)
         case Grouped(each, inner):
-            return grouped(each, inner * size)
+            return group_cost(each, inner * size)
         case Parallel(costs) if (splits := _splits(costs, size)) is not None:
             return Parallel(splits)
         case Parallel() | Mixed() | Sampled() | Allocated() | Shuffled() | Concentrated() | Renyi():
@@ -100,7 +100,7 @@ def _splits(costs: tuple[Cost, ...], size: int) -> tuple[Cost, ...] | None:
         if len(whole) * len(shares) > _SPLITS**2:
             return None
         whole = [
-            (have + sum(shape), (*together, *(grouped(cost, count) for count in shape)))
+            (have + sum(shape), (*together, *(group_cost(cost, count) for count in shape)))
             for have, together in whole
             for shape in shares
             if have + sum(shape) <= size
@@ -128,10 +128,10 @@ def _bounded(epsilon: Fraction, delta: Fraction, size: int) -> Bounded:
         return Bounded(epsilon=size * epsilon)
     if epsilon == 0:
         return Bounded(epsilon=0, delta=min(Fraction(1), size * delta))
-    if size * epsilon > FAR:
+    if size * epsilon > LARGEST_EXPONENT:
         return Bounded(epsilon=size * epsilon, delta=1)
     factor = expm1(size * epsilon).upper / expm1(epsilon).lower
-    return Bounded(epsilon=size * epsilon, delta=min(Fraction(1), charged(delta * factor)))
+    return Bounded(epsilon=size * epsilon, delta=min(Fraction(1), round_up(delta * factor)))
 
 
 def sampled_group(cost: Sampled, size: int) -> Sampled:
@@ -140,4 +140,4 @@ def sampled_group(cost: Sampled, size: int) -> Sampled:
     Guarantee: holds for units that are all added, all removed or all replaced; a mixture of Gaussians is tighter.
     """
     together = 1 - (1 - cost.rate) ** size if cost.how is Sampling.POISSON else min(Fraction(1), size * cost.rate)
-    return Sampled(grouped(cost.cost, size), rate=together, how=cost.how, neighbours=cost.neighbours)
+    return Sampled(group_cost(cost.cost, size), rate=together, how=cost.how, neighbours=cost.neighbours)

@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterator
 from fractions import Fraction
 
-from deniable.accounting.cost_terms import CostTerms, overstated, replaces, terms
+from deniable.accounting.cost_terms import CostTerms, overstates, replaces, terms
 from deniable.accounting.pld.laplace_pairs import MOST_STEPS
 from deniable.cost import (
     Allocated,
@@ -38,10 +38,10 @@ _VARIANTS = 4
 _WIDEST = 10_000
 
 
-def attained(cost: Cost) -> bool:
+def is_attained(cost: Cost) -> bool:
     """Whether some mechanism has the cost's own profile, at every epsilon or at each by itself."""
     found = terms(cost)
-    if overstated(cost):
+    if overstates(cost):
         return False
     once = found.only
     return all(_has_pair(each) for each, _ in found.releases) or (once is not None and _worst_is_met(once))
@@ -53,12 +53,12 @@ def instances(cost: Cost) -> tuple[Cost, ...]:
     Guarantee: the loss of each is at most the loss of the worst mechanism with the cost.
     """
     found = terms(cost)
-    leaks = found.leaks if not overstated(cost) else ()
+    leaks = found.leaks if not overstates(cost) else ()
     tried = [
         composed(_repeated(_instance(each, turn), times) for each, times in found.releases) for turn in range(_VARIANTS)
     ]
     whole = [composed([each, CostTerms((), leaks).cost]) for each in tried]
-    if overstated(cost) and not replaces(cost):
+    if overstates(cost) and not replaces(cost):
         whole.append(CostTerms((), found.leaks).cost)
     return tuple(each for each in dict.fromkeys(whole) if terms(each) != CostTerms(()))
 
@@ -106,13 +106,13 @@ def _worst_is_met(cost: Cost) -> bool:
         case Exponential():
             return True
         case Parallel(costs):
-            return all(map(attained, costs))
+            return all(map(is_attained, costs))
         case Mixed(parts):
-            return all(attained(each) for _, each in parts)
+            return all(is_attained(each) for _, each in parts)
         case Sampled(inner, _, how, neighbours):
             simple = how is Sampling.POISSON and neighbours is not Neighbours.REPLACE
             fixed = how is Sampling.WITHOUT_REPLACEMENT
-            return (simple or fixed) and attained(inner)
+            return (simple or fixed) and is_attained(inner)
         case _:
             return _has_pair(cost)
 
@@ -150,7 +150,7 @@ def _inner(cost: Cost, turn: int) -> Cost:
     """An instance of a cost inside another one, leaks kept only where they are exact."""
     found = terms(cost)
     parts = [_repeated(_instance(each, turn), times) for each, times in found.releases]
-    return composed([*parts, *(() if overstated(cost) else _leaks(found))])
+    return composed([*parts, *(() if overstates(cost) else _leaks(found))])
 
 
 def _leaks(found: CostTerms) -> Iterator[Cost]:

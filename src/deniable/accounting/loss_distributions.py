@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from deniable.accounting.adjacency import compared
+from deniable.accounting.adjacency import neighbours_of
 from deniable.accounting.pld import PrivacyLoss
 from deniable.accounting.pld.convolution import Steps, look, read
 from deniable.cost import Cost
@@ -89,6 +89,6 @@ def _event(steps: Steps, loss: float) -> tuple[float, float]:
 
 def loss_distribution(cost: Cost) -> LossDistribution:
     """The law of the privacy loss of a cost; `Unaccountable` where only a divergence is known and no pair of laws."""
-    compared(cost)
+    neighbours_of(cost)
     PrivacyLoss(cost)
     return LossDistribution(cost)

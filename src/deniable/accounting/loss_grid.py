@@ -14,20 +14,20 @@ from deniable.exact import Interval
 GRID = 2**64 * 3**6 * 5**28 * 7**2 * 11**2 * 13**2 * 17 * 19 * 23 * 29 * 31 * 37
 """Decimals of 28 places and fractions with every denominator up to 40 lie on the grid; its step is below 1e-51."""
 
-FAR = 4096
+LARGEST_EXPONENT = 4096
 """Beyond this the exponential is not worth its digits: every caller has an answer without it."""
 
 _BITS = 192
 
 
-def charged(value: Fraction) -> Fraction:
+def round_up(value: Fraction) -> Fraction:
     """The smallest number on the grid that is at least `value`."""
     return value if GRID % value.denominator == 0 else Fraction(-(-value.numerator * GRID // value.denominator), GRID)
 
 
-def granted(value: Fraction) -> Fraction:
+def round_down(value: Fraction) -> Fraction:
     """The largest number on the grid that is at most `value`: for limits, which round down."""
-    return -charged(-value)
+    return -round_up(-value)
 
 
 def exp(x: Fraction) -> Interval:

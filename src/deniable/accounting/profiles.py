@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import ClassVar, Protocol
 
 from deniable.accounting.bracket import Bracket
-from deniable.accounting.measures.pure import amplified
+from deniable.accounting.measures.pure import amplify
 from deniable.exact import Interval, exp, expm1, ln
 
 _SHARP = 40
@@ -44,7 +44,7 @@ class ClosedProfile(Protocol):
         ...
 
 
-def sharpened(attempt: Callable[[int], Interval], *, bits: int = _SHARP) -> Interval:
+def sharpen(attempt: Callable[[int], Interval], *, bits: int = _SHARP) -> Interval:
     """`attempt(working precision)` again and again until it is narrow, or nothing to speak of; negative parts cut off."""
     working = bits + 40
     while True:
@@ -154,7 +154,7 @@ _ZERO = Fraction(0)
 
 
 @dataclass(frozen=True, slots=True)
-class Leaking:
+class LeakingProfile:
     """A profile next to leaks: delta' = 1 - (1 - delta) prod (1 - leak)^times, exactly."""
 
     inner: ClosedProfile
@@ -201,7 +201,7 @@ def leak(leaks: tuple[tuple[Fraction, int], ...]) -> Interval:
 
 
 @dataclass(frozen=True, slots=True)
-class OnSample:
+class SampledProfile:
     """A symmetric profile on a sample that the unit enters with probability `rate`, and the unit added or removed.
 
     Removed: rate · delta(ln(1 + (e^epsilon - 1)/rate)). Added: c · delta(ln(rate e^epsilon / c)), c = 1 - (1 - rate) e^epsilon.
@@ -235,7 +235,7 @@ class OnSample:
 
     def ceiling(self) -> Fraction | None:
         top = self.inner.ceiling()
-        return None if top is None else amplified(top, self.rate)
+        return None if top is None else amplify(top, self.rate)
 
     def _inner(self, factor: Interval) -> Interval:
         threshold = ln(factor.rounded(_BITS), _BITS)
@@ -243,7 +243,7 @@ class OnSample:
 
 
 @dataclass(frozen=True, slots=True)
-class Worst:
+class WorstProfile:
     """The worst of several profiles: a unit meets one of them."""
 
     profiles: tuple[ClosedProfile, ...]

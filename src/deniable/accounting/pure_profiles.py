@@ -23,7 +23,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from deniable.accounting.profiles import sharpened
+from deniable.accounting.profiles import sharpen
 from deniable.exact import Interval, exp, expm1, ln
 from deniable.exact.binomial_sums import ratios_down, ratios_up
 from deniable.exact.gamma import log_binomial
@@ -38,7 +38,7 @@ class ResponseProfile:
     theorem: ClassVar[str] = "the exact profile of randomised response"
 
     def delta(self, epsilon: Fraction) -> Interval:
-        return sharpened(lambda bits: self._delta(epsilon, bits))
+        return sharpen(lambda bits: self._delta(epsilon, bits))
 
     def _delta(self, epsilon: Fraction, bits: int) -> Interval:
         found = self.truth - self.other * exp(epsilon, bits)
@@ -65,7 +65,7 @@ class RangeProfile:
     def delta(self, epsilon: Fraction) -> Interval:
         if epsilon >= self.eta:
             return Interval.point(0)
-        return sharpened(lambda bits: expm1((epsilon - self.eta) / 2, bits) ** 2 / -expm1(-self.eta, bits))
+        return sharpen(lambda bits: expm1((epsilon - self.eta) / 2, bits) ** 2 / -expm1(-self.eta, bits))
 
     def least(self) -> Interval:
         return Interval.point(0)
@@ -107,7 +107,7 @@ class BinomialProfile:
     theorem: ClassVar[str] = "optimal composition, exactly (Kairouz, Oh and Viswanath 2015)"
 
     def delta(self, epsilon: Fraction) -> Interval:
-        return sharpened(lambda bits: self._delta(epsilon, bits + self.times.bit_length()))
+        return sharpen(lambda bits: self._delta(epsilon, bits + self.times.bit_length()))
 
     def _delta(self, epsilon: Fraction, bits: int) -> Interval:
         edge = (self.times - epsilon / self.loss.log(bits)) / 2
@@ -171,7 +171,7 @@ class LaplaceProfile:
     def delta(self, epsilon: Fraction) -> Interval:
         if epsilon >= self.epsilon:
             return Interval.point(0)
-        return sharpened(lambda bits: -expm1((epsilon - self.epsilon) / 2, bits))
+        return sharpen(lambda bits: -expm1((epsilon - self.epsilon) / 2, bits))
 
     def least(self) -> Interval:
         return Interval.point(0)
@@ -195,7 +195,7 @@ class DiscreteLaplaceProfile:
         last = last_above(self.steps, epsilon * self.scale)
         if last < 0:
             return Interval.point(0)
-        return sharpened(lambda bits: self._delta(epsilon, last, bits))
+        return sharpen(lambda bits: self._delta(epsilon, last, bits))
 
     def _delta(self, epsilon: Fraction, last: int, bits: int) -> Interval:
         near = exp(Fraction(-last - 1) / self.scale, bits)
@@ -233,11 +233,11 @@ class TruncatedLaplaceProfile:
         inside = last_above(self.steps, epsilon * self.scale)
         if inside < 0:
             return self.least()
-        return sharpened(lambda bits: self._delta(epsilon, min(self.radius, max(inside, alone)), bits))
+        return sharpen(lambda bits: self._delta(epsilon, min(self.radius, max(inside, alone)), bits))
 
     def least(self) -> Interval:
         alone = self.steps - self.radius - 1
-        return sharpened(lambda bits: self._below(alone, bits) / self._mass(bits))
+        return sharpen(lambda bits: self._below(alone, bits) / self._mass(bits))
 
     def guess(self, delta: float) -> float:
         return float(self.steps / self.scale) + 2 * math.log1p(-delta)

@@ -79,7 +79,7 @@ class LinearCurve:
 
 
 @dataclass(frozen=True, slots=True)
-class AnyPure:
+class PureCurve:
     """Whatever is epsilon-private: at worst randomised response with those odds (Bun and Steinke 2016)."""
 
     loss: PureLoss
@@ -192,7 +192,7 @@ class ResponseCurve:
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class ListedCurve:
     """Divergences proved at some orders. (order - 1) · divergence is convex and 0 at order one, hence below every chord."""
 
     points: tuple[tuple[Fraction, Fraction], ...]

@@ -187,7 +187,7 @@ class GreatestCurve:
 
 
 @dataclass(frozen=True, slots=True)
-class Mixture:
+class MixtureCurve:
     """ln(sum of chance e^((a-1) divergence))/(a-1): one of several, drawn by a known coin."""
 
     parts: tuple[tuple[Fraction, Curve], ...]
@@ -360,9 +360,9 @@ def grouped_curve(base: Curve, size: int) -> Curve:
     return best if work(best) <= MOST_VALUES else DoubledCurve(base, size)
 
 
-def shortened(curve: object) -> bool:
+def is_shortened(curve: object) -> bool:
     """Whether a looser curve is in it, because of the bound."""
-    return isinstance(curve, DoubledCurve) or any(map(shortened, _parts(curve)))
+    return isinstance(curve, DoubledCurve) or any(map(is_shortened, _parts(curve)))
 
 
 def _parts(value: object) -> Iterator[Any]:

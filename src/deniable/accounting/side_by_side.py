@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from deniable.accounting.filters import Record, Rule, RuleKind, rule_from_record
-from deniable.accounting.loss_grid import charged
+from deniable.accounting.loss_grid import round_up
 from deniable.accounting.measures.concentrated import lost_by_rho
 from deniable.accounting.measures.measure import Adaptivity
 from deniable.accounting.spend import Spend
@@ -294,7 +294,7 @@ def pairs(cost: Cost) -> Fraction:
         case Repeated(each, times):
             return pairs(each) * times
         case Calibrated(_, _, delta):
-            return charged(delta)
+            return round_up(delta)
         case _:
             return Fraction(0)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
-from deniable.accounting.loss_grid import charged
+from deniable.accounting.loss_grid import round_up
 from deniable.exact import digits
 
 
@@ -55,7 +55,7 @@ class Spend:
         """One of these, drawn with these chances: the worst loss, the average delta."""
         drawn = list(parts)
         average = sum((chance * each.delta for chance, each in drawn), Fraction(0))
-        return cls(max((each.loss for _, each in drawn), default=Fraction(0)), charged(average))
+        return cls(max((each.loss for _, each in drawn), default=Fraction(0)), round_up(average))
 
     def __str__(self) -> str:
         return self.shown()

@@ -13,13 +13,13 @@ from functools import lru_cache
 from typing import ClassVar, Protocol
 
 from deniable.accounting import pld
-from deniable.accounting.adjacency import compared
+from deniable.accounting.adjacency import neighbours_of
 from deniable.accounting.bracket import Bracket
 from deniable.accounting.closed_forms import closed_form
 from deniable.accounting.composition import Pairs
 from deniable.accounting.conversion import delta_within, epsilon_within
 from deniable.accounting.cost_terms import terms
-from deniable.accounting.instance import attained, instances
+from deniable.accounting.instance import instances, is_attained
 from deniable.accounting.loss_grid import expm1
 from deniable.accounting.measures.concentrated import ZeroConcentrated
 from deniable.accounting.measures.pure import Pure
@@ -81,7 +81,7 @@ class NumericReader:
 
 
 @dataclass(frozen=True, slots=True)
-class Backed:
+class FallbackReader:
     """A reading with another behind it, asked only where the first is infinite or wider than it should be."""
 
     first: Reader
@@ -182,7 +182,7 @@ class WorstReader:
 
 
 @dataclass(frozen=True, slots=True)
-class Together:
+class TightestReader:
     """Several sound readings of one cost: the least upper end, the greatest lower one."""
 
     parts: tuple[Reader, ...]
@@ -199,7 +199,7 @@ class Together:
 
 
 @dataclass(frozen=True, slots=True)
-class Witnessed:
+class WitnessedReader:
     """An upper end by theorems, a lower end by mechanisms that really have the cost."""
 
     reader: Reader
@@ -232,7 +232,7 @@ def _together(found: list[Bracket]) -> Bracket:
 def tightest(cost: Cost) -> Reader:
     """The reading that `epsilon` and `delta` use; `Unaccountable` if there is none."""
     found = _least(cost)
-    return found if attained(cost) else Witnessed(found, tuple(map(tightest, instances(cost))))
+    return found if is_attained(cost) else WitnessedReader(found, tuple(map(tightest, instances(cost))))
 
 
 def _least(cost: Cost) -> Reader:
@@ -247,14 +247,14 @@ def _least(cost: Cost) -> Reader:
     found = tuple(_general(cost))
     if not found:
         raise Unaccountable(f"no theorem reads {type(cost).__name__} as (epsilon, delta): {_reason(cost)}")
-    return found[0] if len(found) == 1 else Together(found)
+    return found[0] if len(found) == 1 else TightestReader(found)
 
 
 def _group(cost: Cost, group: Grouped) -> Reader:
     """From the profile of one unit; a promise of divergences is also grouped as such."""
     whole = GroupReader(tightest(group.cost), group.size)
     loss = renyi(cost) if isinstance(group.cost, Concentrated | Renyi) else None
-    return whole if loss is None else Together((whole, RenyiReader(loss)))
+    return whole if loss is None else TightestReader((whole, RenyiReader(loss)))
 
 
 def _general(cost: Cost) -> Iterator[Reader]:
@@ -267,11 +267,11 @@ def _general(cost: Cost) -> Iterator[Reader]:
         yield from others
         if pure is not None:
             yield PureReader(cost, pure)
-    elif others and not attained(cost):
+    elif others and not is_attained(cost):
         yield NumericReader(distribution)
         yield from others
     else:
-        yield Backed(NumericReader(distribution), others[0]) if others else NumericReader(distribution)
+        yield FallbackReader(NumericReader(distribution), others[0]) if others else NumericReader(distribution)
 
 
 @lru_cache(maxsize=64)
@@ -318,7 +318,7 @@ def epsilon(cost: Cost, *, delta: Real, gap: float = GAP) -> Bracket:
     with this cost. With delta = 0 it is the pure loss, and a cost without one is refused.
     """
     chance = probability(delta=delta)
-    compared(cost)
+    neighbours_of(cost)
     if chance == 1:
         return Bracket(0.0, 0.0)
     if chance == 0:
@@ -336,7 +336,7 @@ def delta(cost: Cost, *, epsilon: Real, gap: float = GAP) -> Bracket:
     with this cost.
     """
     loss = nonnegative(epsilon=epsilon)
-    compared(cost)
+    neighbours_of(cost)
     pairs = _pairs(cost)
     summed = pairs is not None and pairs.plain <= loss
     if pairs is not None and summed and pairs.leaked == 0:

@@ -1,4 +1,4 @@
-"""The trade-off curve of a cost: how often any test must miss, given how often it may cry wolf (Dong, Roth and Su 2022).
+"""The trade-off curve of a cost: the least type II error of any test at each type I error (Dong, Roth and Su 2022).
 
 It is the largest of the lines 1 - delta(e) - e^e alpha and e^-e (1 - delta(e) - alpha) over all e >= 0. Every e gives a sound line,
 so floats may look for the best one and exact arithmetic evaluates it, rounded down.

@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from deniable.accounting import epsilon as read_epsilon
-from deniable.accounting.explanation import leaked
+from deniable.accounting.explanation import leaked_delta
 from deniable.cost import Cost, Neighbours
 from deniable.ledger.numbers import digits
 from deniable.plan.codebook import Codebook
@@ -140,7 +140,7 @@ def failure(cost: Cost, delta: Fraction) -> str:
     """Whether a delta is a leak, the chance that something shows as it is, or the tail of a loss that is rarely large."""
     if not delta:
         return "nothing: there is no delta"
-    lost = leaked(cost)
+    lost = leaked_delta(cost)
     if not lost:
         return "a tail: the loss is rarely above epsilon, and then little above it"
     share = "all of it" if lost >= delta else digits(lost)

@@ -14,7 +14,7 @@ from deniable.svg.axes import Axis, Scale, axis
 from deniable.svg.draw import horizontal_whisker, level, upright, vertical_whisker
 from deniable.svg.elements import Figure
 from deniable.svg.frame import MARGIN, Entry, LegendKey, Room, Words
-from deniable.svg.lettering import clean, number, shortened
+from deniable.svg.lettering import clean, number, shorten
 from deniable.svg.lettering import width as text_width
 from deniable.svg.marks import ReferenceLine, floats, same_length
 
@@ -211,7 +211,7 @@ def _upright(one: Series, place: int, colour: int, y: Axis, base: float, x: floa
         parts += vertical_whisker(x, y.inside(lower), y.inside(upper), role=role)
     if y.shows(value) and shape is BarShape.DOT:
         parts.append(elements.dot(x, y.inside(value), 5, role=theme.fill(colour)))
-    return elements.grouped(parts, hint=one.hint(place))
+    return elements.group_elements(parts, hint=one.hint(place))
 
 
 def _flat(one: Series, place: int, colour: int, x: Axis, base: float, y: float, size: float, shape: BarShape) -> str:
@@ -226,7 +226,7 @@ def _flat(one: Series, place: int, colour: int, x: Axis, base: float, y: float, 
         parts += horizontal_whisker(y, x.inside(lower), x.inside(upper), role=role)
     if x.shows(value) and shape is BarShape.DOT:
         parts.append(elements.dot(x.inside(value), y, 5, role=theme.fill(colour)))
-    return elements.grouped(parts, hint=one.hint(place))
+    return elements.group_elements(parts, hint=one.hint(place))
 
 
 def _label_height(groups: Sequence[str], width: int, height: int) -> float:
@@ -245,9 +245,9 @@ def _names_below(groups: Sequence[str], room: Room, slot: float, labels: float) 
     every = math.ceil(theme.SMALL / slot)  # of very many groups, as many names as do not touch
     for place, name in list(enumerate(groups))[::every]:
         x, y = room.left + (place + 0.5) * slot, room.bottom + theme.SMALL + drop
-        words = shortened(name, theme.SMALL, space)
+        words = shorten(name, theme.SMALL, space)
         text = elements.text(x, y, words, role="dn-muted", size=theme.SMALL, anchor=anchor, slant=slant)
-        drawn.append(elements.grouped([text], hint=name))
+        drawn.append(elements.group_elements([text], hint=name))
     return drawn
 
 
@@ -255,8 +255,8 @@ def _names_beside(groups: Sequence[str], room: Room, slot: float, space: float) 
     drawn = []
     for place, name in enumerate(groups):
         y = room.top + (place + 0.5) * slot + theme.TEXT * 0.35
-        words = shortened(name, theme.TEXT, space - 8)
-        drawn.append(elements.grouped([elements.text(room.left - 10, y, words, anchor="end")], hint=name))
+        words = shorten(name, theme.TEXT, space - 8)
+        drawn.append(elements.group_elements([elements.text(room.left - 10, y, words, anchor="end")], hint=name))
     return drawn
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from deniable.errors import InvalidArgument
 from deniable.svg import elements, frame
 from deniable.svg.axes import LARGEST, TINIEST, Axis, Scale, axis
-from deniable.svg.draw import Canvas, drawn
+from deniable.svg.draw import Canvas, draw_mark
 from deniable.svg.elements import Figure
 from deniable.svg.frame import MARGIN, Entry, LegendKey, Room, Words
 from deniable.svg.marks import Line, Mark, Points, ReferenceLine, ShadedBand, Stems, StepLine, floats
@@ -65,11 +65,9 @@ def _data(marks: tuple[Mark, ...], colours: list[int], x: Axis, y: Axis, room: R
     for mark, colour in zip(marks, colours, strict=True):
         slack = 7 if isinstance(mark, Points) else 1.5  # so that dots and strokes on the frame are whole
         left, top = room.left - slack, room.top - slack
-        inside = drawn(mark, canvas, colour)
+        inside = draw_mark(mark, canvas, colour)
         found.append(
-            elements.clipped(
-                inside, left=left, top=top, width=room.right + slack - left, height=room.bottom + slack - top
-            )
+            elements.clip(inside, left=left, top=top, width=room.right + slack - left, height=room.bottom + slack - top)
         )
     return found
 

@@ -28,7 +28,7 @@ class Canvas:
     room: Room
 
 
-def drawn(mark: Mark, canvas: Canvas, colour: int) -> list[str]:
+def draw_mark(mark: Mark, canvas: Canvas, colour: int) -> list[str]:
     """The elements of one mark."""
     match mark:
         case Line():
@@ -48,7 +48,7 @@ def drawn(mark: Mark, canvas: Canvas, colour: int) -> list[str]:
 
 
 def _stroked(points: Sequence[Pixel], colour: int) -> str:
-    return elements.path(thinned(points), role=theme.stroke(colour), width=2.2, more=theme.dashes(colour))
+    return elements.path(thin(points), role=theme.stroke(colour), width=2.2, more=theme.dashes(colour))
 
 
 def _runs(xs: Sequence[float], ys: Sequence[float], canvas: Canvas) -> Iterator[list[Pixel]]:
@@ -64,7 +64,7 @@ def _runs(xs: Sequence[float], ys: Sequence[float], canvas: Canvas) -> Iterator[
         yield run
 
 
-def thinned(points: Sequence[Pixel]) -> list[Pixel]:
+def thin(points: Sequence[Pixel]) -> list[Pixel]:
     """At most four points for each column of pixels (first, lowest, highest, last): the same picture, a short file."""
     if len(points) < 2000:
         return list(points)
@@ -101,7 +101,7 @@ def _stems(mark: Stems, canvas: Canvas, colour: int) -> list[str]:
     for x, y in shown:
         across = canvas.x.pixel(x)
         stem = elements.line(across, base, across, canvas.y.pixel(y), role=theme.stroke(colour), width=thickness)
-        found.append(elements.grouped([stem], hint=f"{number(x)}: {number(y)}") if len(shown) <= 500 else stem)
+        found.append(elements.group_elements([stem], hint=f"{number(x)}: {number(y)}") if len(shown) <= 500 else stem)
     return found
 
 
@@ -115,7 +115,9 @@ def _points(mark: Points, canvas: Canvas, colour: int) -> list[str]:
             parts = vertical_whisker(across, canvas.y.inside(lower), canvas.y.inside(upper), role=theme.stroke(colour))
             hint += f" ({number(lower)} to {number(upper)})"
         found.append(
-            elements.grouped([*parts, elements.dot(across, canvas.y.pixel(y), 4, role=theme.fill(colour))], hint=hint)
+            elements.group_elements(
+                [*parts, elements.dot(across, canvas.y.pixel(y), 4, role=theme.fill(colour))], hint=hint
+            )
         )
     return found
 
@@ -146,8 +148,8 @@ def _band(mark: ShadedBand, canvas: Canvas, colour: int) -> list[str]:
     ]
     if not shown:
         return []
-    there = thinned([(x, high) for x, _, high in shown])
-    back = thinned([(x, low) for x, low, _ in shown])[::-1]
+    there = thin([(x, high) for x, _, high in shown])
+    back = thin([(x, low) for x, low, _ in shown])[::-1]
     return [elements.area(there + back, role=theme.fill(colour), more=theme.BAND)]
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from deniable.svg.lettering import escaped
+from deniable.svg.lettering import escape
 from deniable.svg.theme import STYLE, TEXT
 
 
@@ -34,7 +34,7 @@ def text(
     weight = f' font-weight="{bold}"' if bold else ""
     weight += f' transform="rotate({at(slant)} {at(x)} {at(y)})"' if slant else ""
     place = f'x="{at(x)}" y="{at(y)}" font-size="{at(size)}" text-anchor="{anchor}"'
-    return f'<text class="dn-text {role}" {place}{weight}>{escaped(words)}</text>'
+    return f'<text class="dn-text {role}" {place}{weight}>{escape(words)}</text>'
 
 
 def line(x1: float, y1: float, x2: float, y2: float, *, role: str, width: float = 1, more: str = "") -> str:
@@ -70,13 +70,13 @@ def dot(x: float, y: float, radius: float, *, role: str) -> str:
     return f'<circle class="{role} dn-halo" cx="{at(x)}" cy="{at(y)}" r="{at(radius)}" stroke-width="1.5"/>'
 
 
-def grouped(elements: Iterable[str], *, hint: str = "") -> str:
+def group_elements(elements: Iterable[str], *, hint: str = "") -> str:
     """Elements together, with a tooltip where `hint` says something."""
-    title = f"<title>{escaped(hint)}</title>" if hint else ""
+    title = f"<title>{escape(hint)}</title>" if hint else ""
     return f"<g>{title}{''.join(elements)}</g>"
 
 
-def clipped(elements: Iterable[str], *, left: float, top: float, width: float, height: float) -> str:
+def clip(elements: Iterable[str], *, left: float, top: float, width: float, height: float) -> str:
     """Elements cut off at a frame, by a nested drawing: no ids that two drawings on one page could share."""
     frame = f"{at(left)} {at(top)} {at(width)} {at(height)}"
     place = f'x="{at(left)}" y="{at(top)}" width="{at(width)}" height="{at(height)}"'
@@ -87,9 +87,9 @@ def document(elements: Iterable[str], *, width: int, height: int, name: str, des
     """A whole SVG document with its style, a surface to stand on, and a name and description for screen readers."""
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
-        f'role="img" aria-label="{escaped(name or "Plot")}">'
+        f'role="img" aria-label="{escape(name or "Plot")}">'
     )
-    words = f"<desc>{escaped(described)}</desc>" if described else ""
+    words = f"<desc>{escape(described)}</desc>" if described else ""
     surface = box(0, 0, width, height, role="dn-surface", radius=8)
     return "\n".join([head, words + STYLE, surface, *elements, "</svg>"]) + "\n"
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from deniable.errors import InvalidArgument
 from deniable.svg import elements, theme
 from deniable.svg.axes import Axis
-from deniable.svg.lettering import shortened, width
+from deniable.svg.lettering import shorten, width
 
 MARGIN = 18.0
 LABELS = 24.0  # the height of one row of labels under an axis
@@ -81,12 +81,12 @@ def header(words: Words, entries: Sequence[Entry], total: int) -> tuple[list[str
     room = total - 2 * MARGIN
     if words.title:
         y += theme.TITLE * 0.8
-        title = shortened(words.title, theme.TITLE * 1.06, room)
+        title = shorten(words.title, theme.TITLE * 1.06, room)
         drawn.append(elements.text(MARGIN, y, title, size=theme.TITLE, bold="600"))
         y += 6
     if words.subtitle:
         y += theme.TEXT
-        drawn.append(elements.text(MARGIN, y, shortened(words.subtitle, theme.TEXT, room), role="dn-muted"))
+        drawn.append(elements.text(MARGIN, y, shorten(words.subtitle, theme.TEXT, room), role="dn-muted"))
         y += 5
     if entries:
         y += 8
@@ -94,7 +94,7 @@ def header(words: Words, entries: Sequence[Entry], total: int) -> tuple[list[str
         drawn += legend
     if words.y_label:
         y += theme.SMALL + 7
-        label = shortened(words.y_label, theme.SMALL, room)
+        label = shorten(words.y_label, theme.SMALL, room)
         drawn.append(elements.text(MARGIN, y, label, role="dn-muted", size=theme.SMALL))
     return drawn, y + 12
 
@@ -103,7 +103,7 @@ def _legend(entries: Sequence[Entry], top: float, total: int) -> tuple[list[str]
     drawn: list[str] = []
     x, y = MARGIN, top + theme.TEXT * 0.8
     for entry in entries:
-        label = shortened(entry.label, theme.TEXT, total / 2)
+        label = shorten(entry.label, theme.TEXT, total / 2)
         needed = _KEY + 6 + width(label, theme.TEXT)
         if x > MARGIN and x + needed > total - MARGIN:
             x, y = MARGIN, y + theme.TEXT + 7
@@ -130,11 +130,11 @@ def footer(words: Words, room: Room, height: int, *, labels: float = LABELS) -> 
     drawn = []
     if words.x_label:
         middle = (room.left + room.right) / 2
-        label = shortened(words.x_label, theme.SMALL, room.width)
+        label = shorten(words.x_label, theme.SMALL, room.width)
         below = room.bottom + labels + 12
         drawn.append(elements.text(middle, below, label, role="dn-muted", size=theme.SMALL, anchor="middle"))
     if words.note:
-        note = shortened(words.note, theme.SMALL, room.right - MARGIN)
+        note = shorten(words.note, theme.SMALL, room.right - MARGIN)
         drawn.append(elements.text(MARGIN, height - MARGIN + 4, note, role="dn-muted", size=theme.SMALL))
     return drawn
 

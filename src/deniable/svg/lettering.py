@@ -31,7 +31,7 @@ def _visible(character: str) -> str:
     return "\N{REPLACEMENT CHARACTER}" if hidden else character
 
 
-def escaped(text: str) -> str:
+def escape(text: str) -> str:
     """Text that is safe between tags and inside quoted attributes."""
     return html.escape(clean(text), quote=True)
 
@@ -53,7 +53,7 @@ def _advance(character: str) -> float:
     return 0.66 if character.isupper() else 0.56
 
 
-def shortened(text: str, size: float, room: float) -> str:
+def shorten(text: str, size: float, room: float) -> str:
     """The text, cut with an ellipsis so that it fits into `room`."""
     whole = clean(text)
     if width(whole, size) <= room:

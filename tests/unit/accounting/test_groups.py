@@ -6,7 +6,7 @@ from itertools import product
 import pytest
 
 from deniable.accounting import delta, epsilon
-from deniable.accounting.group_privacy import grouped
+from deniable.accounting.group_privacy import group_cost
 from deniable.cost import Bounded, Gaussian, Laplace, Parallel, RandomizedResponse
 from tests.finite import hockey_stick
 
@@ -45,13 +45,13 @@ def test_a_group_over_two_parts_costs_its_worst_split(size):
 def test_the_worst_split_of_a_gaussian_and_a_laplace_part():
     parts = (Gaussian(scale=1, sensitivity=1), Laplace(scale=2))
     chance = Fraction(1, 100)
-    splits = [grouped(parts[0], 2), parts[0] + parts[1], grouped(parts[1], 2)]
+    splits = [group_cost(parts[0], 2), parts[0] + parts[1], group_cost(parts[1], 2)]
     found = epsilon(Parallel(parts).group(2), delta=chance).upper
     assert found == pytest.approx(max(epsilon(each, delta=chance).upper for each in splits), rel=1e-4)
 
 
 def test_equal_parts_may_also_hold_one_unit_each():
-    both = grouped(Parallel((Bounded(epsilon=1), Bounded(epsilon=1))), 2)
+    both = group_cost(Parallel((Bounded(epsilon=1), Bounded(epsilon=1))), 2)
     assert both == Parallel((Bounded(epsilon=2), Bounded(epsilon=1) + Bounded(epsilon=1)))
-    alone = grouped(Parallel((Bounded(epsilon=1),)), 2)
+    alone = group_cost(Parallel((Bounded(epsilon=1),)), 2)
     assert alone == Parallel((Bounded(epsilon=2),))

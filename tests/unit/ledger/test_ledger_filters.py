@@ -38,7 +38,9 @@ def test_a_session_of_version_0_1_goes_on_under_its_one_rule(old):
     assert session.spent.loss == Fraction(1, 2), "the stored answer is shown again, at no cost"
     anew = session.query().group_by("city").agg(n=ask.count()).release(epsilon=0.25)
     assert anew.receipt.id != again.receipt.id
-    assert session.spent.loss == Fraction(3, 4), "rows beyond a bound mean something else now, so it is another question"
+    assert session.spent.loss == Fraction(3, 4), (
+        "rows beyond a bound mean something else now, so it is another question"
+    )
     session.query().agg(n=ask.count()).release(epsilon=0.25)
     with pytest.raises(BudgetExceeded, match=r"epsilon 0\.01"):
         session.query().agg(n=ask.count()).release(epsilon=0.01)

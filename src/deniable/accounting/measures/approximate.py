@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, assert_never
 
-from deniable.accounting.group_privacy import grouped
-from deniable.accounting.loss_grid import charged, exp
+from deniable.accounting.group_privacy import group_cost
+from deniable.accounting.loss_grid import exp, round_up
 from deniable.accounting.measures.measure import Adaptivity, Measure, Single
-from deniable.accounting.measures.pure import Pure, amplified
+from deniable.accounting.measures.pure import Pure, amplify
 from deniable.accounting.spend import Spend
 from deniable.cost import (
     Allocated,
@@ -53,9 +53,9 @@ def truncation_delta(cost: TruncatedLaplace) -> Fraction:
     q, edge = exp(-1 / cost.scale), exp(-(radius + 1) / cost.scale)
     if steps <= radius + 1:  # only the far left tail
         tail = exp(-(radius - steps + 1) / cost.scale).upper - edge.lower
-        return min(Fraction(1), charged(tail / (1 + q.lower - 2 * edge.upper)))
+        return min(Fraction(1), round_up(tail / (1 + q.lower - 2 * edge.upper)))
     tail = exp(-(steps - radius) / cost.scale).lower - edge.upper  # everything but the far right tail
-    return min(Fraction(1), charged(1 - tail / (1 + q.upper - 2 * edge.lower)))
+    return min(Fraction(1), round_up(1 - tail / (1 + q.upper - 2 * edge.lower)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,11 +69,11 @@ class Approximate(Measure[Spend]):
     def single(self, cost: Single) -> Spend:
         match cost:
             case Bounded(epsilon, delta):
-                return Spend(charged(epsilon), charged(delta))
+                return Spend(round_up(epsilon), round_up(delta))
             case TruncatedLaplace(scale, _, sensitivity):
-                return Spend(charged(sensitivity / scale), truncation_delta(cost))
+                return Spend(round_up(sensitivity / scale), truncation_delta(cost))
             case Concentrated(rho, delta) if rho == 0:
-                return Spend(Fraction(0), charged(delta))
+                return Spend(Fraction(0), round_up(delta))
             case Sampled():
                 return self._sampled(cost)
             case Allocated(inner):
@@ -94,12 +94,12 @@ class Approximate(Measure[Spend]):
         if cost.how is Sampling.POISSON and cost.neighbours is Neighbours.REPLACE:
             if inner.delta == 0:
                 return Spend(_PURE.single(cost))
-            step = Spend(amplified(inner.loss, rate), charged(rate * inner.delta))
+            step = Spend(amplify(inner.loss, rate), round_up(rate * inner.delta))
             return self.group(step, 2)
-        return Spend(amplified(inner.loss, rate), charged(rate * inner.delta))
+        return Spend(amplify(inner.loss, rate), round_up(rate * inner.delta))
 
     def calibrated(self, cost: Calibrated) -> Spend:
-        return Spend(charged(cost.epsilon), charged(cost.delta))
+        return Spend(round_up(cost.epsilon), round_up(cost.delta))
 
     def compose(self, losses: Iterable[Spend]) -> Spend:
         return Spend.total(losses)
@@ -114,7 +114,7 @@ class Approximate(Measure[Spend]):
         return Spend.mixed(parts)
 
     def group(self, loss: Spend, size: int) -> Spend:
-        return self.read(grouped(Bounded(epsilon=loss.loss, delta=min(Fraction(1), loss.delta)), size))
+        return self.read(group_cost(Bounded(epsilon=loss.loss, delta=min(Fraction(1), loss.delta)), size))
 
     def at_most(self, loss: Spend, limit: Spend) -> bool:
         return loss <= limit

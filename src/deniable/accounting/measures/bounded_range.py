@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, assert_never
 
-from deniable.accounting.loss_grid import charged
+from deniable.accounting.loss_grid import round_up
 from deniable.accounting.measures.measure import Adaptivity, Measure, Single
 from deniable.accounting.measures.pure import Pure
 from deniable.cost import (
@@ -44,7 +44,7 @@ class BoundedRange(Measure[Fraction]):
     def single(self, cost: Single) -> Fraction:
         match cost:
             case Exponential(eta):
-                return charged(eta)
+                return round_up(eta)
             case Sampled():
                 return self._sampled(cost)
             case Allocated(inner):

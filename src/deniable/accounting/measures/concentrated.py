@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, assert_never
 
-from deniable.accounting.loss_grid import FAR, charged, exp, expm1, ln
+from deniable.accounting.loss_grid import LARGEST_EXPONENT, exp, expm1, ln, round_up
 from deniable.accounting.measures.approximate import Approximate
 from deniable.accounting.measures.measure import Adaptivity, Measure, Single
 from deniable.accounting.measures.pure import half_tanh, odds
@@ -47,32 +47,32 @@ _APPROXIMATE = Approximate()
 
 def of_pure(epsilon: Fraction) -> Fraction:
     """epsilon tanh(epsilon/2), the average loss of randomised response: no epsilon-private law loses more (Steinke 2024)."""
-    return charged(epsilon * half_tanh(epsilon))
+    return round_up(epsilon * half_tanh(epsilon))
 
 
 def of_laplace(epsilon: Fraction) -> Fraction:
     """epsilon + e^-epsilon - 1 (Harrison and Manurangsi 2025)."""
-    return charged(min(epsilon**2 / 2, max(Fraction(0), epsilon + exp(-epsilon).upper - 1)))
+    return round_up(min(epsilon**2 / 2, max(Fraction(0), epsilon + exp(-epsilon).upper - 1)))
 
 
 def of_discrete_laplace(scale: Fraction, steps: int) -> Fraction:
     """(steps - 2 q (1 - q^steps) / (1 - q^2)) / scale with q = e^(-1/scale): the average loss, worst at order one."""
-    most = of_pure(charged(steps / scale))
+    most = of_pure(round_up(steps / scale))
     if steps <= 1:
         return most
     q, power = exp(-1 / scale), exp(-steps / scale)
     kept = 2 * q.lower * (1 - power.upper) / (1 - q.lower**2)
-    return min(most, charged(max(Fraction(0), steps - kept) / scale))
+    return min(most, round_up(max(Fraction(0), steps - kept) / scale))
 
 
 def of_bounded_range(eta: Fraction) -> Fraction:
     """u - 1 - ln u with u = eta/(e^eta - 1), at most eta^2/8 (Cesar and Rogers 2021; Harrison and Manurangsi 2025)."""
     if eta == 0:
         return Fraction(0)
-    if eta > FAR:
-        return charged(eta)  # u - 1 - ln u < eta - ln eta, which is less
+    if eta > LARGEST_EXPONENT:
+        return round_up(eta)  # u - 1 - ln u < eta - ln eta, which is less
     ratio = eta / expm1(eta)
-    return charged(min(eta**2 / 8, max(Fraction(0), ratio.upper - 1 - ln(ratio.lower).lower)))
+    return round_up(min(eta**2 / 8, max(Fraction(0), ratio.upper - 1 - ln(ratio.lower).lower)))
 
 
 def of_response(cost: RandomizedResponse) -> Fraction:
@@ -82,8 +82,8 @@ def of_response(cost: RandomizedResponse) -> Fraction:
         return Fraction(0)
     epsilon = ln(ratio).upper
     if cost.categories > _FEW:
-        return of_pure(charged(epsilon))
-    return charged((cost.truth - (1 - cost.truth) / (cost.categories - 1)) * epsilon)
+        return of_pure(round_up(epsilon))
+    return round_up((cost.truth - (1 - cost.truth) / (cost.categories - 1)) * epsilon)
 
 
 _FEW = 6
@@ -104,13 +104,13 @@ class ZeroConcentrated(Measure[Spend]):
             case DiscreteLaplace(scale, steps):
                 return Spend(of_discrete_laplace(scale, steps))
             case Gaussian() | DiscreteGaussian():
-                return Spend(charged(cost.squared_sensitivity / (2 * cost.scale**2)))
+                return Spend(round_up(cost.squared_sensitivity / (2 * cost.scale**2)))
             case Exponential(eta):
                 return Spend(of_bounded_range(eta))
             case RandomizedResponse():
                 return Spend(of_response(cost))
             case Concentrated(rho, delta):
-                return Spend(charged(rho), charged(delta))
+                return Spend(round_up(rho), round_up(delta))
             case Bounded() | TruncatedLaplace() | Shuffled():
                 return self._through_pairs(cost)
             case Selected():
@@ -137,7 +137,7 @@ class ZeroConcentrated(Measure[Spend]):
     def _sampled(self, cost: Sampled) -> Spend:
         """A sample never costs more than the whole (divergences are quasi-convex); pure parts are amplified."""
         whole = self.read(cost.cost.group(2) if _moves_twice(cost) else cost.cost)
-        missed = Spend(whole.loss, charged(cost.rate * whole.delta))
+        missed = Spend(whole.loss, round_up(cost.rate * whole.delta))
         try:
             pair = self._through_pairs(cost)
         except Unaccountable:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, assert_never
 
-from deniable.accounting.loss_grid import FAR, charged, exp
+from deniable.accounting.loss_grid import LARGEST_EXPONENT, exp, round_up
 from deniable.accounting.measures.measure import Adaptivity, Measure, Single
 from deniable.accounting.measures.pure import Pure
 from deniable.cost import (
@@ -42,11 +42,11 @@ def of_pure(epsilon: Fraction) -> Fraction:
     """
     if epsilon == 0:
         return Fraction(0)
-    if epsilon > FAR:
+    if epsilon > LARGEST_EXPONENT:
         raise Unaccountable("a pure loss this large has no useful Gaussian reading; read it as pure")
     tail = 1 / (1 + exp(epsilon).upper)
     place = -normal_quantile(_shortened(tail)).lower
-    return charged((2 * place) ** 2)
+    return round_up((2 * place) ** 2)
 
 
 def _shortened(value: Fraction) -> Fraction:
@@ -66,7 +66,7 @@ class GaussianPrivacy(Measure[Fraction]):
     def single(self, cost: Single) -> Fraction:
         match cost:
             case Gaussian(scale, square):
-                return charged(square / scale**2)
+                return round_up(square / scale**2)
             case DiscreteGaussian(_, square):
                 return Fraction(0) if square == 0 else self._refused(cost, "zero-concentrated privacy")
             case Sampled():

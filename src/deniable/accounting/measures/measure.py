@@ -11,8 +11,8 @@ from enum import Enum
 from fractions import Fraction
 from typing import ClassVar, Generic, TypeAlias, TypeVar
 
-from deniable.accounting.adjacency import compared
-from deniable.accounting.group_privacy import grouped, sampled_group
+from deniable.accounting.adjacency import neighbours_of
+from deniable.accounting.group_privacy import group_cost, sampled_group
 from deniable.cost import (
     Allocated,
     Bounded,
@@ -78,7 +78,7 @@ class Measure(ABC, Generic[Loss]):
 
     def read(self, cost: Cost) -> Loss:
         """The loss of a cost; `Unaccountable` when no theorem reads it under this measure, or it compares unlike neighbours."""
-        compared(cost)
+        neighbours_of(cost)
         return self._read(cost)
 
     def _read(self, cost: Cost) -> Loss:
@@ -92,7 +92,7 @@ class Measure(ABC, Generic[Loss]):
             case Mixed(parts):
                 return self.mixed([(chance, self._read(each)) for chance, each in parts if chance])
             case Grouped(each, size):
-                inner = grouped(each, size)
+                inner = group_cost(each, size)
                 if not isinstance(inner, Grouped):
                     return self._read(inner)
                 if isinstance(inner.cost, Sampled):

@@ -16,7 +16,7 @@ from fractions import Fraction
 from typing import ClassVar, assert_never
 
 from deniable.accounting.conversion import best_place
-from deniable.accounting.loss_grid import charged
+from deniable.accounting.loss_grid import round_up
 from deniable.accounting.measures.approximate import Approximate
 from deniable.accounting.measures.measure import Adaptivity, Measure, Single
 from deniable.accounting.spend import Spend
@@ -44,7 +44,7 @@ from deniable.exact import expm1, ln, up
 from deniable.exact.guards import Real, nonnegative
 
 _PAIRS = Approximate()
-_LN_2 = charged(ln(2).upper)
+_LN_2 = round_up(ln(2).upper)
 
 
 def from_pair(pair: Spend) -> Spend:

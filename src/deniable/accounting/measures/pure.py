@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, assert_never
 
-from deniable.accounting.loss_grid import FAR, charged, exp, expm1, ln
+from deniable.accounting.loss_grid import LARGEST_EXPONENT, exp, expm1, ln, round_up
 from deniable.accounting.measures.measure import Adaptivity, Measure, Single
 from deniable.cost import (
     Allocated,
@@ -34,15 +34,15 @@ from deniable.cost import (
 )
 
 
-def amplified(epsilon: Fraction, rate: Fraction) -> Fraction:
+def amplify(epsilon: Fraction, rate: Fraction) -> Fraction:
     """ln(1 + rate (e^epsilon - 1)), rounded up: the loss of a unit that is only present with probability `rate`."""
     if rate == 1 or epsilon == 0:
         return epsilon
     if rate == 0:
         return Fraction(0)
-    if epsilon > FAR:  # ln(1 + q (e^x - 1)) <= x + ln(q + e^-x) and here e^-x is nothing
-        return min(epsilon, charged(epsilon + ln(rate + exp(-epsilon).upper).upper))
-    return min(epsilon, charged(ln(1 + rate * expm1(epsilon).upper).upper))
+    if epsilon > LARGEST_EXPONENT:  # ln(1 + q (e^x - 1)) <= x + ln(q + e^-x) and here e^-x is nothing
+        return min(epsilon, round_up(epsilon + ln(rate + exp(-epsilon).upper).upper))
+    return min(epsilon, round_up(ln(1 + rate * expm1(epsilon).upper).upper))
 
 
 def odds(cost: RandomizedResponse) -> Fraction:
@@ -52,10 +52,10 @@ def odds(cost: RandomizedResponse) -> Fraction:
 
 def half_tanh(epsilon: Fraction) -> Fraction:
     """tanh(epsilon/2), rounded up: the total variation distance of epsilon-randomised response."""
-    if epsilon > FAR:
+    if epsilon > LARGEST_EXPONENT:
         return Fraction(1)
     grown = expm1(epsilon).upper
-    return min(Fraction(1), charged(grown / (grown + 2)))
+    return min(Fraction(1), round_up(grown / (grown + 2)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,13 +69,13 @@ class Pure(Measure[Fraction]):
     def single(self, cost: Single) -> Fraction:
         match cost:
             case Laplace(scale, sensitivity) | DiscreteLaplace(scale, sensitivity):
-                return charged(sensitivity / scale)
+                return round_up(sensitivity / scale)
             case Exponential(eta):
-                return charged(eta)
+                return round_up(eta)
             case RandomizedResponse():
-                return charged(max(Fraction(0), ln(odds(cost)).upper)) if odds(cost) > 1 else Fraction(0)
+                return round_up(max(Fraction(0), ln(odds(cost)).upper)) if odds(cost) > 1 else Fraction(0)
             case Bounded(epsilon, delta):
-                return charged(epsilon) if delta == 0 else self._refused(cost)
+                return round_up(epsilon) if delta == 0 else self._refused(cost)
             case Concentrated(rho, delta):
                 return Fraction(0) if rho == 0 and delta == 0 else self._refused(cost)
             case Gaussian() | DiscreteGaussian():
@@ -85,7 +85,7 @@ class Pure(Measure[Fraction]):
             case Renyi():
                 return self._refused(cost)
             case Shuffled(epsilon):
-                return charged(epsilon)
+                return round_up(epsilon)
             case Sampled():
                 return self._sampled(cost)
             case Allocated(inner):
@@ -99,24 +99,24 @@ class Pure(Measure[Fraction]):
         """Balle, Barthe and Gaboardi 2018; with Poisson samples and replaced units both mixtures move."""
         epsilon = self.read(cost.cost)
         if cost.how is Sampling.POISSON and cost.neighbours is Neighbours.REPLACE:
-            return charged(amplified(epsilon, cost.rate) + self._shrunk(epsilon, cost.rate))
-        return amplified(epsilon, cost.rate)
+            return round_up(amplify(epsilon, cost.rate) + self._shrunk(epsilon, cost.rate))
+        return amplify(epsilon, cost.rate)
 
     @staticmethod
     def _shrunk(epsilon: Fraction, rate: Fraction) -> Fraction:
         """-ln(1 - rate + rate e^-epsilon), rounded up."""
         if rate == 1 or epsilon == 0:
             return epsilon
-        return min(epsilon, charged(-ln(1 - rate + rate * exp(-epsilon).lower).lower))
+        return min(epsilon, round_up(-ln(1 - rate + rate * exp(-epsilon).lower).lower))
 
     def _selected(self, cost: Selected) -> Fraction:
         """Papernot and Steinke 2022: (2 + eta) epsilon, and for Poisson tries epsilon + mean tanh(epsilon/2)."""
         epsilon = self.read(cost.cost)
         match cost.stopping:
             case Stopping.NEGATIVE_BINOMIAL:
-                return charged((2 + cost.shape) * epsilon)
+                return round_up((2 + cost.shape) * epsilon)
             case Stopping.POISSON:
-                return charged(epsilon + cost.tries * half_tanh(epsilon))
+                return round_up(epsilon + cost.tries * half_tanh(epsilon))
             case _:
                 assert_never(cost.stopping)
 

@@ -14,22 +14,22 @@ from fractions import Fraction
 from typing import ClassVar, assert_never
 
 from deniable.accounting.cost_terms import terms
-from deniable.accounting.loss_grid import charged
+from deniable.accounting.loss_grid import round_up
 from deniable.accounting.measures.approximate import Approximate
 from deniable.accounting.measures.measure import Adaptivity, Measure, Single
 from deniable.accounting.measures.pure import Pure
 from deniable.accounting.pure_profiles import PureLoss
 from deniable.accounting.renyi_curves import (
-    AnyPure,
     Curve,
     DiscreteLaplaceCurve,
     DoubledCurve,
     GroupedCurve,
     LaplaceCurve,
     LinearCurve,
-    Listed,
+    ListedCurve,
     NegativeBinomialCurve,
     PoissonCurve,
+    PureCurve,
     RangeCurve,
     ResponseCurve,
 )
@@ -41,10 +41,10 @@ from deniable.accounting.renyi_sampling import (
     FixedSizeSample,
     GreatestCurve,
     LeastCurve,
-    Mixture,
+    MixtureCurve,
     SampledGaussianCurve,
     grouped_curve,
-    shortened,
+    is_shortened,
     work,
 )
 from deniable.cost import (
@@ -91,7 +91,7 @@ class RenyiLoss:
     @property
     def note(self) -> str:
         """What the bound on work made looser; "" if nothing."""
-        return SHORTENED if any(shortened(curve) for curve, _ in self.curves) else ""
+        return SHORTENED if any(is_shortened(curve) for curve, _ in self.curves) else ""
 
     def estimate(self, order: float) -> float:
         """About the same, quickly."""
@@ -131,7 +131,7 @@ class RenyiDivergences(Measure[RenyiLoss]):
             case Bounded() | TruncatedLaplace() | Shuffled():
                 return self._pair(cost)
             case Renyi(curve):
-                return _one(Listed(curve))
+                return _one(ListedCurve(curve))
             case Sampled():
                 return self._sampled(cost)
             case Allocated(inner):
@@ -144,7 +144,7 @@ class RenyiDivergences(Measure[RenyiLoss]):
     def _pair(self, cost: Cost) -> RenyiLoss:
         """A pure part and a leak: the worst (epsilon, delta) law."""
         pair = Approximate().read(cost)
-        curves = ((AnyPure(PureLoss(epsilon=pair.loss)), 1),) if pair.loss else ()
+        curves = ((PureCurve(PureLoss(epsilon=pair.loss)), 1),) if pair.loss else ()
         return RenyiLoss(curves, ((pair.delta, 1),) if pair.delta else ())
 
     def _sampled(self, cost: Sampled) -> RenyiLoss:
@@ -163,8 +163,8 @@ class RenyiDivergences(Measure[RenyiLoss]):
             curves.append(best if work(best) <= MOST_VALUES else expanded(_Sum(_doubled(base)), cost.rate))
         pure = _pure(cost)
         if pure is not None:
-            curves.append(AnyPure(PureLoss(epsilon=pure)))
-        leaks = tuple((charged(cost.rate * chance), times) for chance, times in whole.leaks)
+            curves.append(PureCurve(PureLoss(epsilon=pure)))
+        leaks = tuple((round_up(cost.rate * chance), times) for chance, times in whole.leaks)
         return RenyiLoss(((LeastCurve(tuple(curves), pure), 1),), leaks)
 
     def _selected(self, cost: Selected) -> RenyiLoss:
@@ -213,8 +213,8 @@ class RenyiDivergences(Measure[RenyiLoss]):
         )
 
     def mixed(self, parts: Sequence[tuple[Fraction, RenyiLoss]]) -> RenyiLoss:
-        leaked = charged(sum((chance * _leaked(loss) for chance, loss in parts), Fraction(0)))
-        curve = Mixture(tuple((chance, _Sum(loss)) for chance, loss in parts))
+        leaked = round_up(sum((chance * _leaked(loss) for chance, loss in parts), Fraction(0)))
+        curve = MixtureCurve(tuple((chance, _Sum(loss)) for chance, loss in parts))
         return RenyiLoss(((curve, 1),), ((min(Fraction(1), leaked), 1),) if leaked else ())
 
     def group(self, loss: RenyiLoss, size: int) -> RenyiLoss:

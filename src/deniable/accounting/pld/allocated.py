@@ -80,7 +80,7 @@ class AllocatedBackPair:
         return np.zeros_like(epsilon)
 
 
-def allocated(base: Pair, steps: int) -> Pair:
+def allocated_pair(base: Pair, steps: int) -> Pair:
     """One of so many steps with `base`, all others without the unit.
 
     Guarantee: the pair's profiles lie above those of every run whose steps `base` dominates, also adaptive ones.

@@ -204,7 +204,7 @@ _REACH = 13.5
 _FINE = 1e-4
 
 
-def shuffled(epsilon: Fraction, reports: int) -> AtomsPair:
+def shuffled_pair(epsilon: Fraction, reports: int) -> AtomsPair:
     """`reports` reports of an eps0-local randomiser through a shuffler."""
     clone, keep = exp(-epsilon, 80), 1 / (1 + exp(-epsilon, 80))
     typical = 1 / math.sqrt((reports - 1) * float(clone.lower) + 1)

@@ -39,7 +39,7 @@ _ALIKE = 2.0**-44
 
 
 @lru_cache(maxsize=64)
-def enumerated(steps: tuple[tuple[Pair, int], ...]) -> AtomsPair | None:
+def enumerate_atoms(steps: tuple[tuple[Pair, int], ...]) -> AtomsPair | None:
     """The whole composition as one pair of atoms; None when some release has too many losses, or all together do."""
     sides: list[Atoms] = []
     for side in (-1.0, +1.0):
@@ -281,7 +281,7 @@ def split(steps: Steps) -> Split | None:
     others = tuple(row for row, known in enumerate(listed) if not known)
     if not others or len(others) == len(steps):
         return None
-    few = enumerated(tuple(step for step, known in zip(steps, listed, strict=True) if known))
+    few = enumerate_atoms(tuple(step for step, known in zip(steps, listed, strict=True) if known))
     once = len(others) == 1 and steps[others[0]][1] == 1
     most = _MOST_BESIDE_ONE if once else _MOST_BESIDE_MANY
     return None if few is None or len(few.above.loss) > most else Split(few, others)

@@ -18,7 +18,7 @@ from deniable.accounting.pld.discretization import (
     Knots,
     Layout,
     LossGrid,
-    coarsened,
+    coarsen,
     dots_above,
     dots_below,
     grid_for,
@@ -161,7 +161,7 @@ def read(steps: Steps, view: View, share: float, meter: Meter | None = None) -> 
     def laid(wanted: float) -> tuple[LossGrid, list[Knots], LossWindow]:
         grid = grid_for([pair for pair, _ in steps], wanted, largest)
         knots = [place(pair, grid, _layout(view, row, share)) for row, (pair, _) in enumerate(steps)]
-        grid, knots = coarsened(grid, knots)
+        grid, knots = coarsen(grid, knots)
         size = fast_size(math.ceil((high - low) / grid.step) + 4)
         shift = sum(times * each.offset for (_, times), each in zip(steps, knots, strict=True))
         middle = math.floor((low + high) / 2 / grid.quantum) - shift

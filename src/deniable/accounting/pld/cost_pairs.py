@@ -11,17 +11,17 @@ from fractions import Fraction
 from typing import assert_never
 
 from deniable.accounting.cost_terms import terms
-from deniable.accounting.group_privacy import grouped, sampled_group
-from deniable.accounting.pld.allocated import allocated
+from deniable.accounting.group_privacy import group_cost, sampled_group
+from deniable.accounting.pld.allocated import allocated_pair
 from deniable.accounting.pld.atom_pairs import (
     BoundedRangePair,
     discrete_gaussian,
     leak,
     pure,
     randomized_response,
-    shuffled,
+    shuffled_pair,
 )
-from deniable.accounting.pld.composite_pairs import NestedPair, enumerated
+from deniable.accounting.pld.composite_pairs import NestedPair, enumerate_atoms
 from deniable.accounting.pld.convolution import Steps
 from deniable.accounting.pld.gaussian_pairs import PromisedPair, gaussian_pair, sampled_replacement
 from deniable.accounting.pld.gaussian_pairs import sampled_group as gaussian_group
@@ -115,7 +115,7 @@ def whole(cost: Cost) -> Pair:
     if len(steps) == 1 and steps[0][1] == 1:
         return steps[0][0]
     alike = all(pair.swapped is pair for pair, _ in steps)  # a pair of atoms is its own swap
-    few = enumerated(steps) if alike else None
+    few = enumerate_atoms(steps) if alike else None
     return NestedPair(steps) if few is None else few
 
 
@@ -140,11 +140,11 @@ def pair_of(cost: Cost) -> Pair:
         case Bounded(epsilon, delta) if delta == 0:
             return pure(epsilon)
         case Shuffled(epsilon, reports):
-            return shuffled(epsilon, reports)
+            return shuffled_pair(epsilon, reports)
         case Sampled():
             return _sampled(cost)
         case Allocated(each, steps):
-            return allocated(whole(each), steps)
+            return allocated_pair(whole(each), steps)
         case Parallel(costs):
             return WorstPair([whole(each) for each in costs])
         case Mixed(parts):
@@ -162,7 +162,7 @@ def pair_of(cost: Cost) -> Pair:
 
 
 def _grouped(cost: Cost, size: int) -> Pair:
-    inner = grouped(cost, size)
+    inner = group_cost(cost, size)
     if not isinstance(inner, Grouped):
         return whole(inner)
     match inner.cost:
@@ -195,4 +195,4 @@ def _sampled(cost: Sampled) -> Pair:
         return ReplacedLaplacePair((low, high), (float_below(moved), float_above(moved)))
     if isinstance(cost.cost, DiscreteLaplace) and cost.cost.coordinates == 1 and cost.cost.sensitivity <= MOST_STEPS:
         return replaced_discrete_laplace(cost.cost.scale, cost.cost.sensitivity, cost.rate)
-    return ReplacedInSamplePair(whole(cost.cost), whole(grouped(cost.cost, 2)), low, high)
+    return ReplacedInSamplePair(whole(cost.cost), whole(group_cost(cost.cost, 2)), low, high)

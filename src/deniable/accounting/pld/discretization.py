@@ -271,7 +271,7 @@ def place(pair: Pair, grid: LossGrid, layout: Layout) -> Knots:
     return Knots(grid, index, offset, int(np.searchsorted(index, 0)))
 
 
-def coarsened(grid: LossGrid, every: Sequence[Knots]) -> tuple[LossGrid, list[Knots]]:
+def coarsen(grid: LossGrid, every: Sequence[Knots]) -> tuple[LossGrid, list[Knots]]:
     """The same knots on the coarsest grid that has them all."""
     common = int(np.gcd.reduce(np.concatenate([knots.index for knots in every])))
     wide = LossGrid(grid.quantum, grid.stride * common)

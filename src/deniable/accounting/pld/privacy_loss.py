@@ -15,7 +15,7 @@ from fractions import Fraction
 import numpy as np
 
 from deniable.accounting.bracket import Bracket
-from deniable.accounting.pld.composite_pairs import Shifted, enumerated, split
+from deniable.accounting.pld.composite_pairs import Shifted, enumerate_atoms, split
 from deniable.accounting.pld.convolution import ComposedLoss, Single, Steps, View, look, read
 from deniable.accounting.pld.cost_pairs import steps_of
 from deniable.accounting.pld.outward import TINY, Beyond, Meter, float_above, float_below
@@ -133,7 +133,7 @@ class Direction:
         """Where to look; one pair once, and few outcomes, need no grid and are the profile already."""
         if len(self.steps) == 1 and self.steps[0][1] == 1:
             return Single(self.steps[0][0])
-        few = enumerated(self.steps)
+        few = enumerate_atoms(self.steps)
         return Single(few) if few is not None else look(self.steps, epsilon=epsilon, log_delta=log_delta)
 
     def _profile(self, share: float, seen: View | Single, meter: Meter) -> ComposedLoss | Single | Shifted:

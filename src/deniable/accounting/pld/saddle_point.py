@@ -208,7 +208,7 @@ class Tilted:
     rounding: float
 
 
-def tilted(part: TiltedPart, tilt: float) -> Tilted:
+def tilt_measure(part: TiltedPart, tilt: float) -> Tilted:
     """Multiply by e^(tilt loss) and scale."""
     index, exponent = part.measure.index, tilt * part.measure.loss
     highest = float(exponent.max())

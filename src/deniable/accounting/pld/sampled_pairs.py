@@ -32,7 +32,7 @@ from deniable.accounting.pld.pair import Pair
 from deniable.exact import log1p
 
 
-def amplified(epsilon: Floats, rate: float, side: float) -> Floats:
+def amplify_epsilon(epsilon: Floats, rate: float, side: float) -> Floats:
     """ln(1 + (e^epsilon - 1)/q), moved by its rounding error to the given side."""
     small = np.log1p(np.expm1(np.minimum(epsilon, 40.0)) / rate)
     large = epsilon - math.log(rate) + np.log1p(-(1 - rate) * np.exp(-epsilon))
@@ -93,11 +93,11 @@ class SampledPair:
         return 0.0
 
     def upper(self, epsilon: Floats) -> Floats:
-        inner = self.base.upper(amplified(epsilon, self.high, -1.0))
+        inner = self.base.upper(amplify_epsilon(epsilon, self.high, -1.0))
         return self.high * inner * (1 + 2 * U) + TINY
 
     def line(self, at: Floats, epsilon: Floats) -> Floats:
-        value = self.base.line(amplified(at, self.low, 0.0), amplified(epsilon, self.low, +1.0))
+        value = self.base.line(amplify_epsilon(at, self.low, 0.0), amplify_epsilon(epsilon, self.low, +1.0))
         return self.low * value * (1 - 2 * U * np.sign(value)) - TINY
 
 
@@ -222,7 +222,7 @@ class ReplacedInSamplePair:
         return SampledPair(self.removed, self.low, self.high).infinite
 
     def upper(self, epsilon: Floats) -> Floats:
-        inner = amplified(epsilon, self.high, -1.0)
+        inner = amplify_epsilon(epsilon, self.high, -1.0)
         share = np.exp(np.minimum(epsilon - inner, 0.0))
         near, far = self.removed.upper(inner), self.replaced.upper(inner)
         mixed = near + share * np.maximum(far - near, 0.0)

@@ -34,7 +34,7 @@ from deniable.accounting.pld.outward import (
     fft_error,
     suffix_sums,
 )
-from deniable.accounting.pld.saddle_point import Tilted, TiltedPart, log_kernel, log_moment, tilted
+from deniable.accounting.pld.saddle_point import Tilted, TiltedPart, log_kernel, log_moment, tilt_measure
 
 _NEGLIGIBLE = -36.0
 _NOTHING = -45.0
@@ -191,7 +191,7 @@ class Spectrum:
         self.grid, self.tilt, self.window, self.meter = grid, tilt, window, meter or Meter()
         self.step = grid.step
         self.offset = sum(part.times * part.measure.offset for part in parts)
-        each = [tilted(part, tilt) for part in parts]
+        each = [tilt_measure(part, tilt) for part in parts]
         self.log_scale = math.fsum(part.times * part.log_total for part in each)
         self.scale_error = 8 * U * math.fsum(abs(part.times * part.log_total) for part in each)
         self.center = sum(part.times * part.center for part in each)

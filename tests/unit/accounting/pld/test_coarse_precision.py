@@ -41,14 +41,14 @@ def pushed_dots(patch, side, *, forget):
 
 
 def pushed_tilt(patch, side, *, forget):
-    made = spectrum.tilted
+    made = spectrum.tilt_measure
 
     def wrong(part, by):
         found = made(part, by)
         rounding = GROWN * found.rounding
         return replace(found, mass=found.mass * (1 + away(side) * rounding), rounding=0.0 if forget else rounding)
 
-    patch.setattr(spectrum, "tilted", wrong)
+    patch.setattr(spectrum, "tilt_measure", wrong)
 
 
 def pushed_transform(name):

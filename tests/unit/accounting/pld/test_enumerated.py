@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from mpmath import mpf
 
-from deniable.accounting.pld.composite_pairs import enumerated
+from deniable.accounting.pld.composite_pairs import enumerate_atoms
 from deniable.accounting.pld.cost_pairs import steps_of
 from deniable.accounting.pld.gaussian_pairs import gaussian_pair
 from deniable.cost import Bounded, DiscreteLaplace, RandomizedResponse, TruncatedLaplace, composed
@@ -43,7 +43,7 @@ def test_sampled_noise_with_outcomes_only_one_side_can_give(epsilon, added):
     cost = TruncatedLaplace(scale=3, radius=6, sensitivity=2).sampled(rate=Fraction(1, 4)).repeated(2)
     steps, leaks = steps_of(cost)
     assert not leaks
-    pair = enumerated(tuple((each.swapped if added else each, times) for each, times in steps))
+    pair = enumerate_atoms(tuple((each.swapped if added else each, times) for each, times in steps))
     at = np.array([epsilon])
     low, high = float(pair.line(at, at)[0]), float(pair.upper(at)[0])
     assert low <= right <= high
@@ -52,13 +52,13 @@ def test_sampled_noise_with_outcomes_only_one_side_can_give(epsilon, added):
 
 def test_an_order_does_not_matter_and_counts_count():
     parts = [RandomizedResponse(truth=Fraction(3, 5), categories=3), DiscreteLaplace(scale=2, sensitivity=2)]
-    forth = enumerated(steps_of(composed([*parts, parts[0]]))[0])
-    back = enumerated(steps_of(composed([parts[1], parts[0].repeated(2)]))[0])
+    forth = enumerate_atoms(steps_of(composed([*parts, parts[0]]))[0])
+    back = enumerate_atoms(steps_of(composed([parts[1], parts[0].repeated(2)]))[0])
     assert forth.above.loss == pytest.approx(back.above.loss, abs=1e-12)
     assert float(forth.above.mass.sum()) == pytest.approx(1, abs=1e-12)
 
 
 def test_too_many_outcomes_and_densities_are_left_to_the_grid():
     many = composed(Bounded(epsilon=1 + Fraction(1, k * k + 1)) for k in range(1, 25))
-    assert enumerated(steps_of(many)[0]) is None
-    assert enumerated(((gaussian_pair(Fraction(1)), 2),)) is None
+    assert enumerate_atoms(steps_of(many)[0]) is None
+    assert enumerate_atoms(((gaussian_pair(Fraction(1)), 2),)) is None
