@@ -105,8 +105,8 @@ def lowered(query: Query, unit: Unit) -> Lowered:
     """The plan of a query for this unit, or a refusal that says what to change."""
     if not query.aggregates:
         raise InvalidArgument("a query needs something to compute: .agg(n=dp.count())")
-    rows = _first(query.rows, unit.rows, query.total)
-    groups = _first(query.groups, unit_groups(query), unit.groups, query.total)
+    rows = _first(query.rows, query.total, unit.rows)
+    groups = _first(query.groups, unit_groups(query), query.total, unit.groups)
     if rows is None or (groups is None and query.keys):
         raise InvalidArgument(
             "there is no default bound: say how many groups one unit may touch and how many rows it may add to each, "
