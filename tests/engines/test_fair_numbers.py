@@ -236,6 +236,14 @@ def test_rolled_up_parts_of_rows_add_up_and_can_be_made_whole() -> None:
         assert not whole or all(value == int(value) for value in parts)
 
 
+def test_a_bound_on_all_rows_overrides_the_codebooks() -> None:
+    """The codebook lets 2 rows of a group count; a query that says how many in all keeps so many, wherever they are."""
+    session = _session({"u": [1] * 9 + [2], "late": [0] * 8 + [1, 1]}, LATE, 2)
+    assert session.query().agg(n=dp.count()).release(epsilon=1).value("n") == 2 + 1
+    assert session.query().bound(total=5).agg(n=dp.count()).release(epsilon=1).value("n") == 5 + 1
+    assert session.query().bound(total=5, rows=3).agg(n=dp.count()).release(epsilon=1).value("n") == 3 + 1
+
+
 FIRST_VERSION = {
     "count": "f18cbee3a544008e7f58ae67ef66bc93677d5c985914040a7b79bf66c415c495",
     "sum": "0264abd7a527de969744533ff4cc4652e1b2ae58bed25aed32f8db5d07c94007",

@@ -49,7 +49,7 @@ _TOP = {
 _TABLE = {"description", "unit", "period", "links", "public", "variables"}
 _UNIT = {"id", "groups", "rows_per_group", "period", "unique"}
 _VARIABLE = {
-    "type", "bounds", "step", "categories", "other", "bins", "missing", "outside", "provenance", "description",
+    "type", "bounds", "step", "categories", "other", "bins", "missing", "outside", "of_unit", "provenance", "description",
 }  # fmt: skip
 
 
@@ -290,6 +290,7 @@ def _variable(name: str, record: object, path: Path) -> Variable:
             bins=_bins(fields["bins"], (*path, "bins")) if "bins" in fields else None,
             missing=_missing(fields.get("missing", "drop"), kind, (*path, "missing")),
             outside=_outside(fields.get("outside", "clamp"), (*path, "outside")),
+            of_unit=_flag(fields.get("of_unit", False), (*path, "of_unit")),
             provenance=_text(fields.get("provenance", ""), (*path, "provenance")),
             description=_text(fields.get("description", ""), (*path, "description")),
         ),
@@ -406,6 +407,7 @@ def _variable_record(variable: Variable) -> dict[str, Any]:
         categories=list(variable.categories or ()),
         bins=[_plain_number(edge) for edge in variable.bins or ()],
         outside="missing" if variable.outside is Outside.MISSING else None,
+        of_unit=variable.of_unit or None,
         provenance=variable.provenance,
         description=variable.description,
     )

@@ -89,6 +89,8 @@ def _row(variable: Variable) -> str:
     values = str(variable.facts())
     if variable.values is not None:
         values = ", ".join(variable.values)
+    if variable.of_unit:
+        values += "; the same in all rows of a unit"
     cells = (variable.name, values, missing, variable.provenance or "not stated", variable.description or "")
     return "| " + " | ".join(_cell(cell) for cell in cells) + " |"
 

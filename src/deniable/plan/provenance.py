@@ -9,8 +9,9 @@ from typing import assert_never
 
 from deniable.plan.codebook import Codebook
 from deniable.plan.expression import Column, Expression
+from deniable.plan.expression import columns as read_columns
 from deniable.plan.facts import Facts
-from deniable.plan.nodes import Filter, GroupAgg, Join, Project, Relation, Scan, Union, UnitAgg
+from deniable.plan.nodes import Filter, GroupAgg, Join, JoinKind, Project, Relation, Scan, Union, UnitAgg
 from deniable.plan.relation import schema
 from deniable.plan.variable import Variable
 
@@ -73,6 +74,26 @@ def variable_of(relation: Relation, name: str) -> Variable | None:
         case UnitAgg(source, keys):
             key = dict(keys).get(name)
             return variable_of(source, key.name) if isinstance(key, Column) else None
+
+
+def unit_columns(relation: Relation) -> frozenset[str]:
+    """The columns that the codebook calls constant for a unit, and those computed from them alone."""
+    match relation:
+        case Scan(codebook, table):
+            here = codebook[table]
+            return frozenset(each.name for each in here.variables if each.of_unit and not here.public)
+        case Filter(source):
+            return unit_columns(source)
+        case Project(source, columns) | UnitAgg(source, columns):
+            below = unit_columns(source)
+            return frozenset(name for name, of in columns if read_columns(of) and read_columns(of) <= below)
+        case Join(left, right, _, kind):
+            beside = unit_columns(right) if kind is JoinKind.INNER else frozenset()
+            return unit_columns(left) | beside
+        case Union():
+            return frozenset()
+        case _:
+            assert_never(relation)
 
 
 def tables_of(plan: GroupAgg) -> tuple[str, ...]:

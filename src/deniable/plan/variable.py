@@ -74,7 +74,8 @@ class Variable:
 
     `lower`/`upper` bound numbers, dates and timestamps; `step` is the grid numbers are rounded to (integers: 1 unless
     declared; numbers: chosen from the bounds unless declared; decimals: a power of ten, required); `categories` are the
-    values text may take, `other` the category for all others; `bins` are edges for grouping a number.
+    values text may take, `other` the category for all others; `bins` are edges for grouping a number. `of_unit` says that all
+    rows of a unit have the same value: grouping by it then puts a unit into one group, also one that breaks the word.
     `provenance` says where the bounds come from, for the reader of a release.
     """
 
@@ -88,6 +89,7 @@ class Variable:
     bins: tuple[Fraction, ...] | None = None
     missing: Missing = Drop()
     outside: Outside = Outside.CLAMP
+    of_unit: bool = False
     provenance: str = ""
     description: str = ""
 

@@ -19,10 +19,11 @@ from deniable.exact.guards import rational
 from deniable.plan.analysis import facts
 from deniable.plan.expression import Truncate
 from deniable.plan.facts import Facts, Kind, date_of, timestamp_of
-from deniable.plan.nodes import KeyColumn
+from deniable.plan.nodes import KeyColumn, Relation
 from deniable.plan.relation import schema
 from deniable.plan.semantics import truncated_date, truncated_timestamp
 from deniable.query.builder import Key, Query
+from deniable.query.public_conditions import possible_keys
 
 _MOST_VALUES = 1000
 """A bounded whole number with more values than this is not taken as a declared key."""
@@ -83,7 +84,7 @@ def key_set(query: Query) -> KeySet:
     """The keys of a query."""
     known = schema(query.source)
     described = tuple(facts(key.of, known) for key in query.keys)
-    columns = tuple(_column(key, fact) for key, fact in zip(query.keys, described, strict=True))
+    columns = tuple(_column(key, fact, query.source) for key, fact in zip(query.keys, described, strict=True))
     if len({column.name for column in columns}) != len(columns):
         raise InvalidArgument(f"group keys need names that differ, got {[column.name for column in columns]}")
     size = prod(len(column.domain) for column in columns if column.domain is not None)
@@ -94,9 +95,11 @@ def key_set(query: Query) -> KeySet:
     return KeySet(columns, described, tuple(key.labels for key in query.keys))
 
 
-def _column(key: Key, known: Facts) -> KeyColumn:
-    domain = _held(key, known) if key.values is not None else _finite(key, known)
-    return KeyColumn(key.name, key.of, domain)
+def _column(key: Key, known: Facts, source: Relation) -> KeyColumn:
+    if key.values is not None:
+        return KeyColumn(key.name, key.of, _held(key, known))
+    domain = _finite(key, known)
+    return KeyColumn(key.name, key.of, None if domain is None else possible_keys(source, key.of, domain))
 
 
 def _held(key: Key, known: Facts) -> tuple[object, ...]:

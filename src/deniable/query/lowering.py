@@ -31,11 +31,12 @@ from deniable.plan.expression import (
     Operator,
     Round,
     Rounding,
+    columns,
 )
 from deniable.plan.facts import Facts, Kind
 from deniable.plan.nodes import Bounding, ByOrder, GroupAgg
 from deniable.plan.parse import parse
-from deniable.plan.provenance import declared_bins
+from deniable.plan.provenance import declared_bins, unit_columns
 from deniable.plan.relation import Shape, schema, shape
 from deniable.plan.rewriting import clamp_step, refined
 from deniable.plan.sensitivity import Sensitivity, checked, sensitivity
@@ -64,6 +65,7 @@ from deniable.query.keys import KeySet, key_set
 from deniable.query.outputs import HistogramOf, MeanOf, MomentOf, Output, Plain, QuantileOf, TopKOf
 from deniable.query.presence import present_columns, strict_columns
 from deniable.query.pricing import Additive, Needs, Selection
+from deniable.query.public_conditions import check_categories
 from deniable.query.rounding_notes import rounding_notes
 from deniable.query.slices import Slice, adds_up, slices
 
@@ -103,14 +105,20 @@ def lowered(query: Query, unit: Unit) -> Lowered:
     """The plan of a query for this unit, or a refusal that says what to change."""
     if not query.aggregates:
         raise InvalidArgument("a query needs something to compute: .agg(n=dp.count())")
-    rows = _first(query.rows, unit.rows, query.total)
-    groups = _first(query.groups, unit.groups, query.total)
+    rows = _first(query.rows, query.total, unit.rows)
+    groups = _first(query.groups, unit_groups(query), query.total, unit.groups)
     if rows is None or (groups is None and query.keys):
         raise InvalidArgument(
             "there is no default bound: say how many groups one unit may touch and how many rows it may add to each, "
             "unit: {id: ..., groups: 3, rows_per_group: 5} in the codebook or .bound(groups=3, rows=5) on the query"
         )
     return _Lowering(query, rows, groups if groups is not None and query.keys else 1).done()
+
+
+def unit_groups(query: Query) -> int | None:
+    """One group for each unit where every key is constant for it; a unit that breaks the word is kept in one all the same."""
+    constant = unit_columns(query.source)
+    return 1 if query.keys and all(columns(key.of) and columns(key.of) <= constant for key in query.keys) else None
 
 
 def _first(*bounds: int | None) -> int | None:
@@ -153,6 +161,8 @@ class _Lowering:
             choice=self.query.choice,
         )
         aggregates = tuple((name, aggregate) for aggregate, name in self.measured.items())
+        read = [key.of for key in self.query.keys] + [each.of for each in self.measured if each.of is not None]
+        check_categories(self.query.source, read)
         node = GroupAgg(self.query.source, keys.columns, bounding, aggregates, self.query.levels)
         parts = slices(node, keys, other=self.query.other is not None)
         below = checked(node)
@@ -186,7 +196,11 @@ class _Lowering:
             general = f"of {many} {rows} {'is' if self.rows == 1 else 'are'} kept, {how}"
         else:
             general = f"{many} counts as {rows}, spread evenly over all it has there"
-        return ["; ".join([general, *self._clips()]), *self._spread_notes()]
+        constant = (
+            [key.name for key in self.query.keys] if self.query.groups is None and unit_groups(self.query) else []
+        )
+        once = [f"a unit with several values of {', '.join(constant)} is kept in one group"] if constant else []
+        return ["; ".join([general, *self._clips(), *once]), *self._spread_notes()]
 
     def _spread_notes(self) -> Iterator[str]:
         """What even weights mean for what was asked."""

@@ -1,0 +1,134 @@
+"""Declared keys and the conditions of a query: what cannot hold a row is not shown, and what is no category is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import deniable as dp
+from deniable.errors import QueryRefused
+from deniable.plan.codebook import Codebook
+from deniable.plan.datasheet import datasheet
+from deniable.query import lowered
+from deniable.release.dataset import Dataset
+from deniable.testing import Silent
+
+BOOK = {
+    "name": "flights",
+    "unit": {"id": "plane", "groups": 6, "rows_per_group": 2},
+    "table": "flights",
+    "variables": {
+        "plane": "integer",
+        "carrier": {"type": "string", "categories": ["AA", "UA"], "of_unit": True},
+        "seats": {"type": "integer", "bounds": [0, 3], "of_unit": True},
+        "origin": {"type": "string", "categories": ["EWR", "JFK", "LGA"], "other": "else"},
+        "month": {"type": "integer", "bounds": [1, 12]},
+        "delay": {"type": "number", "bounds": [0, 4], "step": 0.5},
+        "urgent": "boolean",
+    },
+}
+ROWS: dict[str, list[Any]] = {
+    "plane": [1, 1, 1, 2, 2, 3, 3, 3],
+    "carrier": ["AA", "AA", "AA", "UA", "UA", "AA", "UA", "UA"],  # plane 3 breaks the word
+    "seats": [1, 1, 1, 2, 2, 3, 3, 0],
+    "origin": ["EWR", "JFK", "JFK", "LGA", "JFK", "EWR", "JFK", "XXX"],
+    "month": [1, 2, 3, 4, 5, 6, 7, 8],
+    "delay": [0.5, 1, 1.5, 2, 0, 4, 3.5, 0.5],
+    "urgent": [True, False, True, None, False, True, True, False],
+}
+
+
+@pytest.fixture(params=["DuckDB", "reference"])
+def session(request: pytest.FixtureRequest) -> Any:
+    from deniable.engines.reference import ReferenceEngine
+
+    book = Codebook.from_record(BOOK)
+    source = ReferenceEngine({"flights": ROWS}, book, key=5) if request.param == "reference" else ROWS
+    return Dataset(source, codebook=book).session(dp.budget(epsilon=10**6, delta=1e-6), entropy=Silent())
+
+
+@pytest.mark.parametrize(
+    ("condition", "key", "shown"),
+    [
+        ("origin = 'JFK'", "origin", ["JFK"]),
+        ("origin <> 'JFK'", "origin", ["EWR", "LGA", "else"]),
+        ("'EWR' = origin or origin = 'else'", "origin", ["EWR", "else"]),
+        ("origin in ('LGA', 'EWR') and delay > 0", "origin", ["EWR", "LGA"]),
+        ("month <= 3", "month", [1, 2, 3]),
+        ("month > 3 and month % 4 = 0", "month", [4, 8, 12]),
+        ("delay >= 3.2", "delay", [3.5, 4]),
+        ("urgent", "urgent", [True]),
+        ("origin = 'JFK' and origin = 'EWR'", "origin", ["EWR", "JFK", "LGA", "else"]),
+        ("delay > month", "month", list(range(1, 13))),
+        ("origin is null", "origin", ["EWR", "JFK", "LGA", "else"]),
+    ],
+)
+def test_a_public_condition_cuts_public_keys(session: Any, condition: str, key: str, shown: list[Any]) -> None:
+    answer = session.query().where(condition).group_by(key).agg(n=dp.count()).release(epsilon=1)
+    assert [group[0] for group in answer.groups] == shown
+    plain = session.query().where(condition).agg(n=dp.count()).bound(rows=6).release(epsilon=1)
+    assert sum(answer.columns["n"].values) == plain.value("n")  # nothing that can hold a row is left out
+
+
+def test_keys_are_cut_through_names_and_joins_and_in_sql(session: Any) -> None:
+    renamed = session.query().where("origin = 'LGA'").select(place="origin", plane="plane").where("place <> 'EWR'")
+    assert [g[0] for g in renamed.group_by("place").agg(n=dp.count()).release(epsilon=1).groups] == ["LGA"]
+    answer = session.sql(
+        "SELECT origin, month, COUNT(*) AS n FROM flights WHERE origin = 'JFK' AND month <= 2 GROUP BY ROLLUP(origin, month)",
+        epsilon=1,
+    )
+    assert {(row["origin"], row["month"]) for row in answer.table} == {
+        ("JFK", 1), ("JFK", 2), ("JFK", None), (None, None),
+    }  # fmt: skip
+    listed = session.query().where("origin = 'JFK'").group_by("origin", values={"origin": ["JFK", "EWR"]})
+    assert len(listed.agg(n=dp.count()).release(epsilon=1).groups) == 2  # keys that were asked for are shown
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda query: query.where("origin = 'jfk'").agg(n=dp.count()),
+        lambda query: query.where("not ('jfk' = origin and month > 1)").agg(n=dp.count()),
+        lambda query: query.where("origin in ('JFK', 'jfk')").agg(n=dp.count()),
+        lambda query: query.agg(n=dp.count("case when origin <> 'jfk' then 1 end")),
+        lambda query: query.group_by(k="case when origin = 'jfk' then 1 else 0 end").agg(n=dp.count()),
+    ],
+)
+def test_a_text_that_is_no_category_is_refused_with_the_list(session: Any, ask: Any) -> None:
+    with pytest.raises(QueryRefused, match=r"'jfk' is not a category of origin") as refused:
+        ask(session.query()).release(epsilon=1)
+    assert "EWR, JFK, LGA, else" in str(refused.value)
+    assert session.spent.loss == 0
+
+
+def test_columns_of_the_unit_cost_one_group(session: Any) -> None:
+    book = Codebook.from_record(BOOK)
+    assert book.unit is not None
+    by = {
+        keys: lowered(session.query().group_by(*keys).agg(n=dp.count()), book.unit).plan.bounding.groups
+        for keys in (("carrier",), ("carrier", "seats"), ("origin",), ("carrier", "origin"))
+    }
+    assert by == {("carrier",): 1, ("carrier", "seats"): 1, ("origin",): 6, ("carrier", "origin"): 6}
+    computed = session.query().group_by(large="seats >= 2").agg(n=dp.count())
+    assert lowered(computed, book.unit).plan.bounding.groups == 1
+    asked = session.query().group_by("carrier").bound(groups=3).agg(n=dp.count())
+    assert lowered(asked, book.unit).plan.bounding.groups == 3  # the query's own bound
+
+
+def test_a_unit_that_breaks_its_word_is_kept_in_one_group(session: Any) -> None:
+    query = session.query().group_by("carrier").agg(n=dp.count_distinct(), r=dp.count())
+    answer = query.release(epsilon=1)
+    assert sum(answer.columns["n"].values) == 3
+    assert sum(answer.columns["r"].values) in (2 + 2 + 2, 2 + 2 + 1)
+    unit = Codebook.from_record(BOOK).unit
+    assert unit is not None
+    assert "a unit with several values of carrier is kept in one group" in lowered(query, unit).notes[0]
+
+
+def test_the_word_is_part_of_the_codebook() -> None:
+    book = Codebook.from_record(BOOK)
+    assert Codebook.from_yaml(book.to_yaml()) == book
+    assert book["flights"]["carrier"].of_unit
+    assert not book["flights"]["origin"].of_unit
+    assert "the same in all rows of a unit" in datasheet(book)
