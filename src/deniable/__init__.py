@@ -229,6 +229,8 @@ _PUBLIC = {
     "sum": "deniable.query.aggregates:sum",
     "top_k": "deniable.query.aggregates:top_k",
     "variance": "deniable.query.aggregates:variance",
+    # estimators: models that are charged once
+    "models": "deniable.models",
     # ledger: the durable budget, its terms, caps and anchors; receipts and release tables
     "ledger": "deniable.ledger",
     "Receipt": "deniable.ledger.receipt:Receipt",

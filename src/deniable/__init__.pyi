@@ -5,6 +5,7 @@ from deniable import calculus as calculus
 from deniable import core as core
 from deniable import cost as costs
 from deniable import ledger as ledger
+from deniable import models as models
 from deniable import noise as noise
 from deniable.accounting import Bracket as Bracket
 from deniable.accounting import Budget as Budget
@@ -368,6 +369,7 @@ __all__ = [
     "minimum",
     "mode",
     "mode_per_person",
+    "models",
     "moments",
     "moments_of",
     "most_frequent",

@@ -40,7 +40,7 @@ from deniable.release.digest import query_digest, value_digest
 from deniable.release.payment import Payment, Purchase, purchase
 from deniable.release.remaining import Remaining
 from deniable.release.statement import facts, guarantee, notes, value_statement
-from deniable.release.value import ValueRelease, accuracy_of, value_packed
+from deniable.release.value import VALUE_KINDS, ValueRelease, accuracy_of, value_packed
 
 Made = TypeVar("Made")
 
@@ -129,7 +129,7 @@ class Session:
         group_size: int = 1000,
         confidence: Real = Fraction(19, 20),
         request: str | None = None,
-    ) -> Release | ValueRelease:
+    ) -> Any:
         """The one door: a query or a mechanism on this session's tables, priced, charged durably, run, stored, and only then shown.
 
         A mechanism without a scale gets the one its payment buys; with a scale, `epsilon` is a ceiling. Equal questions are
@@ -148,6 +148,19 @@ class Session:
                 "a session stores every answer, and this mechanism's release goes on answering; begin it with session.start"
             )
         return self._value(bought, open_probability(confidence=confidence), request)
+
+    def quote(
+        self,
+        question: Mechanism | MechanismFamily,
+        *,
+        epsilon: Real | None = None,
+        rho: Real | None = None,
+        accuracy: Real | None = None,
+        delta: Real | None = None,
+    ) -> Purchase:
+        """What a payment would buy of a mechanism: its scale, its cost, its charge. Nothing is spent and no data is touched."""
+        terms: dict[str, Any] = {"epsilon": epsilon, "rho": rho, "accuracy": accuracy, "delta": delta}
+        return self._bought(question, terms | {"confidence": Fraction(19, 20)})
 
     def start(
         self,
@@ -186,14 +199,14 @@ class Session:
             )
         return purchase(question, Payment.read(terms, self._delta(terms["delta"])), self.filters)
 
-    def _value(self, bought: Purchase, confidence: Fraction, request: str | None) -> ValueRelease:
+    def _value(self, bought: Purchase, confidence: Fraction, request: str | None) -> Any:
         stated = accuracy_of(bought.mechanism, confidence)
         promise, facts = value_statement(self, bought, stated)
         kept = bought.mechanism.post(lambda answer: value_packed(answer, stated, promise, facts))
         plan = "" if bought.mechanism.recipe is None else value_digest(bought, confidence)
         packed, receipt = self._released(kept, bought.charge, request=request, plan=plan)
         self._last = self.filters.read(bought.charge)
-        return ValueRelease.from_packed(packed, receipt)
+        return ValueRelease.from_packed(packed, receipt).shown()
 
     def _released(
         self, mechanism: Mechanism, charge: Cost, *, request: str | None, plan: str, tables: Sequence[str] = ()
@@ -284,12 +297,12 @@ class Session:
         promise = self._ledger.terms.budget
         return implications(promise, unit=str(self.unit), coarser=coarser or {}, finer=finer, delta=delta)
 
-    def fetch(self, request: str) -> Release | ValueRelease:
+    def fetch(self, request: str) -> Any:
         """An answer this session's analyst already paid for, by its request id: of whatever kind it was."""
         found = self._ledger.fetch(request, account=self.account)
         packed = unpacked(found.payload)
-        if packed.release.get("kind") == "value":
-            return ValueRelease.from_packed(packed, found.receipt)
+        if packed.release.get("kind") in VALUE_KINDS:
+            return ValueRelease.from_packed(packed, found.receipt).shown()
         return Release.from_packed(packed, found.receipt)
 
     # What a query asks of its session
