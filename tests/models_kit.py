@@ -74,6 +74,21 @@ def table(reading, rows, units=None):
     return RowTable(None if labels is None else labels[order], cells, missing)
 
 
+def codes(rows):
+    """Made-up rows as tuples of codes."""
+    places = {"sex": ["f", "m"], "town": ["a", "b", "c"]}
+    cells = {name: [places[name].index(cell) for cell in column] for name, column in rows.items() if name in places}
+    cells |= {"age": rows["age"], "wage": rows["wage"], "smoker": [int(cell) for cell in rows["smoker"]]}
+    cells["height"] = [round(cell * 8) for cell in rows["height"]]
+    return list(zip(*(cells[name] for name in COLUMNS), strict=True))
+
+
+def trained(model, rows, *, multiplier, entropy):
+    """A fit without a session and its engine, which takes its time over thousands of rows."""
+    reading = model.reading(book())
+    return model.at(reading, multiplier).function(table(reading, codes(rows)), entropy)
+
+
 def replayed(monkeypatch, mechanism, left, right):
     """Every inner answer on `left` (without noise) beside what the same question gives on `right`, with its declared cost."""
     answers, pairs = [], []

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from deniable.models import LinearRegression, LogisticRegression, unit_totals
-from deniable.models.unit_totals import cut
+from deniable.models import PCA, AdditiveModel, KMeans, LinearRegression, LogisticRegression, NaiveBayes, unit_totals
+from deniable.models.trees import SCORES, RandomForest, part_of_row, score_range, side_score
+from deniable.models.unit_totals import PrivateRows, cut
 from tests.models_kit import COLUMNS, ENDS, ROW_BOOK, UNIT_BOOK, book, replayed, table, within
 
 ROW = st.tuples(*(st.integers(*ENDS[name]) for name in COLUMNS))
@@ -17,6 +18,10 @@ ESTIMATORS = {
     "linear descent": LinearRegression("wage", method="descent", steps=3),
     "logistic": LogisticRegression("smoker", steps=3),
     "multinomial": LogisticRegression("town", steps=2),
+    "additive": AdditiveModel("smoker", turns=1, thresholds=2),
+    "k-means": KMeans(2, rounds=2),
+    "components": PCA(1),
+    "naive Bayes": NaiveBayes("smoker", law={"age": "lognormal", "wage": "exponential", "height": "binned"}),
 }
 FEW = settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
@@ -77,3 +82,36 @@ def test_cut_vectors_are_never_longer_and_point_the_same_way(vectors, norm):
         assert all(abs(b) <= abs(a) and a * b >= 0 for a, b in zip(one, other, strict=True))
         if sum(entry * entry for entry in one) <= norm * norm:
             assert one == other
+
+
+# Splits ---------------------------------------------------------------------------------------------------------------
+
+COUNTS = st.lists(st.integers(0, 40), min_size=3, max_size=3)
+
+
+@given(counts=COUNTS, klass=st.integers(0, 2), kind=st.sampled_from(SCORES))
+@settings(max_examples=300, deadline=None)
+def test_one_row_moves_split_scores_within_their_range(counts, klass, kind):
+    """Scores of two cuts: on one the new row joins this side, on the other any side; so each moves within one common range."""
+    _, spread = score_range(kind, 3, 20)
+    after = [count + (place == klass) for place, count in enumerate(counts)]
+    moved = side_score(after, kind, 20) - side_score(counts, kind, 20)
+    low, high = {"correct": (0, spread), "gini": (-spread // 2, spread // 2), "information": (-spread, 0)}[kind]
+    assert low <= moved <= high
+
+
+def test_the_ranges_of_split_scores_are_reached():
+    steps, spread = score_range("gini", 2, 10)
+    assert side_score([6, 0], "gini", 10) - side_score([5, 0], "gini", 10) == steps == spread // 2
+    assert side_score([6, 0], "correct", 10) - side_score([5, 0], "correct", 10) == 1
+    steps, spread = score_range("information", 2, 64)
+    assert side_score([64, 0], "information", 64) - side_score([64, 1], "information", 64) > 0.9 * spread - 2 * steps
+
+
+@given(rows=st.lists(ROW, min_size=1, max_size=6), new=ROW)
+@settings(max_examples=30, deadline=None)
+def test_nobody_else_moves_a_unit_to_another_tree(rows, new):
+    reading = RandomForest("town").reading(book(ROW_BOOK))
+    before = part_of_row(PrivateRows.of(table(reading, rows)), 5)
+    after = part_of_row(PrivateRows.of(table(reading, [*rows, new])), 5)
+    assert (before == after[:-1]).all()

@@ -181,16 +181,26 @@ def coded_rows(codebook: Codebook, source: Relation, columns: Mapping[str, Expre
     )
 
 
-def column_facts(codebook: Codebook, table: str | None, names: Sequence[str]) -> dict[str, Facts]:
-    """The public facts of these columns of a table, each with bounds or categories; refused by name where one has none."""
+def column_facts(
+    codebook: Codebook, table: str | None, names: Sequence[str], *, listed: Mapping[str, Sequence[str]] | None = None
+) -> dict[str, Facts]:
+    """The public facts of these columns of a table, each with bounds or categories; refused by name where one has none.
+
+    Text columns whose values are `listed` need no declared categories.
+    """
     source = scan(codebook, table)
     known = schema(source)
     for name in names:
         if name not in known:
             raise InvalidArgument(f"table {source.table} has no column {name!r}; it has {', '.join(known)}")
         fact = known[name]
-        if fact.kind is Kind.TIMESTAMP or (fact.kind is Kind.STRING and fact.categories is None):
-            raise InvalidArgument(f"column {name!r} has no categories; declare them in the codebook, or leave it out")
+        if fact.kind is Kind.TIMESTAMP:
+            raise InvalidArgument(f"column {name!r} is a moment; leave it out, or declare it as a date")
+        if fact.kind is Kind.STRING and fact.categories is None and name not in (listed or {}):
+            raise InvalidArgument(
+                f"column {name!r} has no categories; declare them in the codebook, list values= that are public or were shown by "
+                "a charged query, or leave it out of features="
+            )
         if fact.kind is Kind.NUMBER and not fact.bounded:
             raise InvalidArgument(
                 f"column {name!r} has no bounds; declare them in the codebook, where a charged estimate "

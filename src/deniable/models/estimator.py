@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from enum import Enum
 from fractions import Fraction
 from typing import Any, ClassVar, Protocol
@@ -22,7 +22,8 @@ from deniable.errors import InvalidArgument
 from deniable.exact.guards import Real, integer
 from deniable.models.encoding import Encoding, Feature, Scale, feature
 from deniable.plan.codebook import Codebook
-from deniable.plan.expression import Column
+from deniable.plan.expression import Case, Column, Compare, Comparison, Expression, Literal
+from deniable.plan.facts import Facts, Kind
 from deniable.plan.nodes import Filter, Relation, scan
 from deniable.plan.parse import parse
 from deniable.plan.relation import schema
@@ -72,6 +73,8 @@ class RowsReader:
     table: str | None = field(default=None, kw_only=True)
     where: str | None = field(default=None, kw_only=True)
     rows: int | None = field(default=None, kw_only=True)
+    values: Mapping[str, Sequence[str]] | None = field(default=None, kw_only=True)
+    """Values of text columns without declared categories: public ones, or those a charged query with a threshold has shown."""
 
     title: ClassVar[str] = "estimator"
     scale: ClassVar[Scale] = Scale.LINEAR
@@ -188,12 +191,14 @@ class Reading:
         names = tuple(reader.features) if reader.features is not None else _others(codebook, reader.table, target)
         if not names:
             raise InvalidArgument("a model needs at least one feature, got none")
-        facts = column_facts(codebook, reader.table, [*names, *([target] if target else [])])
+        listed = _listed(reader, schema(source))
+        facts = column_facts(codebook, reader.table, [*names, *([target] if target else [])], listed=listed)
         if reader.where is not None:
             source = Filter(source, parse(reader.where, schema=schema(source)))
         most = rows_per_unit(source) if reader.rows is None else reader.rows
-        columns = {name: Column(name) for name in facts}
+        columns = {name: place_of(name, listed[name]) if name in listed else Column(name) for name in facts}
         rows = coded_rows(codebook, source, columns, rows=most)
+        facts |= {name: replace(facts[name], categories=(*values, OTHER)) for name, values in listed.items()}
         features = tuple(feature(name, facts[name], scale=reader.scale, reference=reader.reference) for name in names)
         moved = rows.map(d_in=1) == 2
         return cls(rows, most, features, feature(target, facts[target]) if target else None, moved)
@@ -225,6 +230,28 @@ class Reading:
         if len(self.target.values) < 2:
             raise InvalidArgument(f"the target {self.target.name!r} has fewer than two declared categories")
         return self.target.values
+
+
+OTHER = "another value"
+"""What every value of a text column that is not listed becomes, a missing one included."""
+
+
+def place_of(name: str, values: Sequence[str]) -> Expression:
+    """The place of a text in a list of values, or one more for every other text."""
+    places = [(Compare(Comparison.EQUAL, Column(name), Literal(each)), place) for place, each in enumerate(values)]
+    whens = tuple((when, Literal(Fraction(place))) for when, place in places)
+    return Case(whens, Literal(Fraction(len(values))))
+
+
+def _listed(reader: RowsReader, known: Mapping[str, Facts]) -> dict[str, tuple[str, ...]]:
+    listed = {name: tuple(values) for name, values in (reader.values or {}).items()}
+    for name, values in listed.items():
+        fact = known.get(name)
+        if fact is None or fact.kind is not Kind.STRING or fact.categories is not None:
+            raise InvalidArgument(f"values lists {name!r}, which is no text column without declared categories")
+        if not values or OTHER in values or len(set(values)) != len(values):
+            raise InvalidArgument(f"values of {name!r} must be different texts, at least one, got {list(values)}")
+    return listed
 
 
 def _others(codebook: Codebook, table: str | None, target: str | None) -> tuple[str, ...]:

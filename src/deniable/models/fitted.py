@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Self
 
 from deniable.errors import InvalidArgument
 from deniable.exact.guards import Real, open_probability
-from deniable.models.encoding import Feature
+from deniable.models.encoding import GRID, Feature, Whole, public_cells, row_count
 from deniable.svg import Figure, Series, horizontal_bars
 
 
@@ -66,9 +66,39 @@ class FittedModel:
             raise InvalidArgument("this model was not released by a session, so there is no table about it")
         return self.release
 
-    def predict(self, frame: Any) -> Any:
-        """Predictions for a public frame."""
+    @property
+    def classes(self) -> tuple[Any, ...]:
+        """The classes of the target, from the codebook; none for a number."""
+        return () if self.target is None else self.target.values
+
+    def outputs(self, codes: Mapping[str, Whole], count: int) -> Whole:
+        """For every row of codes the chance of each class, or the predicted number between its bounds, in steps of 1/GRID.
+
+        Guarantee: whole numbers, each row's from that row alone, so private rows may be scored with them.
+        """
         raise NotImplementedError
+
+    def public_outputs(self, frame: Any) -> Whole:
+        """The same of a public frame; a value the codebook does not know is no error."""
+        cells = {each.name: each.codes(public_cells(frame, each.name)) for each in self.features}
+        lengths = {len(column) for column in cells.values()}
+        if len(lengths) > 1:
+            raise InvalidArgument(f"the columns of the frame have different lengths: {sorted(lengths)}")
+        return self.outputs(cells, lengths.pop() if lengths else row_count(frame))
+
+    def probabilities(self, frame: Any) -> Any:
+        """The chance of each class for every row of a public frame, one column for each class."""
+        if not self.classes:
+            raise InvalidArgument(f"a {self.estimator} has no classes; use predict")
+        return self.public_outputs(frame) / GRID
+
+    def predict(self, frame: Any) -> Any:
+        """For every row of a public frame the likeliest class, or the predicted number."""
+        found = self.public_outputs(frame)
+        if self.classes:
+            return [self.classes[place] for place in found.argmax(axis=1)]
+        assert self.target is not None
+        return self.target.middle + self.target.half_width * found[:, 0] / GRID
 
     def results(self) -> Mapping[str, float]:
         """The numbers by name that a card and a table of this model show."""

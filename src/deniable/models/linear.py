@@ -29,6 +29,9 @@ from deniable.models.unit_totals import PrivateRows, check_cut, check_exact, gra
 
 Floats = NDArray[np.float64]
 
+PREDICTION_GRID = 1 << 12
+"""Steps of a weight to 1, where private rows are predicted."""
+
 METHODS = ("statistics", "functional", "descent", "theil-sen")
 
 
@@ -80,7 +83,7 @@ class LinearRegression(Estimator):
     def forecast(self, reading: Reading, multiplier: float) -> str:
         most = reading.encoding.most + 1
         off = multiplier * sqrt(most * (most + 1) / 2 * reading.per_unit)
-        return f"each sum of products is off by about {off:.4g} rows; with n rows coefficients on a scale of 1 move by about {off:.3g} / n over the features' variance"
+        return f"each sum of products is off by about {off:.4g} rows, each mean of n rows by {off:.3g} / n"
 
 
 def check_steps(steps: Any, name: str = "steps") -> None:
@@ -186,6 +189,13 @@ def _uncertainty(
     return covariance, np.abs(ridge * inverse @ weights)
 
 
+def row_predictions(matrix: Whole, weights: Floats) -> Whole:
+    """Predictions in steps of 1/GRID, cut to the target's range: weights are put on a grid, so each row's is its own."""
+    on_grid = np.rint(np.clip(weights, -256, 256) * PREDICTION_GRID)
+    scores = np.trunc(matrix.astype(np.float64) @ on_grid / PREDICTION_GRID)
+    return np.clip(scores, -GRID, GRID).astype(np.int64)[:, None]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FittedLinear(FittedModel):
     """A fitted linear regression. `coefficients` are in the columns' own units.
@@ -225,6 +235,9 @@ class FittedLinear(FittedModel):
         shrunk = np.abs(self._natural()) @ np.array(self.bias)
         reach = {name: factor * errors[name] + float(add) for name, add in zip(errors, shrunk, strict=True)}
         return {name: (value - reach[name], value + reach[name]) for name, value in self.coefficients.items()}
+
+    def outputs(self, codes: Mapping[str, Whole], count: int) -> Whole:
+        return row_predictions(self.encoding.matrix(codes, count), np.array(self.weights))
 
     def predict(self, frame: Any) -> Floats:
         """The predicted target of each row of a public frame, in its own unit, within its bounds."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import sqrt
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from deniable.core.mechanism import Mechanism
 from deniable.errors import InvalidArgument
 from deniable.exact.guards import Real, nonnegative
-from deniable.models.descent import WEIGHT_GRID, Descent, descent_task
-from deniable.models.encoding import Encoding, Scale
+from deniable.models.descent import Descent, descent_task, whole_weights
+from deniable.models.encoding import GRID, Encoding, Scale, Whole
 from deniable.models.estimator import Estimator, Reading
 from deniable.models.fitted import FittedModel, named, normal_factor
 from deniable.models.linear import check_steps
@@ -52,7 +52,8 @@ class LogisticRegression(Estimator):
 
     def forecast(self, reading: Reading, multiplier: float) -> str:
         off = multiplier * sqrt(self.steps / 0.9 * reading.encoding.most * reading.per_unit)
-        return f"each of {self.steps} gradients is off by about {off:.4g} rows, their mean by about {off / sqrt(self.steps / 2):.3g}"
+        mean = off / sqrt(self.steps / 2)
+        return f"each of {self.steps} gradients is off by about {off:.4g} rows, their mean by about {mean:.3g}"
 
     def at(self, reading: Reading, multiplier: Real) -> Mechanism:
         classes = reading.target_classes()
@@ -111,12 +112,6 @@ class FittedLogistic(FittedModel):
         return Encoding(self.features)
 
     @property
-    def classes(self) -> tuple[Any, ...]:
-        """The classes, from the codebook."""
-        assert self.target is not None
-        return self.target.values
-
-    @property
     def coefficients(self) -> dict[str, float]:
         """The weight of each column in the log odds of the second class; of several classes, of each of them."""
         if len(self.weights) == 1:
@@ -136,19 +131,15 @@ class FittedLogistic(FittedModel):
         found = zip(self.coefficients.items(), reach, strict=True)
         return {name: (value - off, value + off) for (name, value), off in found}
 
-    def probabilities(self, frame: Any) -> Floats:
-        """The chance of each class for every row of a public frame, one column for each class."""
-        return self.chances(self.encoding.public_matrix(frame).astype(np.float64))
-
     def chances(self, matrix: Floats) -> Floats:
         """The same from rows of whole numbers, exact on the public grid."""
-        scores = matrix @ np.rint(np.array(self.weights).T * WEIGHT_GRID)
+        scores = matrix @ whole_weights(np.array(self.weights).T)
         if len(self.weights) == 1:
             second = sigmoid(scores[:, 0]) / LINK_GRID
             return np.stack([1 - second, second], axis=1)
         shares = softmax(scores)
         return shares / np.maximum(shares.sum(axis=1, keepdims=True), 1)
 
-    def predict(self, frame: Any) -> list[Any]:
-        """The likeliest class of every row of a public frame; unseen categories count for nothing."""
-        return [self.classes[place] for place in self.probabilities(frame).argmax(axis=1)]
+    def outputs(self, codes: Mapping[str, Whole], count: int) -> Whole:
+        chances = self.chances(self.encoding.matrix(codes, count).astype(np.float64))
+        return np.rint(chances * GRID).astype(np.int64)

@@ -115,7 +115,7 @@ def objective_fit(model: Any, reading: Reading, multiplier: Real) -> Mechanism:
         steps = np.rint(found * ANSWER_GRID).astype(np.int64)
         return (steps + rounded_gaussians(_blur_steps(perturbed), perturbed.width, entropy)) / ANSWER_GRID
 
-    asked = Mechanism(reading.space, function, lambda d_in: perturbed.cost)
+    asked = Mechanism(reading.space, function, lambda _: perturbed.cost)
 
     def run(compositor: Compositor) -> Any:
         from deniable.models.logistic import fitted_logistic
@@ -147,7 +147,7 @@ def _labels(rows: PrivateRows, reading: Reading) -> Floats:
 
 
 def minimum(features: Floats, labels: Floats, push: Floats, ridge: float) -> Floats:
-    """The weights at which the perturbed loss is least, by Newton's method, with a gradient certified shorter than half the slack."""
+    """The weights at which the perturbed loss is least, by Newton's method; the gradient there is shorter than half the slack."""
     weights = np.zeros(features.shape[1])
     for _ in range(200):
         slope, curve = _derivatives(features, labels, push, ridge, weights)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
-from typing import Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from deniable.accounting import Filters, Implications, Rule, Spend, Tally, implications
 from deniable.core.family import MechanismFamily
@@ -41,6 +41,10 @@ from deniable.release.payment import Payment, Purchase, purchase
 from deniable.release.remaining import Remaining
 from deniable.release.statement import facts, guarantee, notes, value_statement
 from deniable.release.value import VALUE_KINDS, ValueRelease, accuracy_of, value_packed
+
+if TYPE_CHECKING:
+    from deniable.models.fitted import FittedModel
+    from deniable.models.scores import Score
 
 Made = TypeVar("Made")
 
@@ -259,6 +263,37 @@ class Session:
         step = known[column].step
         held = (value * step if type(value) is int else value for value in found if value is not None)
         return tuple(dict.fromkeys(held))
+
+    # Models
+
+    def score(
+        self,
+        model: FittedModel,
+        *,
+        metric: str,
+        table: str | None = None,
+        where: str | None = None,
+        rows: int | None = None,
+        floor: Real = 1,
+        confidence: Real = Fraction(19, 20),
+        epsilon: Real | None = None,
+        rho: Real | None = None,
+        delta: Real | None = None,
+        request: str | None = None,
+    ) -> Score:
+        """A private score of a fitted model on this session's rows: accuracy, precision, recall, auc, calibration, mae, mape or r2.
+
+        Who was in the rows the model was fitted on and is in these as well is charged for both; so it is one ledger for both.
+
+        Guarantee: charged before a row is read; the score and its interval come from one noisy table.
+        """
+        from deniable.models.scores import score_family
+
+        asked = score_family(
+            self.codebook, model, metric=metric, table=table, where=where, rows=rows, floor=floor, confidence=confidence
+        )
+        found: Score = self.release(asked, epsilon=epsilon, rho=rho, delta=delta, request=request)
+        return found
 
     @property
     def rule(self) -> Rule:

@@ -19,8 +19,8 @@ from deniable.release.facts import ReleaseFacts
 from deniable.release.plain_values import value_from_record, value_record
 from deniable.release.release_table import ReleaseTable, extended_release_table, release_table
 
-VALUE_KINDS = ("value", "model")
-"""What a stored answer of a mechanism may be: a plain value, or a fitted model, which is shown as itself."""
+VALUE_KINDS = ("value", "model", "score")
+"""What a stored answer of a mechanism may be: a plain value, or a fitted model or a score, which are shown as themselves."""
 
 Stated: TypeAlias = "Accuracy | tuple[Stated, ...] | None"
 """The error of an answer; of each entry where the answer is a tuple."""
@@ -58,8 +58,8 @@ class ValueRelease:
         )
 
     def shown(self) -> Any:
-        """What a session hands out: a fitted model as itself, with this release behind it; anything else as this release."""
-        return self.value.with_release(self) if _kind(self.value) == "model" else self
+        """What a session hands out: a model or a score as itself, with this release behind it; anything else as this release."""
+        return self if _kind(self.value) == "value" else self.value.with_release(self)
 
     def release_table(self) -> ReleaseTable:
         """The table a reader needs to judge this release."""
