@@ -20,6 +20,7 @@ _PUBLIC = {
     "costs": "deniable.cost",
     "errors": "deniable.errors",
     "ledger": "deniable.ledger",
+    "models": "deniable.models",
     "noise": "deniable.noise",
     # private tables: data sets, sessions, what they release
     "Codebook": "deniable.plan.codebook:Codebook",

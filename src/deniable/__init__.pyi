@@ -6,6 +6,7 @@ from deniable import calculus as calculus
 from deniable import cost as costs
 from deniable import errors as errors
 from deniable import ledger as ledger
+from deniable import models as models
 from deniable import noise as noise
 from deniable.accounting import Bracket as Bracket
 from deniable.accounting import Budget as Budget
@@ -97,6 +98,7 @@ __all__ = [
     "median",
     "minimum",
     "mode",
+    "models",
     "noise",
     "odds",
     "per_query",

@@ -84,7 +84,7 @@ def table_rows(
     source: Relation = scan(codebook, table)
     if where is not None:
         source = Filter(source, parse(where, schema=schema(source)))
-    most = _rows_per_unit(source) if rows is None else integer(rows=rows, least=1)
+    most = rows_per_unit(source) if rows is None else integer(rows=rows, least=1)
     if column is not None:
         return column_rows(codebook, source, parse(column, schema=schema(source)), rows=most)
     assert columns is not None
@@ -93,7 +93,7 @@ def table_rows(
     return frame_rows(codebook, source, read, rows=most)
 
 
-def _rows_per_unit(source: Relation) -> int:
+def rows_per_unit(source: Relation) -> int:
     """As many rows as the codebook allows one unit in all groups together."""
     known = shape(source)
     if known.most_rows is not None:
@@ -153,6 +153,67 @@ def frame_rows(codebook: Codebook, source: Relation, columns: Mapping[str, Expre
         Linear(Fraction(_moves(source))),
         recipe=_recipe(plan),
     )
+
+
+def coded_rows(codebook: Codebook, source: Relation, columns: Mapping[str, Expression], *, rows: int) -> Transformation:
+    """Several columns of every complete row as whole numbers on public grids, at most `rows` rows of one unit.
+
+    A category is its place in the codebook's list, false and true are 0 and 1, a date is days. Rows in which one of the columns
+    is missing are left out. The answer is a `RowTable`, in whose columns nothing is missing.
+
+    Guarantee: one unit moves what belongs to one label; where every row is a unit of its own, one row (two where it is replaced).
+    """
+    here = source
+    for of in columns.values():
+        here = _present(here, of)
+    known = {name: _facts(of, schema(here)) for name, of in columns.items()}
+    plan = UnitRows(here, tuple((name, _coded(of, known[name])) for name, of in columns.items()), rows)
+    labelled = bool(checked_rows(plan).identity)
+    codes: dict[str, Domain] = {name: Lattice(fact.step, *_code_ends(fact)) for name, fact in known.items()}
+    labels: dict[str, Domain] = {UNIT: Lattice()} if labelled else {}
+    metric = IdentifierDistance(UNIT) if labelled else SymmetricDistance()
+    return Transformation(
+        table_space(codebook),
+        Space(Frame({**labels, **codes}), metric),
+        lambda data, _: _read(data, plan),
+        Linear(Fraction(_moves(source))),
+        recipe=_recipe(plan),
+    )
+
+
+def column_facts(
+    codebook: Codebook, table: str | None, names: Sequence[str], *, listed: Mapping[str, Sequence[str]] | None = None
+) -> dict[str, Facts]:
+    """The public facts of these columns of a table, each with bounds or categories; refused by name where one has none.
+
+    Text columns whose values are `listed` need no declared categories.
+    """
+    source = scan(codebook, table)
+    known = schema(source)
+    for name in names:
+        if name not in known:
+            raise InvalidArgument(f"table {source.table} has no column {name!r}; it has {', '.join(known)}")
+        fact = known[name]
+        if fact.kind is Kind.TIMESTAMP:
+            raise InvalidArgument(f"column {name!r} is a moment; leave it out, or declare it as a date")
+        if fact.kind is Kind.STRING and fact.categories is None and name not in (listed or {}):
+            raise InvalidArgument(
+                f"column {name!r} has no categories; declare them in the codebook, list values= that are public or were shown by "
+                "a charged query, or leave it out of features="
+            )
+        if fact.kind is Kind.NUMBER and not fact.bounded:
+            raise InvalidArgument(
+                f"column {name!r} has no bounds; declare them in the codebook, where a charged estimate "
+                "(dp.calculus.private_bounds, for instance) may have found them"
+            )
+    return {name: known[name] for name in names}
+
+
+def _code_ends(known: Facts) -> tuple[int, int]:
+    if known.kind is Kind.STRING:
+        assert known.categories is not None
+        return 0, max(len(known.categories) - 1, 0)
+    return (0, 1) if known.kind is Kind.BOOLEAN else known.ends
 
 
 def _moves(source: Relation) -> int:

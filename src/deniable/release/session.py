@@ -45,13 +45,15 @@ from deniable.release.statement import facts, guarantee, notes, value_statement
 from deniable.release.synthetic import Synthesizer
 from deniable.release.twin import SYNTHETIC, Twin
 from deniable.release.twin_scores import TwinScores, distances_on_data, on_data, teaching_on_data
-from deniable.release.value import ValueRelease, accuracy_of, value_packed
+from deniable.release.value import VALUE_KINDS, ValueRelease, accuracy_of, value_packed
 from deniable.synth.synthesis import synthesis
 
 if TYPE_CHECKING:
+    from deniable.models.fitted import FittedModel
+    from deniable.models.scores import Score
     from deniable.release.first_look import FirstLook
     from deniable.release.slice_choice import SliceChoice
-    from deniable.release.workload import Workload, WorkloadRelease
+    from deniable.release.workload import Workload
 
 Made = TypeVar("Made")
 
@@ -198,7 +200,7 @@ class Session:
         group_size: int = 1000,
         confidence: Real = Fraction(19, 20),
         request: str | None = None,
-    ) -> Release | ValueRelease:
+    ) -> Any:
         """The one door: a query or a mechanism on this session's tables, priced, charged durably, run, stored, and only then shown.
 
         A mechanism without a scale gets the one its payment buys; with a scale, `epsilon` is a ceiling. Equal questions are
@@ -217,6 +219,19 @@ class Session:
                 "a session stores every answer, and this mechanism's release goes on answering; begin it with session.start"
             )
         return self._value(bought, open_probability(confidence=confidence), request)
+
+    def quote(
+        self,
+        question: Mechanism | MechanismFamily,
+        *,
+        epsilon: Real | None = None,
+        rho: Real | None = None,
+        accuracy: Real | None = None,
+        delta: Real | None = None,
+    ) -> Purchase:
+        """What a payment would buy of a mechanism: its scale, its cost, its charge. Nothing is spent and no data is touched."""
+        terms: dict[str, Any] = {"epsilon": epsilon, "rho": rho, "accuracy": accuracy, "delta": delta}
+        return self._bought(question, terms | {"confidence": Fraction(19, 20)})
 
     def start(
         self,
@@ -265,14 +280,14 @@ class Session:
             )
         return purchase(question, Payment.read(terms, self._delta(terms["delta"])), self.filters)
 
-    def _value(self, bought: Purchase, confidence: Fraction, request: str | None) -> ValueRelease:
+    def _value(self, bought: Purchase, confidence: Fraction, request: str | None) -> Any:
         stated = accuracy_of(bought.mechanism, confidence)
         promise, facts = value_statement(self, bought, stated)
         kept = bought.mechanism.post(lambda answer: value_packed(answer, stated, promise, facts))
         plan = "" if bought.mechanism.recipe is None else value_digest(bought, confidence)
         packed, receipt = self._released(kept, bought.charge, request=request, plan=plan, question=facts.scope)
         self._last = self.filters.read(bought.charge)
-        return ValueRelease.from_packed(packed, receipt)
+        return ValueRelease.from_packed(packed, receipt).shown()
 
     def _released(
         self,
@@ -340,6 +355,37 @@ class Session:
         held = (value * step if type(value) is int else value for value in found if value is not None)
         return tuple(dict.fromkeys(held))
 
+    # Models
+
+    def score(
+        self,
+        model: FittedModel,
+        *,
+        metric: str,
+        table: str | None = None,
+        where: str | None = None,
+        rows: int | None = None,
+        floor: Real = 1,
+        confidence: Real = Fraction(19, 20),
+        epsilon: Real | None = None,
+        rho: Real | None = None,
+        delta: Real | None = None,
+        request: str | None = None,
+    ) -> Score:
+        """A private score of a fitted model on this session's rows: accuracy, precision, recall, auc, calibration, mae, mape or r2.
+
+        Who was in the rows the model was fitted on and is in these as well is charged for both; so it is one ledger for both.
+
+        Guarantee: charged before a row is read; the score and its interval come from one noisy table.
+        """
+        from deniable.models.scores import score_family
+
+        asked = score_family(
+            self.codebook, model, metric=metric, table=table, where=where, rows=rows, floor=floor, confidence=confidence
+        )
+        found: Score = self.release(asked, epsilon=epsilon, rho=rho, delta=delta, request=request)
+        return found
+
     @property
     def rule(self) -> Rule:
         """How the budget is counted, and by which theorem: of several rules the one that leaves most."""
@@ -387,15 +433,16 @@ class Session:
         promise = self._ledger.terms.budget
         return implications(promise, unit=str(self.unit), coarser=coarser or {}, finer=finer, delta=delta)
 
-    def fetch(self, request: str) -> Release | ValueRelease | Twin | WorkloadRelease:
+    def fetch(self, request: str) -> Any:
         """An answer this session's analyst already paid for, by its request id: of whatever kind it was."""
         found = self._ledger.fetch(request, account=self.account)
         packed = unpacked(found.payload)
-        if packed.release.get("kind") == "value":
-            return ValueRelease.from_packed(packed, found.receipt)
-        if packed.release.get("kind") == SYNTHETIC:
+        kind = packed.release.get("kind")
+        if kind in VALUE_KINDS:
+            return ValueRelease.from_packed(packed, found.receipt).shown()
+        if kind == SYNTHETIC:
             return Twin.from_packed(packed, found.receipt)
-        if packed.release.get("kind") == "workload":
+        if kind == "workload":
             from deniable.release.workload import WorkloadRelease
 
             return WorkloadRelease.from_packed(packed, found.receipt)

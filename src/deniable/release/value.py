@@ -19,6 +19,9 @@ from deniable.release.facts import ReleaseFacts
 from deniable.release.plain_values import value_from_record, value_record
 from deniable.release.release_table import ReleaseTable, extended_release_table, release_table
 
+VALUE_KINDS = ("value", "model", "score")
+"""What a stored answer of a mechanism may be: a plain value, or a fitted model or a score, which are shown as themselves."""
+
 Stated: TypeAlias = "Accuracy | tuple[Stated, ...] | None"
 """The error of an answer; of each entry where the answer is a tuple."""
 
@@ -54,6 +57,10 @@ class ValueRelease:
             receipt,
         )
 
+    def shown(self) -> Any:
+        """What a session hands out: a model or a score as itself, with this release behind it; anything else as this release."""
+        return self if _kind(self.value) == "value" else self.value.with_release(self)
+
     def release_table(self) -> ReleaseTable:
         """The table a reader needs to judge this release."""
         return release_table(self.facts)
@@ -84,8 +91,14 @@ class ValueRelease:
 
 def value_packed(value: Any, accuracy: Stated, guarantee: str, facts: ReleaseFacts) -> Packed:
     """An answer as it is stored; refused when it cannot be written exactly."""
-    record = {"kind": "value", "value": value_record(value), "accuracy": _stated(accuracy), "guarantee": guarantee}
+    record = {"kind": _kind(value), "value": value_record(value), "accuracy": _stated(accuracy), "guarantee": guarantee}
     return Packed(record, facts.to_record())
+
+
+def _kind(value: Any) -> str:
+    """What an answer is: a record of this package may say so itself."""
+    said = getattr(type(value), "kind", "value")
+    return said if said in VALUE_KINDS else "value"
 
 
 def _stated(accuracy: Stated) -> Any:

@@ -1,0 +1,87 @@
+"""From scores to residuals by public tables: what a gradient needs of a loss, in whole numbers.
+
+A score is a whole number of steps of GRID times WEIGHT_GRID; it is cut to a coarser public grid and looked up. Residuals are
+whole numbers of 1/LINK_GRID.
+
+Guarantee: a row's residuals depend on that row's score and truth alone, and their squares add up to at most `square`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.models.encoding import GRID
+
+Floats = NDArray[np.float64]
+
+LINK_GRID = 1 << 10
+"""Steps of a residual to 1."""
+
+_SCORE = GRID << 12
+"""Steps of a score to 1."""
+_FINE = 1 << 8
+"""Table entries to a score of 1."""
+_FAR = 16
+"""Beyond this score the table does not change."""
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A loss: residuals from scores and truth, the most their squares add up to, and the most its second derivative is."""
+
+    name: str
+    residuals: Callable[[Floats, Floats], Floats]
+    square: int
+    curvature: float
+
+
+def _places(scores: Floats) -> NDArray[np.int64]:
+    """Scores as places in a table; exact, for dividing by a power of two is."""
+    return (np.clip(np.floor(scores / (_SCORE // _FINE)), -_FAR * _FINE, _FAR * _FINE - 1) + _FAR * _FINE).astype(
+        np.int64
+    )
+
+
+_SIGMOID = np.array(
+    [round(LINK_GRID / (1 + math.exp(-(place + 0.5) / _FINE))) for place in range(-_FAR * _FINE, _FAR * _FINE)],
+    dtype=np.float64,
+)
+_EXPONENTIAL = np.array(
+    [round((1 << 20) * math.exp((place + 0.5) / _FINE)) for place in range(-2 * _FAR * _FINE, 1)], dtype=np.int64
+)
+_EXPONENTIAL[-1] = 1 << 20
+
+
+def sigmoid(scores: Floats) -> Floats:
+    """The chance of the second class, in whole steps of 1/LINK_GRID."""
+    return _SIGMOID[_places(scores)]
+
+
+def softmax(scores: Floats) -> Floats:
+    """The chance of each class, in whole steps of 1/LINK_GRID cut downwards, so that they add up to at most 1."""
+    places = _places(scores)
+    weights = _EXPONENTIAL[places - places.max(axis=1, keepdims=True) - 1]
+    return (weights * LINK_GRID // weights.sum(axis=1, keepdims=True)).astype(np.float64)
+
+
+def _logistic(scores: Floats, truth: Floats) -> Floats:
+    return truth * LINK_GRID - sigmoid(scores)
+
+
+def _multinomial(scores: Floats, truth: Floats) -> Floats:
+    return truth * LINK_GRID - softmax(scores)
+
+
+def _difference(scores: Floats, truth: Floats) -> Floats:
+    """The truth less the score, both on the scale of -1 to 1, cut to 1."""
+    return np.clip(truth - np.trunc(scores / (_SCORE // LINK_GRID)), -LINK_GRID, LINK_GRID)
+
+
+LOGISTIC = Link("logistic", _logistic, LINK_GRID**2, 0.25)
+MULTINOMIAL = Link("multinomial", _multinomial, 2 * LINK_GRID**2, 0.5)
+IDENTITY = Link("squared", _difference, LINK_GRID**2, 1.0)

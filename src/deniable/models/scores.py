@@ -1,0 +1,327 @@
+"""Private scores of a model on private rows: every row falls into one cell of a public table, and the noisy table gives the score.
+
+Guarantee: the table is one release; one row changes one cell by one (sums: a few cells by at most one), a unit as often as it has
+rows. The score and its interval are computed from the noisy table alone. Intervals are for the noise.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from copy import copy
+from dataclasses import dataclass, field
+from math import log
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.core.compositor import Compositor
+from deniable.core.family import MechanismFamily
+from deniable.core.interactive import grouped
+from deniable.core.mechanism import Mechanism
+from deniable.cost import Cost, DiscreteLaplace
+from deniable.errors import InvalidArgument
+from deniable.exact.guards import Real, open_probability, positive
+from deniable.models.encoding import GRID, Feature, Whole
+from deniable.models.estimator import Estimator, Reading
+from deniable.models.fitted import FittedModel
+from deniable.models.task import planned_task
+from deniable.models.unit_totals import PrivateRows
+from deniable.noise import Entropy, discrete_laplaces
+from deniable.plan.codebook import Codebook
+
+Floats = NDArray[np.float64]
+
+BINS = 32
+"""Into how many equal parts predicted chances are put for an AUC or a calibration."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Score:
+    """A private score: its value, an interval for the noise, and the noisy totals it came from."""
+
+    metric: str
+    value: float
+    lower: float
+    upper: float
+    confidence: float
+    totals: tuple[float, ...]
+    estimator: str
+    release: Any = field(default=None, init=False, compare=False, repr=False)
+
+    kind: ClassVar[str] = "score"
+
+    def with_release(self, release: Any) -> Self:
+        """This score with the release it came from."""
+        known = copy(self)
+        object.__setattr__(known, "release", release)
+        return known
+
+    @property
+    def guarantee(self) -> str:
+        """The promise in one sentence."""
+        return "" if self.release is None else str(self.release.guarantee)
+
+    @property
+    def receipt(self) -> Any:
+        """The ledger's receipt."""
+        return None if self.release is None else self.release.receipt
+
+    def release_table(self) -> Any:
+        """The table a reader needs to judge this release."""
+        if self.release is None:
+            raise InvalidArgument("this score was not released by a session, so there is no table about it")
+        return self.release.release_table()
+
+    def __float__(self) -> float:
+        return self.value
+
+    def __str__(self) -> str:
+        within = f"[{self.lower:.4g}, {self.upper:.4g}] with probability {self.confidence:g} (noise alone)"
+        return f"{self.metric} of a {self.estimator}: {self.value:.4g}, {within}\n{self.guarantee}".rstrip()
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreRule:
+    """One metric: what each row adds to which totals, the most one row moves in all, and the score from the totals.
+
+    `estimate` gives the value and its derivative with respect to every total.
+    """
+
+    classes: int | None
+    totals: Callable[[Whole, Whole, Sizes], Whole]
+    moved: int
+    estimate: Callable[[Floats], tuple[float, Floats]]
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """Public facts about a number's scale, in steps of 1/GRID: where its middle lies, and the least size that is divided by."""
+
+    middle: int = 0
+    floor: int = 1
+
+    @classmethod
+    def of(cls, target: Feature, floor: float) -> Sizes:
+        """Those of a target; classes have none."""
+        if not target.is_number:
+            return cls()
+        return cls(round(target.middle / target.half_width * GRID), max(int(floor / target.half_width * GRID), 1))
+
+
+def _one_cell(cells: Whole, size: int) -> Whole:
+    return (cells[:, None] == np.arange(size)[None, :]).astype(np.int64) * GRID
+
+
+def _hits(found: Whole, truth: Whole, _: Sizes) -> Whole:
+    return _one_cell((found.argmax(axis=1) == truth).astype(np.int64), 2)
+
+
+def _confusion(found: Whole, truth: Whole, _: Sizes) -> Whole:
+    return _one_cell(2 * (truth == 1) + (found.argmax(axis=1) == 1), 4)
+
+
+def _chances(found: Whole, truth: Whole, _: Sizes) -> Whole:
+    places = np.minimum(found[:, 1] * BINS // GRID, BINS - 1)
+    return _one_cell(places + BINS * (truth == 1), 2 * BINS)
+
+
+def _absolute(found: Whole, truth: Whole, _: Sizes) -> Whole:
+    """Rows and half of the error, on a scale on which the target runs from -1 to 1."""
+    off = np.abs(found[:, 0] - truth) // 2
+    return np.stack([np.full_like(off, GRID), np.minimum(off, GRID)], axis=1)
+
+
+def _relative(found: Whole, truth: Whole, sizes: Sizes) -> Whole:
+    """Rows and the error as a share of the truth's own size, at most 1; sizes below the public floor count as the floor."""
+    off = np.abs(found[:, 0] - truth) * GRID // np.maximum(np.abs(truth + sizes.middle), sizes.floor)
+    return np.stack([np.full_like(off, GRID), np.minimum(off, GRID)], axis=1)
+
+
+def _squares(found: Whole, truth: Whole, _: Sizes) -> Whole:
+    """Rows, the truth, its square, and a quarter of the squared error."""
+    rows = np.full_like(truth, GRID)
+    return np.stack([rows, truth, truth * truth // GRID, (found[:, 0] - truth) ** 2 // (4 * GRID)], axis=1)
+
+
+def _share(top: list[int], below: list[int]) -> Callable[[Floats], tuple[float, Floats]]:
+    def estimate(totals: Floats) -> tuple[float, Floats]:
+        over, under = totals[top].sum(), max(totals[below].sum(), 1.0)
+        value = min(max(over / under, 0.0), 1.0)
+        slope = np.zeros(len(totals))
+        slope[top] += 1 / under
+        slope[below] -= value / under
+        return value, slope
+
+    return estimate
+
+
+def _auc(totals: Floats) -> tuple[float, Floats]:
+    """The chance that a row of the second class has the higher score, ties half; from noisy counts by bin."""
+    low, high = totals[:BINS], totals[BINS:]
+    left, right = max(low.sum(), 1.0), max(high.sum(), 1.0)
+    below = np.cumsum(low) - low / 2
+    above = right - np.cumsum(high) + high / 2
+    value = float(min(max(high @ below / (left * right), 0.0), 1.0))
+    return value, np.concatenate([(above - value * right) / (left * right), (below - value * left) / (left * right)])
+
+
+def _calibration(totals: Floats) -> tuple[float, Floats]:
+    """The mean distance between predicted chances and shares found, over bins."""
+    low, high = np.maximum(totals[:BINS], 0), np.maximum(totals[BINS:], 0)
+    rows = max(float((low + high).sum()), 1.0)
+    middle = (np.arange(BINS) + 0.5) / BINS
+    gaps = high - middle * (low + high)
+    value = float(np.abs(gaps).sum() / rows)
+    signs = np.sign(gaps)
+    slope = np.concatenate([-signs * middle - value, signs * (1 - middle) - value]) / rows
+    return min(value, 1.0), slope
+
+
+def _mean_error(times: float) -> Callable[[Floats], tuple[float, Floats]]:
+    def estimate(totals: Floats) -> tuple[float, Floats]:
+        rows = max(totals[0], 1.0)
+        value = min(max(times * totals[1] / rows, 0.0), times)
+        return value, np.array([-value / rows, times / rows])
+
+    return estimate
+
+
+def _r_squared(totals: Floats) -> tuple[float, Floats]:
+    rows, mean = max(totals[0], 1.0), totals[1] / max(totals[0], 1.0)
+    spread = max(totals[2] - rows * mean**2, rows * 1e-3)
+    left = max(4 * totals[3], 0.0)
+    value = 1 - left / spread
+    ratio = left / spread**2
+    return max(min(value, 1.0), -1.0), np.array([ratio * mean**2, -2 * mean * ratio, ratio, -4 / spread])
+
+
+METRICS: Mapping[str, ScoreRule] = {
+    "accuracy": ScoreRule(None, _hits, 1, _share([1], [0, 1])),
+    "precision": ScoreRule(2, _confusion, 1, _share([3], [1, 3])),
+    "recall": ScoreRule(2, _confusion, 1, _share([3], [2, 3])),
+    "auc": ScoreRule(2, _chances, 1, _auc),
+    "calibration": ScoreRule(2, _chances, 1, _calibration),
+    "mae": ScoreRule(0, _absolute, 2, _mean_error(2.0)),
+    "mape": ScoreRule(0, _relative, 2, _mean_error(1.0)),
+    "r2": ScoreRule(0, _squares, 4, _r_squared),
+}
+"""Metrics by name. `classes` is 0 for a number, 2 for two classes, None for any number of classes."""
+
+
+def score_family(
+    codebook: Codebook,
+    fitted: FittedModel,
+    *,
+    metric: str,
+    table: str | None = None,
+    where: str | None = None,
+    rows: int | None = None,
+    floor: Real = 1,
+    confidence: Real = 0.95,
+) -> MechanismFamily:
+    """The score of a model on a table's rows, for every scale of its noise; `floor` is the least size that MAPE divides by."""
+    _checked(fitted, metric)
+    reader = Estimator(
+        target=fitted.target.name,  # type: ignore[union-attr]
+        features=[each.name for each in fitted.features],
+        table=table,
+        where=where,
+        rows=rows,
+    )
+    reading = reader.reading(codebook)
+    asked = score_on(reading, fitted, metric=metric, floor=floor, confidence=confidence)
+    return asked.after(reading.rows)
+
+
+def score_on(
+    reading: Reading, fitted: FittedModel, *, metric: str, floor: Real = 1, confidence: Real = 0.95
+) -> MechanismFamily:
+    """The score on the rows of a reading."""
+    chosen = _checked(fitted, metric)
+    _check_alike(fitted, reading)
+    chance = float(open_probability(confidence=confidence))
+    assert fitted.target is not None
+    sizes = Sizes.of(fitted.target, float(positive(floor=floor)))
+    moved = chosen.moved * reading.per_unit
+    model = _digest(fitted)
+
+    def at(multiplier: Real) -> Mechanism:
+        scale = positive(multiplier=multiplier) * moved * GRID
+        cost: Cost = DiscreteLaplace(scale=scale, sensitivity=moved * GRID, coordinates=chosen.moved * reading.per_unit)
+
+        def function(data: PrivateRows, entropy: Entropy) -> Whole:
+            exact = score_totals(data, fitted, chosen, sizes)
+            return exact + discrete_laplaces(scale, exact.size, entropy)
+
+        asked = Mechanism(reading.space, function, lambda d_in: grouped(cost, d_in))
+
+        def run(compositor: Compositor) -> Score:
+            return _score(metric, chosen, compositor.release(asked) / GRID, float(scale) / GRID, chance, fitted)
+
+        text = f"score(metric={metric}, floor={floor}, confidence={chance}, model={model})"
+        return planned_task(reading.space, costs=[cost], run=run, recipe=text)
+
+    return MechanismFamily(reading.space, at)
+
+
+def score_totals(rows: PrivateRows, fitted: FittedModel, metric: ScoreRule, sizes: Sizes) -> Whole:
+    """The exact totals of a metric, in steps of 1/GRID."""
+    assert fitted.target is not None
+    codes = rows.codes[fitted.target.name]
+    truth = codes if fitted.classes else fitted.target.columns(codes)[:, 0]
+    width = metric.totals(np.zeros((1, max(len(fitted.classes), 1)), np.int64), np.zeros(1, np.int64), sizes).shape[1]
+    total = np.zeros(width, dtype=np.int64)
+    for block, _ in rows.blocks():
+        part = {name: column[block] for name, column in rows.codes.items()}
+        found = fitted.outputs(part, block.stop - block.start)
+        total += metric.totals(found, truth[block], sizes).sum(axis=0)
+    return total
+
+
+def _score(
+    metric: str, chosen: ScoreRule, totals: Floats, scale: float, confidence: float, fitted: FittedModel
+) -> Score:
+    value, slope = chosen.estimate(totals)
+    if metric == "mae":
+        assert fitted.target is not None
+        value, slope = value * fitted.target.half_width, slope * fitted.target.half_width
+    # one Laplace number is within ln(1/beta) scales, and a sum of many, which is nearly normal, within less
+    reach = log(1 / (1 - confidence)) * scale * float(np.linalg.norm(slope))
+    return Score(
+        metric=metric,
+        value=float(value),
+        lower=float(value - reach),
+        upper=float(value + reach),
+        confidence=confidence,
+        totals=tuple(float(total) for total in totals),
+        estimator=fitted.estimator,
+    )
+
+
+def _checked(fitted: Any, metric: str) -> ScoreRule:
+    if not isinstance(fitted, FittedModel) or fitted.target is None:
+        raise InvalidArgument(f"score takes a fitted model with a target, got {type(fitted).__name__}")
+    if metric not in METRICS:
+        raise InvalidArgument(f"metric must be one of {', '.join(METRICS)}, got {metric!r}")
+    chosen, classes = METRICS[metric], len(fitted.classes)
+    if (chosen.classes == 0) != (classes == 0) or (chosen.classes == 2 and classes != 2):
+        kind = {0: "a number as target", 2: "a target with two classes", None: "a target with classes"}
+        raise InvalidArgument(
+            f"{metric} needs {kind[chosen.classes]}; {fitted.target.name!r} has {classes or 'no'} classes"
+        )
+    return chosen
+
+
+def _check_alike(fitted: FittedModel, reading: Reading) -> None:
+    """The rows that are scored must have the columns the model was fitted with, coded alike."""
+    for known, here in zip((*fitted.features, fitted.target), (*reading.features, reading.target), strict=True):
+        assert known is not None
+        assert here is not None
+        if (known.values, known.step, known.lower, known.upper) != (here.values, here.step, here.lower, here.upper):
+            raise InvalidArgument(f"column {known.name!r} is declared otherwise than where the model was fitted")
+
+
+def _digest(fitted: FittedModel) -> str:
+    return hashlib.sha256(repr(fitted).encode()).hexdigest()[:32]

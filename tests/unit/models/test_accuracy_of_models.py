@@ -1,0 +1,133 @@
+"""Models find what is in the rows, their intervals cover it, and rows do not disturb one another."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import deniable as dp
+from deniable.models import LinearRegression, LogisticRegression, NaiveBayes
+from deniable.models.descent import gradient, whole_weights
+from deniable.models.encoding import GRID
+from deniable.models.links import LOGISTIC
+from deniable.models.theil_sen import line_heights
+from deniable.models.unit_totals import PrivateRows, root_up
+from deniable.testing import Seeded, Silent
+from tests.models_kit import book, people, session, table, trained
+
+ROWS = people(4000, seed=5)
+
+
+def test_linear_regression_is_least_squares_without_noise():
+    fitted = trained(
+        LinearRegression("wage", features=["age", "town"]), ROWS, multiplier=Fraction(1, 100), entropy=Silent()
+    )
+    age, town = np.array(ROWS["age"]), np.array(ROWS["town"])
+    design = np.stack([np.ones(len(age)), age, town == "b", town == "c"], axis=1).astype(float)
+    wanted = np.linalg.lstsq(design, np.array(ROWS["wage"], dtype=float), rcond=None)[0]
+    assert list(fitted.coefficients.values()) == pytest.approx(wanted, abs=0.1)
+
+
+def test_intervals_of_linear_regression_cover_in_most_runs():
+    truth = {"age": 1.0, "town = b": 5.0}
+    covered = runs = 0
+    for seed in range(60):
+        model = LinearRegression("wage", features=["age", "town"])
+        fitted = trained(model, people(2000, seed=seed), multiplier=5, entropy=Seeded(seed))
+        ends = fitted.interval(0.95)
+        covered += sum(ends[name][0] <= value <= ends[name][1] for name, value in truth.items())
+        runs += len(truth)
+    assert covered / runs >= 0.9
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        LogisticRegression("smoker"),
+        LogisticRegression("smoker", method="objective"),
+        NaiveBayes("smoker"),
+        NaiveBayes("smoker", law="binned"),
+    ],
+    ids=lambda model: f"{model.title} {getattr(model, 'method', model.title)}",
+)
+def test_classifiers_learn_the_pattern(model):
+    fitted = trained(model, ROWS, multiplier=2, entropy=Seeded(1))
+    test = people(2000, seed=99)
+    assert (np.array(fitted.predict(test)) == np.array(test["smoker"])).mean() > 0.8
+    chances = fitted.probabilities(test)
+    assert chances.min() >= 0
+    assert (chances.sum(axis=1) <= 1 + 1e-9).all()
+
+
+def test_theil_sen_finds_the_slope_and_a_level_line_where_x_is_equal():
+    model = LinearRegression("wage", features=["age"], method="theil-sen")
+    fitted = trained(model, ROWS, multiplier=2, entropy=Seeded(2))
+    assert fitted.coefficients["age"] == pytest.approx(1, abs=0.3)
+    assert model.price(session(people(5)), epsilon=1).delta == 0
+    assert line_heights(np.array([[7, 7]]), np.array([[10, 20]])).tolist() == [[15, 15]]
+    assert line_heights(np.array([[-512, 512]]), np.array([[-100, 300]])).tolist() == [[-100, 300]]
+
+
+def test_unseen_values_at_prediction_are_never_an_error():
+    fitted = trained(NaiveBayes("smoker"), ROWS, multiplier=4, entropy=Seeded(3))
+    frame = {name: ["nobody declared this"] for name in ROWS}
+    assert fitted.predict(frame)[0] in (False, True)
+
+
+def test_text_without_categories_gets_its_values_from_a_charged_query():
+    text = """
+name: people
+unit: rows
+tables:
+  people:
+    variables:
+      city: {type: string}
+      smoker: {type: boolean}
+"""
+    rows = {"city": ["ulm"] * 300 + ["bonn"] * 300 + ["the only one"], "smoker": [True] * 280 + [False] * 321}
+    asked = session(rows, text=text, delta=1e-3)
+    keys = asked.query().group_by("city").agg(n=dp.count()).release(epsilon=1)
+    values = sorted(group[0] for group in keys.groups)
+    assert values == ["bonn", "ulm"]
+    fitted = NaiveBayes("smoker", values={"city": values}).fit(asked, epsilon=1)
+    assert fitted.predict({"city": ["ulm", "bonn"]}) == [True, False]
+    assert "the only one" not in str(fitted) + repr(fitted)
+
+
+# Row by row -----------------------------------------------------------------------------------------------------------
+
+
+def _prepared(rows, model):
+    reading = model.reading(book())
+    held = PrivateRows.of(table(reading, rows))
+    held.kept["features"] = reading.encoding.matrix(held.codes, held.count).astype(np.float64)
+    held.kept["truth"] = (held.codes["smoker"][:, None] == 1).astype(np.float64)
+    return reading, held
+
+
+def test_shuffling_padding_or_removing_rows_changes_no_other_row():
+    rng = np.random.default_rng(3)  # noqa: TID251 - public test data
+    ends = ((0, 41), (-8, 17), (0, 2), (0, 3), (0, 2), (-10, 51))
+    rows = [tuple(int(rng.integers(*end)) for end in ends) for _ in range(60)]
+    model = LogisticRegression("smoker")
+    reading, held = _prepared(rows, model)
+    weights = whole_weights(rng.normal(0, 1, (reading.encoding.width, 1)))
+    norm = root_up(GRID**4 * reading.encoding.most)
+    whole = gradient(held, weights, LOGISTIC, norm=norm)
+    each = [gradient(_prepared([row], model)[1], weights, LOGISTIC, norm=norm) for row in rows]
+    assert (sum(each) == whole).all()
+    order = rng.permutation(60)
+    assert (gradient(_prepared([rows[i] for i in order], model)[1], weights, LOGISTIC, norm=norm) == whole).all()
+    assert (gradient(_prepared(rows[:-1], model)[1], weights, LOGISTIC, norm=norm) == whole - each[-1]).all()
+
+
+def test_the_same_in_float32_is_caught():
+    """The planted fault: products in single precision depend on which rows stand beside them."""
+    rng = np.random.default_rng(4)  # noqa: TID251 - public test data
+    matrix = rng.integers(-GRID, GRID, (513, 40)).astype(np.float32)
+    weights = rng.integers(-(1 << 20), 1 << 20, 40).astype(np.float32)
+    exact = matrix.astype(np.int64) @ weights.astype(np.int64)
+    assert not (np.floor(matrix @ weights).astype(np.int64) == exact).all()
+    assert ((matrix.astype(np.float64) @ weights.astype(np.float64)).astype(np.int64) == exact).all()
