@@ -236,6 +236,21 @@ def test_rolled_up_parts_of_rows_add_up_and_can_be_made_whole() -> None:
         assert not whole or all(value == int(value) for value in parts)
 
 
+def test_a_mean_of_rolled_up_groups_weighs_them_by_the_rows_that_count() -> None:
+    """One unit: four rows of value one in a group, one row of value zero in another, two may count in each."""
+    rows = {"u": [1] * 5, "late": [1, 1, 1, 1, 0], "g": [0, 0, 0, 0, 1]}
+    book = {
+        "unit": {"id": "u", "groups": 2, "rows_per_group": 2},
+        "table": "x",
+        "variables": {**LATE, "g": {"type": "integer", "bounds": [0, 1]}},
+    }
+    session = Dataset(rows, codebook=book).session(dp.budget(epsilon=10**6), entropy=Silent())
+    answer = session.query().group_by("g").rollup().agg(m=dp.mean("late")).release(epsilon=1000)
+    means = dict(zip(answer.groups, answer.columns["m"].values, strict=True))
+    assert means == {(0,): 1, (1,): 0, (None,): pytest.approx(2 / 3)}
+    assert any("weighs the groups of a unit" in note for note in answer.notes)
+
+
 def test_a_bound_on_all_rows_overrides_the_codebooks() -> None:
     """The codebook lets 2 rows of a group count; a query that says how many in all keeps so many, wherever they are."""
     session = _session({"u": [1] * 9 + [2], "late": [0] * 8 + [1, 1]}, LATE, 2)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, floor
-from typing import Any, TypeAlias, assert_never
+from typing import Any, assert_never
 
 import numpy as np
 
@@ -15,7 +14,8 @@ from deniable.engines.assemble import Place, assembled, held, key_rank
 from deniable.engines.cells import Cell, read
 from deniable.engines.engine import KeyValue, Result, RowTable
 from deniable.engines.evaluate import evaluate
-from deniable.engines.order import NUMBER_MASK, OrderKey, order_key, rank, start, words
+from deniable.engines.order import OrderKey, order_key, rank, start, words
+from deniable.engines.reference_bounding import Identity, Members, Owned, grouped_rows, unit_words
 from deniable.engines.unit_rows import checked_rows, labels, row_table
 from deniable.errors import InvalidArgument, QueryRefused
 from deniable.plan.analysis import facts
@@ -24,7 +24,6 @@ from deniable.plan.expression import Column, Truncate
 from deniable.plan.facts import LARGEST, Facts
 from deniable.plan.nodes import (
     Aggregate,
-    ByOrder,
     Distinct,
     Filter,
     GroupAgg,
@@ -45,16 +44,6 @@ from deniable.plan.nodes import (
 )
 from deniable.plan.relation import Shape, schema, shape, summary_facts
 from deniable.plan.sensitivity import checked, sensitivities, total_ends
-
-Identity: TypeAlias = tuple[Any, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Owned:
-    """A row and the unit it belongs to; public rows belong to the empty identity."""
-
-    unit: Identity
-    cells: dict[str, Cell]
 
 
 class ReferenceEngine:
@@ -79,15 +68,15 @@ class ReferenceEngine:
         """The plan's integers."""
         sensitivities(plan)
         below = checked(plan)
-        kept = _grouped(plan, below, self._relation(plan.source), self._key)
+        kept = grouped_rows(plan, below, self._relation(plan.source), self._key)
         cells = {name: _aggregated(aggregate, kept, below, self._key) for name, aggregate in plan.aggregates}
-        return assembled(plan, list(kept.groups), cells)
+        return assembled(plan, list(kept), cells)
 
     def rows(self, plan: UnitRows) -> RowTable:
         """The bounded rows of a plan."""
         below = checked_rows(plan)
-        kept = _grouped(plan.bounded, below, self._relation(plan.source), self._key)
-        owned = [(unit, cells) for members in kept.groups.values() for unit, rows in members for cells in rows]
+        kept = grouped_rows(plan.bounded, below, self._relation(plan.source), self._key)
+        owned = [(unit, cells) for members in kept.values() for unit, rows in members for cells in rows]
         identities = [tuple(map(held, unit, below.identity)) for unit, _ in owned]
         units = labels(identities, below.identity, self._key) if below.identity else None
         columns = {}
@@ -260,151 +249,9 @@ def _summary(value: UnitValue, rows: list[Owned], known: dict[str, Facts]) -> Ce
     return min(max(result, lower * step), upper * step)
 
 
-Members: TypeAlias = list[tuple[Identity, list[dict[str, Cell]]]]
-"""A group's units, each with its rows in one of the groups by all keys; on a coarser level a unit may stand here often."""
-
-
-@dataclass(frozen=True, slots=True)
-class Kept:
-    """What bounding keeps: for every group of every level, the units in it and their rows."""
-
-    groups: dict[Place, Members]
-
-
-def _grouped(plan: GroupAgg, below: Shape, rows: list[Owned], key: OrderKey) -> Kept:
-    """Rows in groups, every unit bounded; all choices are made within one unit."""
-    by_unit: dict[Identity, dict[tuple[KeyValue, ...], list[dict[str, Cell]]]] = defaultdict(lambda: defaultdict(list))
-    for row in rows:
-        group = _group(plan, below, row)
-        if group is not None:
-            by_unit[row.unit][group].append(row.cells)
-    kept: dict[Place, Members] = defaultdict(list)
-    for place, level in enumerate(plan.grouping):
-        if not level:
-            kept[place, (None,) * len(plan.keys)] = []
-    for unit, groups in by_unit.items():
-        chosen = _unit_bounded(plan, below, unit, groups, key)
-        for group, members in chosen.items():
-            for place, level in enumerate(plan.grouping):
-                coarse = tuple(v if k.name in level else None for k, v in zip(plan.keys, group, strict=True))
-                kept[place, coarse].append((unit, members))
-    return Kept(dict(kept))
-
-
-def _group(plan: GroupAgg, below: Shape, row: Owned) -> tuple[KeyValue, ...] | None:
-    values: list[KeyValue] = []
-    for entry in plan.keys:
-        value = held(evaluate(entry.expression, row.cells, below.columns), facts(entry.expression, below.columns))
-        if value is None and not entry.keep_missing:
-            return None
-        if value is not None and entry.domain is not None and value not in entry.domain:
-            return None
-        values.append(value)
-    return tuple(values)
-
-
-def _unit_bounded(
-    plan: GroupAgg,
-    below: Shape,
-    unit: Identity,
-    groups: dict[tuple[KeyValue, ...], list[dict[str, Cell]]],
-    key: OrderKey,
-) -> dict[tuple[KeyValue, ...], list[dict[str, Cell]]]:
-    bounding, state = plan.bounding, start(_unit_words(below, unit, key), key)
-    flat = [(group, cells) for group, members in groups.items() for cells in members]
-    if bounding.rows_per_unit is not None:
-        flat = _first_rows(plan, below, flat, state, key)[: bounding.rows_per_unit]
-    regrouped: dict[tuple[KeyValue, ...], list[dict[str, Cell]]] = defaultdict(list)
-    for group, cells in flat:
-        regrouped[group].append(cells)
-    if bounding.rows_per_group is not None:
-        for group, members in regrouped.items():
-            placed = _first_rows(plan, below, [(group, cells) for cells in members], state, key)
-            members[:] = [cells for _, cells in placed[: bounding.rows_per_group]]
-    order = sorted(regrouped, key=lambda group: _group_rank(plan, below, group, regrouped[group], state, key))
-    return {group: regrouped[group] for group in (order[: bounding.groups] if plan.keys else order)}
-
-
-def _unit_words(below: Shape, unit: Identity, key: OrderKey) -> tuple[int, ...]:
-    """The words of an identity; a unit of rows has none, since a row number says nothing about the row."""
-    assert below.unit is not None
-    if below.unit.is_row:
-        return ()
-    return tuple(word for value, fact in zip(unit, below.identity, strict=True) for word in words(value, fact, key))
-
-
-def _group_rank(
-    plan: GroupAgg,
-    below: Shape,
-    group: tuple[KeyValue, ...],
-    members: list[dict[str, Cell]],
-    state: int,
-    key: OrderKey,
-) -> tuple[Any, ...]:
-    known = [facts(entry.expression, below.columns) for entry in plan.keys]
-    of = [words(_unheld(value, fact), fact, key) for value, fact in zip(group, known, strict=True)]
-    hashed = rank(state, tuple(word for part in of for word in part), key)
-    choice = plan.bounding.choice
-    if not isinstance(choice, ByOrder):
-        return hashed
-    values = [evaluate(choice.expression, cells, below.columns) for cells in members]
-    return (*_ordered([value for value in values if value is not None], choice), *hashed)
-
-
-GroupedRow: TypeAlias = tuple[tuple[KeyValue, ...], dict[str, Cell]]
-"""A row and the group it lies in."""
-
-
-def _first_rows(plan: GroupAgg, below: Shape, rows: list[GroupedRow], state: int, key: OrderKey) -> list[GroupedRow]:
-    """One unit's rows in the order in which they are kept; those that look alike are told apart by their number among equals."""
-    seen: Counter[tuple[Any, ...]] = Counter()
-    ranked = []
-    for row in rows:
-        of, preferred = _row_words(plan, below, row, key)
-        number = seen[of, preferred]
-        seen[of, preferred] += 1
-        ranked.append(((*preferred, *rank(state, (*of, number & NUMBER_MASK), key)), row))
-    ranked.sort(key=lambda entry: entry[0])
-    return [row for _, row in ranked]
-
-
-def _row_words(plan: GroupAgg, below: Shape, row: GroupedRow, key: OrderKey) -> tuple[tuple[int, ...], tuple[Any, ...]]:
-    """What tells a row from others of its unit: the words of its group and values, and its place in a public order."""
-    group, cells = row
-    known = [facts(part.expression, below.columns) for part in plan.keys]
-    of = [words(_unheld(value, fact), fact, key) for value, fact in zip(group, known, strict=True)]
-    for expression in plan.inputs:
-        of.append(words(evaluate(expression, cells, below.columns), facts(expression, below.columns), key))
-    flat, choice = tuple(word for part in of for word in part), plan.bounding.choice
-    if not isinstance(choice, ByOrder):
-        return flat, ()
-    value = evaluate(choice.expression, cells, below.columns)
-    return flat, _ordered([] if value is None else [value], choice)
-
-
-def _ordered(values: list[Any], choice: ByOrder) -> tuple[Any, ...]:
-    """Missing last; then by the first value, or by the last one backwards."""
-    if not values:
-        return (1,)
-    chosen = max(values) if choice.last else min(values)
-    return (0, _Backwards(chosen) if choice.last else chosen)
-
-
-@dataclass(frozen=True, slots=True)
-class _Backwards:
-    value: Any
-
-    def __lt__(self, other: _Backwards) -> bool:
-        return bool(other.value < self.value)
-
-
-def _unheld(value: KeyValue, known: Facts) -> Cell:
-    return value * known.step if isinstance(value, int) and not isinstance(value, bool) else value
-
-
-def _aggregated(aggregate: Aggregate, kept: Kept, below: Shape, key: OrderKey) -> list[Any]:
+def _aggregated(aggregate: Aggregate, kept: dict[Place, Members], below: Shape, key: OrderKey) -> list[Any]:
     """One number per group (a dictionary of bins for a Histogram)."""
-    return [_in_group(aggregate, members, below, key) for members in kept.groups.values()]
+    return [_in_group(aggregate, members, below, key) for members in kept.values()]
 
 
 def _in_group(aggregate: Aggregate, members: Members, below: Shape, key: OrderKey) -> Any:
@@ -427,7 +274,7 @@ def _in_group(aggregate: Aggregate, members: Members, below: Shape, key: OrderKe
             known = facts(of, below.columns)
             brought: set[Cell] = set()
             for unit, rows in members:
-                state = start(_unit_words(below, unit, key), key)
+                state = start(unit_words(below, unit, key), key)
                 values = {value(cells) for cells in rows} - {None}
                 brought |= set(sorted(values, key=lambda v: rank(state, words(v, known, key), key))[:most])
             return len(brought)

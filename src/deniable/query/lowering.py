@@ -281,6 +281,9 @@ class _Lowering:
         apart = [name for name, output in outputs if not additive.issuperset(output.columns)]
         if len(node.grouping) > 1 and apart:
             notes.append(f"totals count a unit in several groups once, so {', '.join(apart)} need not add up")
+        averaged = any(isinstance(output, MeanOf | MomentOf) for _, output in outputs)
+        if len(node.grouping) > 1 and averaged and self._spread(0) is not None:
+            notes.append("a total's mean weighs the groups of a unit by the rows that count in each")
         if len(node.grouping) > 1 and any(part.observed for part in parts) and not any(part.other for part in parts):
             notes.append("totals include the rows of groups that are not shown")
         return notes
