@@ -94,3 +94,10 @@ def test_the_check_notices_what_does_not_exist():
         reached("dp.no_such_name")
     with pytest.raises(KeyError):
         reached("deniable codebook no-such-word")
+
+
+@pytest.mark.parametrize("words", ["time limit", "fills the disk"])
+def test_what_no_charge_covers_is_written_down(words):
+    """Whether a query stops at a limit depends on the data and is paid for by nobody: the guarantee has to say so."""
+    page = (ROOT / "docs/guarantee.md").read_text(encoding="utf-8")
+    assert words in page

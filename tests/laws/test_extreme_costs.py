@@ -25,6 +25,18 @@ FAST = [
     (("DiscreteLaplace", "1/1000", "1/2", 10**9), (), ("1",)),
     (("DiscreteGaussian", "1/1000", "1", 1), ("1/1000000",), ()),
 ]
+SPREAD = [
+    (("Gaussian", "1/1000", "1/1000000000", 1), (), ("0",)),
+    (("Gaussian", "1", "1/2", 10**9), (f"1/{10**300}",), ()),
+    (("Gaussian", "1000000", "1", 1), (), ("10000",)),
+    (("Laplace", "1", "1/2", 1), (), ("1",)),
+    (("DiscreteLaplace", "1/1000", "1/1000000000", 1), (), ("0",)),
+    (("DiscreteLaplace", "1000000", "1", 1), (), ("10000",)),
+    (("DiscreteGaussian", "1/1000", "1/1000000000", 10**9), (f"1/{10**300}",), ()),
+    (("DiscreteGaussian", "1", "1/2", 1), (), ("1",)),
+    (("DiscreteGaussian", "1000000", "1", 10**9), ("99/100",), ()),
+]
+"""Laws, scales, rates, times and questions in turn: those of the whole table that take less than seconds."""
 MEMORY = 1_000_000_000
 CHILD = """
 import json, resource, sys
@@ -90,7 +102,24 @@ pytestmark = pytest.mark.skipif(os.name == "nt", reason="no limits on memory")
 
 
 def test_extreme_costs_are_read_within_bounds():
-    assert_all_sound(FAST)
+    assert_all_sound(FAST + SPREAD)
+
+
+def test_the_questions_in_turn_meet_every_word():
+    """A law, scale, rate or number of times that no question of the short list has would be tried by exploring alone."""
+    asked = [case for case, _, _ in FAST + SPREAD]
+    for place, words in enumerate((LAWS, SCALES, RATES, TIMES)):
+        assert set(words) <= {case[place] for case in asked}
+    assert {loss for _, _, losses in FAST + SPREAD for loss in losses} == set(LOSSES)
+
+
+@pytest.mark.parametrize(
+    "answer", [[[2.0, 1.0, 0.0, ""]], [[0.5, 0.6, 0.2, ""]], [[0.1, 0.2, 0, ""], [0.3, 0.4, 0, ""]]]
+)
+def test_an_unsound_answer_is_caught(answer):
+    """Planted: ends that changed places, a wide bracket without a word, a reading that grows where more is allowed."""
+    with pytest.raises(AssertionError):
+        assert_sound(answer, math.inf)
 
 
 @pytest.mark.slow
