@@ -7,8 +7,8 @@ import json
 from fractions import Fraction
 
 from deniable.plan.canonical import identity
-from deniable.query import Lowered, Price
-from deniable.release.payment import Purchase
+from deniable.query import CompiledQuery, Price
+from deniable.release.purchase import Purchase
 
 
 def value_digest(bought: Purchase, confidence: Fraction) -> str:
@@ -18,23 +18,23 @@ def value_digest(bought: Purchase, confidence: Fraction) -> str:
     return hashlib.sha256(json.dumps(decided).encode()).hexdigest()
 
 
-def query_digest(ready: Lowered, price: Price) -> str:
+def query_digest(compiled: CompiledQuery, price: Price) -> str:
     """Everything public that decides the answer: the plan, what is computed from it, the noise and the threshold.
 
     What the outputs are called decides nothing: asked under another name it is the same answer.
     """
-    bill = price.bill
+    allocation = price.allocation
     decided = {
-        "plan": identity(ready.plan),
-        "outputs": repr([output for _, output in ready.outputs]),
-        "notes": ready.notes,
-        "choices": repr(sorted(ready.choices.items())),
-        "noises": {name: [noise.law.value, str(noise.scale)] for name, noise in bill.noises.items()},
-        "etas": {name: str(eta) for name, eta in bill.etas.items()},
-        "thresholds": repr(bill.thresholds),
-        "labels": ready.keys.labels,
-        "other": ready.other,
-        "whole": ready.whole,
+        "plan": identity(compiled.plan),
+        "outputs": repr([output for _, output in compiled.outputs]),
+        "notes": compiled.notes,
+        "choices": repr(sorted(compiled.choices.items())),
+        "noises": {str(key): [noise.law.value, str(noise.scale)] for key, noise in allocation.noises.items()},
+        "etas": {str(key): str(eta) for key, eta in allocation.etas.items()},
+        "thresholds": repr(tuple((str(each.column), each.at, each.delta) for each in allocation.thresholds)),
+        "labels": compiled.keys.labels,
+        "other": compiled.other,
+        "whole": compiled.whole,
         "confidence": str(price.confidence),
     }
     return hashlib.sha256(json.dumps(decided, sort_keys=True).encode()).hexdigest()

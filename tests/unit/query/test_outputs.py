@@ -8,7 +8,9 @@ from hypothesis import strategies as st
 
 from deniable.kernels import Noise
 from deniable.kernels.laws import Law
-from deniable.query.outputs import MeanOf, MomentOf, Noisy, mean, moment
+from deniable.query.aggregates import MeanOf, MomentOf
+from deniable.query.columns import Noisy
+from deniable.query.ratio import mean_intervals, moment_intervals
 
 BETA = Fraction(1, 20)
 values = st.lists(st.integers(0, 100), min_size=1, max_size=40)
@@ -27,7 +29,7 @@ def test_mean_intervals_hold_the_truth(data, a, b, scale):
     noise = Noise(Law.LAPLACE, Fraction(scale))
     output = MeanOf("s", "n", Fraction(50), Fraction(0), Fraction(100))
     columns = {"s": noisy(sum(x - 50 for x in data), noise, a, 2), "n": noisy(len(data), noise, b, 2)}
-    band = mean(output, columns, BETA)
+    band = mean_intervals(output, columns, BETA)
     truth = sum(data) / len(data)
     assert band.lower[0] - 1e-9 <= truth <= band.upper[0] + 1e-9
     assert 0 <= band.lower[0] <= band.value[0] <= band.upper[0] <= 100
@@ -44,7 +46,7 @@ def test_variance_intervals_hold_the_truth(data, a, b, c, scale, root):
         "n": noisy(len(data), noise, b, 3),
         "q": noisy(sum((x - 50) ** 2 - 1250 for x in data), noise, c, 3),
     }
-    band = moment(output, columns, BETA)
+    band = moment_intervals(output, columns, BETA)
     truth = float(np.var(data)) ** (0.5 if root else 1)
     assert band.lower[0] - 1e-6 <= truth <= band.upper[0] + 1e-6
     assert np.isfinite(band.value).all()
@@ -61,7 +63,7 @@ def test_covariance_intervals_hold_the_truth(data, a, b):
         "p": noisy(sum((x - 50) * (y - 50) for x, y in data), noise, a, 4),
         "n": noisy(len(data), noise, b, 4),
     }
-    band = moment(output, columns, BETA)
+    band = moment_intervals(output, columns, BETA)
     x, y = (np.array(column, dtype=float) for column in zip(*data, strict=True))
     truth = float(((x - x.mean()) * (y - y.mean())).mean())
     assert band.lower[0] - 1e-6 <= truth <= band.upper[0] + 1e-6

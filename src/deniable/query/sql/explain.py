@@ -12,10 +12,9 @@ from typing import Any
 from deniable.plan.codebook import Codebook
 from deniable.plan.expression import Arithmetic, Column, Compare, Literal
 from deniable.plan.nodes import Filter, GroupAgg, Join, Project, Relation, Scan, Union, UnitAgg
-from deniable.query.lowering import Lowered
+from deniable.query.compile import CompiledQuery
 from deniable.query.price import Price
-from deniable.query.slices import column_of
-from deniable.query.sql.compiler import Private
+from deniable.query.sql.compiler import PrivateStatement
 from deniable.query.sql.post import Apply, Constant, Operation
 from deniable.query.sql.stage import Stage
 
@@ -55,35 +54,45 @@ class Explanation:
     __repr__ = __str__
 
 
-def explained(private: Private, ready: Lowered, price: Price, *, unit: str, bounds: str) -> Explanation:
+def explain_statement(
+    private: PrivateStatement[Any], compiled: CompiledQuery, price: Price, *, unit: str, bounds: str
+) -> Explanation:
     """The explanation of a priced query."""
-    bill = price.bill
-    measured = dict(ready.plan.aggregates)
-    split = [
-        f"{_shown(measured[column_of(part.name)])}: one unit moves it by at most {part.moved.linf * part.moved.step} in each of "
-        f"{part.moved.l0} cells; {bill.noises[part.name].law.value} noise of scale "
-        f"{float(bill.noises[part.name].scale * part.moved.step):.6g}"
-        for part in ready.needs.additive
-    ]
-    split += [
-        f"a private choice among {part.candidates} public values, {part.times} per group"
-        for part in ready.needs.selections
-    ]
-    mechanisms = [f"{price.law} noise on integers"] if ready.needs.additive else []
-    mechanisms += ["the exponential mechanism"] if ready.needs.selections else []
-    mechanisms += [f"a threshold of {price.threshold} noisy units"] if price.threshold is not None else []
     steps = [line for stage in private.stages for line in _steps(stage)]
     return Explanation(
         unit,
         bounds,
         price.keys,
-        tuple(mechanisms),
-        tuple(split),
+        tuple(mechanisms_used(compiled, price)),
+        tuple(numbers_measured(compiled, price)),
         price,
-        plan_text(ready.plan),
+        plan_text(compiled.plan),
         tuple(steps),
         private.notices,
     )
+
+
+def numbers_measured(compiled: CompiledQuery, price: Price) -> Iterator[str]:
+    """What is measured, how far one unit moves it, and the noise it gets, one sentence each."""
+    measured, allocation = dict(compiled.plan.aggregates), price.allocation
+    for part in compiled.measurements.additive:
+        apart, noise = part.sensitivity, allocation.noises[part.key]
+        yield (
+            f"{_shown(measured[part.key.column])}: one unit moves it by at most {apart.linf * apart.step} in each of "
+            f"{apart.l0} cells; {noise.law.value} noise of scale {float(noise.scale * apart.step):.6g}"
+        )
+    for selection in compiled.measurements.selections:
+        yield f"a private choice among {selection.candidates} public values, {selection.times} per group"
+
+
+def mechanisms_used(compiled: CompiledQuery, price: Price) -> Iterator[str]:
+    """The mechanisms of a query, by name."""
+    if compiled.measurements.additive:
+        yield f"{price.law} noise on integers"
+    if compiled.measurements.selections:
+        yield "the exponential mechanism"
+    if price.threshold is not None:
+        yield f"a threshold of {price.threshold} noisy units"
 
 
 def _steps(stage: Stage) -> Iterator[str]:

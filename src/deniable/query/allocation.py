@@ -24,6 +24,7 @@ from deniable.kernels import Law, Noise
 from deniable.mechanisms.scores import exponential_score_error
 from deniable.mechanisms.selection import threshold_for
 from deniable.plan.sensitivity import Sensitivity
+from deniable.query.columns import SliceColumn
 
 _BETA = Fraction(1, 20)
 _LEAST_RHO = Fraction(1, 2**200)
@@ -38,8 +39,8 @@ GaussianLaw: TypeAlias = Literal[Law.GAUSSIAN, Law.DISCRETE_GAUSSIAN]
 class Additive:
     """A column of integers that will get noise, how far one unit moves it, and its part of the query's budget."""
 
-    name: str
-    moved: Sensitivity
+    key: SliceColumn
+    sensitivity: Sensitivity
     weight: Fraction = Fraction(1)
 
 
@@ -51,7 +52,7 @@ class Selection:
     moves all of them in the same direction, which costs half.
     """
 
-    name: str
+    key: SliceColumn
     sensitivity: Fraction
     one_way: bool
     groups: int
@@ -107,20 +108,20 @@ def request(
 class Threshold:
     """Observed keys are shown when their noisy number of units reaches `at`; `delta` covers what a rare key could leak."""
 
-    column: str
+    column: SliceColumn
     at: int
     delta: Fraction
 
 
 @dataclass(frozen=True, slots=True)
-class Bill:
+class Allocation:
     """Noise, choices and threshold for one query, and what they cost together.
 
     `cost` is what happens, as records; `charge` is what the session's rule is asked to spend.
     """
 
-    noises: Mapping[str, Noise]
-    etas: Mapping[str, Fraction]
+    noises: Mapping[SliceColumn, Noise]
+    etas: Mapping[SliceColumn, Fraction]
     thresholds: tuple[Threshold, ...]
     law: Law
     cost: Cost
@@ -129,12 +130,12 @@ class Bill:
 
 
 @dataclass(frozen=True, slots=True)
-class Needs:
+class Measurements:
     """Everything a plan must measure, and the columns of units that the observed keys of each level are judged by."""
 
     additive: tuple[Additive, ...]
     selections: tuple[Selection, ...]
-    units: tuple[str, ...] = ()
+    units: tuple[SliceColumn, ...] = ()
 
     @property
     def weight(self) -> Fraction:
@@ -152,29 +153,29 @@ class Needs:
         return len({part.weight for part in self.additive} | {part.weight for part in self.selections}) <= 1
 
 
-def bill(needs: Needs, asked: Request, filters: Filters) -> Bill:
+def allocate(wanted: Measurements, asked: Request, filters: Filters) -> Allocation:
     """The best way to answer within what was asked, priced under the session's rules.
 
     Guarantee: `charge` covers `cost`; every reading is rounded up.
     """
-    if needs.units and not asked.delta > 0:
+    if wanted.units and not asked.delta > 0:
         raise QueryRefused(
             "keys-need-delta",
             "these group keys are taken from the data, so rare ones must be hidden, which needs a delta",
             rewrite="declare the key's categories in the codebook, or open the session with delta=1e-7 or so",
         )
-    candidates = [_answer(needs, asked, law) for law in _laws(needs, asked)]
-    chosen = min(candidates, key=lambda option: _spread(needs, option.noises))
-    reason = _reason(candidates, chosen, needs, asked)
+    candidates = [_answer(wanted, asked, law) for law in _laws(wanted, asked)]
+    chosen = min(candidates, key=lambda option: _spread(wanted, option.noises))
+    reason = _reason(candidates, chosen, wanted, asked)
     charge = _charge(chosen, asked, filters)
-    return Bill(chosen.noises, chosen.etas, chosen.thresholds, chosen.law, chosen.cost, charge, reason)
+    return Allocation(chosen.noises, chosen.etas, chosen.thresholds, chosen.law, chosen.cost, charge, reason)
 
 
 @dataclass(frozen=True, slots=True)
 class _Option:
     law: Law
-    noises: Mapping[str, Noise]
-    etas: Mapping[str, Fraction]
+    noises: Mapping[SliceColumn, Noise]
+    etas: Mapping[SliceColumn, Fraction]
     thresholds: tuple[Threshold, ...]
     noise: Cost
     noise_delta: Fraction
@@ -195,77 +196,77 @@ class _Option:
         return sum((threshold.delta for threshold in self.thresholds), Fraction(0))
 
 
-def _laws(needs: Needs, asked: Request) -> Sequence[Law]:
+def _laws(wanted: Measurements, asked: Request) -> Sequence[Law]:
     if asked.law is not None:
         if not asked.law.pure and asked.rho is None and not asked.delta > 0:
             raise InvalidArgument("Gaussian noise at a given epsilon needs a delta; open the session with one")
         return (asked.law,)
     if asked.rho is not None:
         return (Law.GAUSSIAN,)
-    return (Law.LAPLACE, Law.GAUSSIAN) if asked.delta > 0 and needs.additive else (Law.LAPLACE,)
+    return (Law.LAPLACE, Law.GAUSSIAN) if asked.delta > 0 and wanted.additive else (Law.LAPLACE,)
 
 
-def _answer(needs: Needs, asked: Request, law: Law) -> _Option:
+def _answer(wanted: Measurements, asked: Request, law: Law) -> _Option:
     spends_delta = not law.pure and asked.epsilon is not None
-    shares = 2 if spends_delta and needs.units else 1
+    shares = 2 if spends_delta and wanted.units else 1
     noise_delta = asked.delta / shares if spends_delta else Fraction(0)
-    noises = _noises(needs, asked, law, noise_delta)
-    etas = {part.name: _eta(part, asked, needs.weight) for part in needs.selections}
-    each_delta = asked.delta / shares / max(1, len(needs.units))
-    thresholds = tuple(_threshold(needs, units, noises[units], each_delta) for units in needs.units)
-    costs = [noises[part.name].cost(part.moved) for part in needs.additive if part.moved.l1]
-    costs += [Exponential(eta=etas[part.name]).repeated(part.groups * part.times) for part in needs.selections]
+    noises = _noises(wanted, asked, law, noise_delta)
+    etas = {part.key: _eta(part, asked, wanted.weight) for part in wanted.selections}
+    each_delta = asked.delta / shares / max(1, len(wanted.units))
+    thresholds = tuple(_threshold(wanted, units, noises[units], each_delta) for units in wanted.units)
+    costs = [noises[part.key].cost(part.sensitivity) for part in wanted.additive if part.sensitivity.l1]
+    costs += [Exponential(eta=etas[part.key]).repeated(part.groups * part.times) for part in wanted.selections]
     return _Option(law, noises, etas, thresholds, composed(costs), noise_delta)
 
 
-def _noises(needs: Needs, asked: Request, law: Law, noise_delta: Fraction) -> dict[str, Noise]:
+def _noises(wanted: Measurements, asked: Request, law: Law, noise_delta: Fraction) -> dict[SliceColumn, Noise]:
     match law:
         case Law.LAPLACE:
-            return _laplaces(needs, asked)
+            return _laplaces(wanted, asked)
         case Law.GAUSSIAN | Law.DISCRETE_GAUSSIAN:
-            square = _unit_square(needs, asked, law, noise_delta)
+            square = _unit_square(wanted, asked, law, noise_delta)
         case _:
             assert_never(law)
     return {
-        part.name: Noise(law, _positive_scale(_root(part.moved.l2_squared * square / part.weight)))
-        for part in needs.additive
+        part.key: Noise(law, _positive_scale(_root(part.sensitivity.l2_squared * square / part.weight)))
+        for part in wanted.additive
     }
 
 
-def _unit_square(needs: Needs, asked: Request, law: GaussianLaw, delta: Fraction) -> Fraction:
+def _unit_square(wanted: Measurements, asked: Request, law: GaussianLaw, delta: Fraction) -> Fraction:
     """The squared scale, rounded up, for a column of weight and sensitivity one.
 
     Columns of discrete Gaussian noise are no Gaussian mechanism together; what is proved for them is their zCDP reading.
     """
     if asked.rho is not None:
-        return needs.weight / (2 * asked.rho)
+        return wanted.weight / (2 * asked.rho)
     assert asked.epsilon is not None
-    epsilon = asked.epsilon * (needs.measured / needs.weight if needs.additive else 1)
+    epsilon = asked.epsilon * (wanted.measured / wanted.weight if wanted.additive else 1)
     match law:
         case Law.GAUSSIAN:
-            return unit_scale(epsilon, delta) ** 2 * needs.measured
+            return unit_scale(epsilon, delta) ** 2 * wanted.measured
         case Law.DISCRETE_GAUSSIAN:
             rho = max(rho_within(epsilon=epsilon, delta=delta), _LEAST_RHO)
-            return needs.measured / (2 * rho)
+            return wanted.measured / (2 * rho)
         case _:
             assert_never(law)
 
 
-def _laplaces(needs: Needs, asked: Request) -> dict[str, Noise]:
+def _laplaces(wanted: Measurements, asked: Request) -> dict[SliceColumn, Noise]:
     if asked.rho is not None:
-        return _laplace_for_rho(needs, asked.rho)
+        return _laplace_for_rho(wanted, asked.rho)
     assert asked.epsilon is not None
-    share = asked.epsilon / needs.weight
-    return {part.name: _laplace(part, share * part.weight) for part in needs.additive}
+    share = asked.epsilon / wanted.weight
+    return {part.key: _laplace(part, share * part.weight) for part in wanted.additive}
 
 
 def _laplace(part: Additive, epsilon: Fraction) -> Noise:
-    return Noise(Law.LAPLACE, _positive_scale(Fraction(part.moved.l1) / epsilon))
+    return Noise(Law.LAPLACE, _positive_scale(Fraction(part.sensitivity.l1) / epsilon))
 
 
-def _laplace_for_rho(needs: Needs, rho: Fraction) -> dict[str, Noise]:
+def _laplace_for_rho(wanted: Measurements, rho: Fraction) -> dict[SliceColumn, Noise]:
     """Epsilons in the ratio of the roots of the weights, whose readings as rho come to at most `rho`."""
-    return {part.name: _laplace(part, _pure_for(rho * part.weight / needs.weight)) for part in needs.additive}
+    return {part.key: _laplace(part, _pure_for(rho * part.weight / wanted.weight)) for part in wanted.additive}
 
 
 def _positive_scale(scale: Fraction) -> Fraction:
@@ -311,23 +312,23 @@ def unit_scale(epsilon: Fraction, delta: Fraction) -> Fraction:
     return 1 / gaussian_mu(epsilon, delta, bits=40).lower
 
 
-def _threshold(needs: Needs, name: str, noise: Noise, delta: Fraction) -> Threshold:
-    units = next(part for part in needs.additive if part.name == name)
-    at = threshold_for(delta, scale=noise.scale, l0=units.moved.l0, linf=units.moved.linf, law=noise.law)
-    return Threshold(name, at, delta)
+def _threshold(wanted: Measurements, key: SliceColumn, noise: Noise, delta: Fraction) -> Threshold:
+    units = next(part for part in wanted.additive if part.key == key)
+    at = threshold_for(delta, scale=noise.scale, l0=units.sensitivity.l0, linf=units.sensitivity.linf, law=noise.law)
+    return Threshold(key, at, delta)
 
 
-def _spread(needs: Needs, noises: Mapping[str, Noise]) -> float:
-    return math.fsum(math.log(1 + noises[part.name].error(_BETA)) for part in needs.additive)
+def _spread(wanted: Measurements, noises: Mapping[SliceColumn, Noise]) -> float:
+    return math.fsum(math.log(1 + noises[part.key].error(_BETA)) for part in wanted.additive)
 
 
-def _reason(options: Sequence[_Option], chosen: _Option, needs: Needs, asked: Request) -> str:
-    if not needs.additive:
+def _reason(options: Sequence[_Option], chosen: _Option, wanted: Measurements, asked: Request) -> str:
+    if not wanted.additive:
         return "private choices only: the exponential mechanism"
     if len(options) == 1:
         return f"{chosen.law.value} noise" + (", as asked" if asked.law else "")
     other = next(option for option in options if option is not chosen)
-    ratio = math.exp((_spread(needs, other.noises) - _spread(needs, chosen.noises)) / len(needs.additive))
+    ratio = math.exp((_spread(wanted, other.noises) - _spread(wanted, chosen.noises)) / len(wanted.additive))
     return f"{chosen.law.value} noise: {other.law.value} noise would be {ratio:.2g} times as wide"
 
 

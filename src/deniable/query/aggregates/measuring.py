@@ -1,0 +1,118 @@
+"""What the aggregates of one query measure together: every integer once, however many outputs use it.
+
+Everything is decided from the codebook; what cannot be measured is refused here, before anything is spent.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from deniable.errors import QueryRefused
+from deniable.plan import nodes as plan
+from deniable.plan.analysis import facts
+from deniable.plan.expression import Arithmetic, Case, Compare, Comparison, Expression, Literal, Operator
+from deniable.plan.facts import Facts, Kind
+from deniable.plan.nodes import Relation
+from deniable.plan.parse import parse
+from deniable.plan.relation import schema
+from deniable.plan.rewriting import clamp_step, refined
+from deniable.query.aggregates.aggregate import Of, PrivateChoice
+from deniable.query.presence import present_columns, strict_columns
+
+
+@dataclass(slots=True)
+class Measuring:
+    """The measurements of one query as its aggregates register them; one unit adds at most `rows` rows to a group.
+
+    `measured` names each integer of the plan, `steps` its grid, `bins` the bins of histograms, `choices` the private choices.
+    `shown_histograms` get noise of their own; the others are only chosen from. A mean or a variance needs whole rows of a unit.
+    """
+
+    source: Relation
+    rows: int
+    measured: dict[plan.Aggregate, str] = field(default_factory=dict)
+    steps: dict[str, Fraction] = field(default_factory=dict)
+    bins: dict[str, int] = field(default_factory=dict)
+    choices: dict[str, PrivateChoice] = field(default_factory=dict)
+    shown_histograms: set[str] = field(default_factory=set)
+    whole_rows: bool = False
+
+    def read(self, of: Of) -> Expression:
+        """A column or expression, checked against the schema."""
+        return parse(of, schema=schema(self.source)) if isinstance(of, str) else of
+
+    def facts(self, of: Expression) -> Facts:
+        """What is publicly known of an expression."""
+        return facts(of, schema(self.source))
+
+    def bounded(self, of: Expression, what: str) -> Facts:
+        """The facts of a bounded number, or a refusal."""
+        known = self.facts(of)
+        if known.kind is not Kind.NUMBER:
+            raise QueryRefused("not-a-number", f"{what} needs a number, this column is a {known.kind.value}")
+        if not known.bounded:
+            raise QueryRefused(
+                "unbounded",
+                f"{what} needs bounds, and this column has none",
+                rewrite="declare lower and upper in the codebook, or write clamp(x, lower, upper)",
+            )
+        return known
+
+    def add(self, aggregate: plan.Aggregate, step: Fraction = Fraction(1)) -> str:
+        """The name of an integer of the plan, measured once."""
+        name = self.measured.setdefault(aggregate, f"m{len(self.measured)}")
+        self.steps[name] = step
+        return name
+
+    def histogram(self, of: Expression, bins: int, *, shown: bool) -> str:
+        """The rows in each of `bins` bins, numbered by `of`."""
+        name = self.add(plan.Histogram(of, bins, self.rows))
+        self.bins[name] = bins
+        if shown:
+            self.shown_histograms.add(name)
+        return name
+
+    def choose(self, choice: PrivateChoice) -> str:
+        """The name of a private choice."""
+        name = f"c{len(self.choices)}"
+        self.choices[name] = choice
+        return name
+
+    def count(self, of: Expression | None, most: int | None = None) -> str:
+        """Rows where `of` is present; one shared count of all rows where it cannot be missing."""
+        if of is not None and (not self.facts(of).nullable or strict_columns(of) <= present_columns(self.source)):
+            of = None
+        return self.add(plan.Rows(self.rows if most is None else most, of))
+
+    def total(self, of: Expression, clip: tuple[Fraction, Fraction] | None = None) -> str:
+        """The sum of a bounded number; what one unit adds is clipped, by default to what its rows can add."""
+        known = self.bounded(of, "a sum")
+        if clip is not None:
+            wide = Facts(Kind.NUMBER, step=known.step, lower=None, upper=None)  # sums go beyond one row's bounds
+            step = clamp_step(wide, *clip)
+            return self.add(plan.Total(refined(of, known.step, step), *clip), step)
+        low, high = known.ends
+        reach = self.rows * known.step
+        return self.add(plan.Total(of, min(low, 0) * reach, max(high, 0) * reach), known.step)
+
+    def clipped_total(self, of: Expression, lower: Fraction, upper: Fraction) -> str:
+        """The sum of a number that lies in [lower, upper] in every row."""
+        known = self.bounded(of, "a sum")
+        return self.add(plan.Total(of, self.rows * lower, self.rows * upper), known.step)
+
+    def centred(self, of: Expression) -> tuple[str, Fraction, Facts]:
+        """The sum of distances from the middle of the bounds: half the sensitivity of the sum itself."""
+        known = self.bounded(of, "a mean")
+        low, high = known.ends
+        centre = (low + high) // 2 * known.step
+        self.whole_rows = True
+        return self.total(Arithmetic(Operator.SUBTRACT, of, Literal(centre))), centre, known
+
+    def category_number(self, of: Expression, values: tuple[str, ...]) -> Expression:
+        """The place of a text among declared values."""
+        return Case(
+            tuple(
+                (Compare(Comparison.EQUAL, of, Literal(value)), Literal(Fraction(i))) for i, value in enumerate(values)
+            )
+        )

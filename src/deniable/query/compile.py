@@ -1,0 +1,207 @@
+"""From a question to a plan: which integers to measure, how much one unit moves each, and how the answers follow from them.
+
+Everything is decided from the codebook; a question that cannot be answered is refused here, before anything is spent.
+A mean, a variance or a covariance needs whole rows of a unit, so such a query keeps at most `rows` rows per unit and group;
+counts and sums keep all rows and clip what a unit adds, which loses less.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from deniable.cost import Neighbours
+from deniable.errors import InvalidArgument
+from deniable.plan import nodes as plan
+from deniable.plan.nodes import Bounding, GroupAgg
+from deniable.plan.relation import Shape
+from deniable.plan.sensitivity import checked, sensitivity
+from deniable.plan.unit import Unit
+from deniable.query.aggregates import CountUnits, Output
+from deniable.query.aggregates.aggregate import PrivateChoice
+from deniable.query.aggregates.measuring import Measuring
+from deniable.query.allocation import Additive, Measurements, Selection
+from deniable.query.builder import Query
+from deniable.query.keys import KeySet, key_set
+from deniable.query.rounding_notes import rounding_notes
+from deniable.query.slices import Slice, adds_up, slices_of
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledQuery:
+    """A plan, what must be measured of it, and how each output follows."""
+
+    plan: GroupAgg
+    keys: KeySet
+    measurements: Measurements
+    steps: Mapping[str, Fraction]
+    bins: Mapping[str, int]
+    choices: Mapping[str, PrivateChoice]
+    outputs: tuple[tuple[str, Output], ...]
+    notes: tuple[str, ...]
+    slices: tuple[Slice, ...]
+    additive: frozenset[str]
+    """Columns whose coarser groups are the sum of finer ones."""
+    other: str | None = None
+    whole: bool = False
+
+    def has_value(self, output: Output, part: Slice) -> bool:
+        """Whether an output has a value in a slice: hidden groups can be added up, but not their units or distinct values."""
+        return not part.other or self.additive.issuperset(output.columns)
+
+
+def compile_query(query: Query[Any], unit: Unit) -> CompiledQuery:
+    """The plan of a query for this unit, or a refusal that says what to change."""
+    if not query.aggregates:
+        raise InvalidArgument("a query needs something to compute: .agg(n=dp.count())")
+    rows = _first(query.rows, unit.rows, query.total)
+    groups = _first(query.groups, unit.groups, query.total)
+    if rows is None or (groups is None and query.keys):
+        raise InvalidArgument(
+            "there is no default bound: say how many groups one unit may touch and how many rows it may add to each, "
+            "unit: {id: ..., groups: 3, rows_per_group: 5} in the codebook or .bound(groups=3, rows=5) on the query"
+        )
+    return _Compilation(query, Measuring(query.source, rows), groups if groups is not None and query.keys else 1).done()
+
+
+def _first(*bounds: int | None) -> int | None:
+    return next((bound for bound in bounds if bound is not None), None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Compilation:
+    """One query on its way to a plan."""
+
+    query: Query[Any]
+    measuring: Measuring
+    groups: int
+
+    def done(self) -> CompiledQuery:
+        """The compiled query."""
+        keys, measuring = key_set(self.query), self.measuring
+        outputs = tuple((name, aggregate.measure(measuring)) for name, aggregate in self.query.aggregates)
+        units = measuring.add(plan.Units()) if keys.observed else None
+        node = self._plan(keys)
+        parts = slices_of(node, keys, other=self.query.other is not None)
+        below = checked(node)
+        additive = frozenset(name for name, _ in node.aggregates if adds_up(node, below, name))
+        notes = [self._contribution_note(), *_level_notes(node, parts, additive, outputs)]
+        notes += rounding_notes(node, [output for _, output in outputs])
+        return CompiledQuery(
+            plan=node,
+            keys=keys,
+            measurements=self._measurements(node, below, parts, additive, units, outputs),
+            steps=measuring.steps,
+            bins=measuring.bins,
+            choices=measuring.choices,
+            outputs=outputs,
+            notes=tuple(notes),
+            slices=parts,
+            additive=additive,
+            other=self.query.other,
+            whole=self.query.whole,
+        )
+
+    def _plan(self, keys: KeySet) -> GroupAgg:
+        bounding = Bounding(
+            groups=self.groups,
+            rows_per_group=self.measuring.rows if self.measuring.whole_rows else None,
+            rows_per_unit=self.query.total,
+            choice=self.query.choice,
+        )
+        aggregates = tuple((name, aggregate) for aggregate, name in self.measuring.measured.items())
+        return GroupAgg(self.query.source, keys.columns, bounding, aggregates, self.query.levels)
+
+    def _contribution_note(self) -> str:
+        """How one unit's part is limited, in one sentence."""
+        rows = self.measuring.rows
+        if self.measuring.whole_rows:
+            general = (
+                f"units with more than {rows} rows in a group are represented by {rows} of them"
+                if rows > 1
+                else "only one row of each unit counts in a group"
+            )
+        else:
+            general = f"what one unit adds to a group is clipped to what {rows} row{'s' if rows > 1 else ''} can add"
+        clips = (aggregate.clip_note(name) for name, aggregate in self.query.aggregates)
+        return "; ".join([general, *(clip for clip in clips if clip is not None)])
+
+    def _measurements(
+        self,
+        node: GroupAgg,
+        below: Shape,
+        parts: tuple[Slice, ...],
+        adding: frozenset[str],
+        units: str | None,
+        outputs: tuple[tuple[str, Output], ...],
+    ) -> Measurements:
+        """What to measure in every slice, each with the sensitivity of its own level."""
+        asked = self._noisy() - self._threshold_only(units)
+        weights = self._weights(outputs, units)
+        additive: list[Additive] = []
+        selections: list[Selection] = []
+        for part in parts:
+            apart = {name: sensitivity(each, node, below, part.sensitivity_level) for name, each in node.aggregates}
+            wanted = asked & adding if part.other else asked | ({units} if units and part.observed else set())
+            additive += [Additive(part.key(name), apart[name], weights[name]) for name in apart if name in wanted]
+            rows = {name: each.linf for name, each in apart.items()}
+            selections += self._selections(node, below, part, rows, weights)
+        judged = tuple(part.key(units) for part in parts if units and part.observed and not part.other)
+        return Measurements(tuple(additive), tuple(selections), judged)
+
+    def _selections(
+        self, node: GroupAgg, below: Shape, part: Slice, rows: Mapping[str, int], weights: Mapping[str, Fraction]
+    ) -> list[Selection]:
+        assert below.unit is not None
+        replaced = below.unit.neighbours is Neighbours.REPLACE
+        touched = sensitivity(plan.Units(), node, below, part.sensitivity_level).l0
+        return [
+            choice.selection(
+                part.key(name),
+                rows=Fraction(rows[choice.histogram]),
+                groups=touched,
+                replaced=replaced,
+                weight=weights[name],
+            )
+            for name, choice in self.measuring.choices.items()
+        ]
+
+    def _weights(self, outputs: tuple[tuple[str, Output], ...], units: str | None) -> dict[str, Fraction]:
+        """The part of the budget of everything measured and chosen: the largest that an output using it was given."""
+        shares = dict(self.query.shares)
+        parts: dict[str, Fraction] = {}
+        for name, output in outputs:
+            for used in (output.chosen,) if output.chosen is not None else output.columns:
+                parts[used] = max(parts.get(used, Fraction(0)), shares.get(name, Fraction(1)))
+        if units is not None:
+            parts[units] = max(parts.get(units, Fraction(0)), shares.get("keys", Fraction(1)))
+        return {
+            name: parts.get(name, Fraction(1)) for name in (*self.measuring.measured.values(), *self.measuring.choices)
+        }
+
+    def _threshold_only(self, units: str | None) -> set[str]:
+        """The column of units when nobody asked for it: it is measured only where keys are observed."""
+        shown = any(aggregate == CountUnits() for _, aggregate in self.query.aggregates)
+        return {units} if units and not shown else set()
+
+    def _noisy(self) -> set[str]:
+        """The columns that get noise: all but histograms that are only chosen from."""
+        chosen_from = {choice.histogram for choice in self.measuring.choices.values()}
+        return set(self.measuring.measured.values()) - (chosen_from - self.measuring.shown_histograms)
+
+
+def _level_notes(
+    node: GroupAgg,
+    parts: tuple[Slice, ...],
+    additive: frozenset[str],
+    outputs: Sequence[tuple[str, Output]],
+) -> list[str]:
+    notes = []
+    apart = [name for name, output in outputs if not additive.issuperset(output.columns)]
+    if len(node.grouping) > 1 and apart:
+        notes.append(f"totals count a unit in several groups once, so {', '.join(apart)} need not add up")
+    if len(node.grouping) > 1 and any(part.observed for part in parts) and not any(part.other for part in parts):
+        notes.append("totals include the rows of groups that are not shown")
+    return notes
