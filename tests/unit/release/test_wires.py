@@ -70,7 +70,7 @@ def test_the_bill_of_choices_counts_every_group_and_every_time(paid: dict[str, F
     for groups, times in product((1, 2, 5), repeat=2):
         needs = Measurements((), (Selection(SliceColumn("m"), Fraction(1), False, groups, times, 10),))
         made = allocate(needs, request(**paid), asked.filters)
-        assert made.cost == Exponential(eta=made.etas["m"]).repeated(groups * times)
+        assert made.cost == Exponential(eta=made.etas[SliceColumn("m")]).repeated(groups * times)
 
 
 def test_a_median_by_group_costs_as_many_choices_as_a_unit_has_groups() -> None:

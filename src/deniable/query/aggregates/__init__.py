@@ -33,7 +33,7 @@ from deniable.query.aggregates.total import REGISTRATION as _TOTAL
 from deniable.query.aggregates.total import Sum, sum  # noqa: A004
 from deniable.query.aggregates.unit_summary import OfUnit, maximum, minimum, mode
 
-REGISTRY = (_COUNT, _TOTAL, _MEAN, _SPREAD, _PERCENTILE, _HISTOGRAM, _TOP_VALUES)
+REGISTRY = (_COUNT, _TOTAL, _MEAN, _PERCENTILE, _SPREAD, _HISTOGRAM, _TOP_VALUES)
 """The aggregates we answer, file by file; all others are refused."""
 
 SQL_FUNCTIONS: dict[type[exp.Expression], SqlReader] = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
@@ -56,6 +56,8 @@ class MomentOf(Output):
     lower: Fraction
     upper: Fraction
     root: bool = False
+    reaches: tuple[float, float] = field(kw_only=True, repr=False)
+    """How far x and y lie from their centres at most."""
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -148,7 +150,8 @@ def moment_of(measuring: Measuring, x: Expression, y: Expression, *, root: bool 
     products = measuring.clipped_total(Arithmetic(Operator.SUBTRACT, product, Literal(shift)), -half, half)
     widest = _widest(x_facts, y_facts)
     lowest = Fraction(0) if x == y else -widest
-    return MomentOf(products, left, right, measuring.count(x), shift, lowest, widest, root=root)
+    reaches = (_reach(x_facts, x_centre), _reach(y_facts, y_centre))
+    return MomentOf(products, left, right, measuring.count(x), shift, lowest, widest, root=root, reaches=reaches)
 
 
 def where_both(measuring: Measuring, x: Expression, y: Expression) -> tuple[Expression, Expression]:
@@ -156,6 +159,11 @@ def where_both(measuring: Measuring, x: Expression, y: Expression) -> tuple[Expr
     left = Case(((Not(IsNull(y)), x),)) if measuring.facts(y).nullable else x
     right = Case(((Not(IsNull(x)), y),)) if measuring.facts(x).nullable else y
     return left, right
+
+
+def _reach(known: Facts, centre: Fraction) -> float:
+    low, high = known.ends
+    return float(max(high * known.step - centre, centre - low * known.step))
 
 
 def _coarser(measuring: Measuring, product: Expression) -> Expression:
