@@ -39,15 +39,11 @@ def mean_intervals(output: MeanOf, noisy: Mapping[str, NumberColumn], beta: Frac
     return _around(value, low + centre, high + centre, lower, upper)
 
 
-def _centred_mean(
-    total: Noisy, count: Noisy, lower: float, upper: float, beta: Fraction
-) -> tuple[Floats, Floats]:
+def _centred_mean(total: Noisy, count: Noisy, lower: float, upper: float, beta: Fraction) -> tuple[Floats, Floats]:
     """The ends of a mean less its centre."""
     noises = NoiseSum((total.noise, count.noise), (total.step, count.step))
     one = np.ones(len(total.steps))
-    inversion = _Inversion(
-        total.values, total.values, count.values, lambda t, d: noises.exceeds(d, [one, t], beta)
-    )
+    inversion = _Inversion(total.values, total.values, count.values, lambda t, d: noises.exceeds(d, [one, t], beta))
     return inversion.ends(lower, upper)
 
 
@@ -57,9 +53,7 @@ def moment_intervals(output: MomentOf, noisy: Mapping[str, NumberColumn], beta: 
     sums = [noisy[name] for name in (output.products, output.left, output.right, output.count)]
     products, left, right, count = sums
     rows = np.maximum(count.values, 1.0)
-    value = np.clip(
-        products.values / rows + shift - (left.values / rows) * (right.values / rows), lower, upper
-    )
+    value = np.clip(products.values / rows + shift - (left.values / rows) * (right.values / rows), lower, upper)
     if (
         isinstance(products, Noisy)
         and isinstance(left, Noisy)
@@ -87,9 +81,7 @@ def _moment_ends(
         middle = np.clip(left.values / np.maximum(count.values, 1.0), x_low, x_high)
         nought = np.where((x_low <= 0) & (x_high >= 0), 0.0, np.minimum(np.abs(x_low), np.abs(x_high)))
         corners = [(x, x) for x in (x_low, x_high, middle, nought)]
-    tops = np.stack(
-        [products.values - y * left.values - x * right.values + x * y * count.values for x, y in corners]
-    )
+    tops = np.stack([products.values - y * left.values - x * right.values + x * y * count.values for x, y in corners])
     squares = np.stack([x * y for x, y in corners])
     x_size, y_size = (np.max(np.abs(ends), axis=0) for ends in ((x_low, x_high), (y_low, y_high)))
     noises, weights = _moment_noises(same, products, left, right, count, x_size, y_size)
@@ -162,15 +154,13 @@ def mean_error(output: MeanOf, forecast: Forecast) -> float:
 def _mean_within(forecast: Forecast, total: str, count: str, reach: float, beta: Fraction) -> float:
     """w such that sum over count is within w of any mean in [-reach, reach], with probability 1 - beta."""
     noises = _noise_sum(forecast, (total, count))
-    return _least_error(
-        forecast, count, 2 * reach, lambda w, d: noises.exceeds(d, [np.ones(1), reach + w], beta)
-    )
+    return _least_error(forecast, count, 2 * reach, lambda w, d: noises.exceeds(d, [np.ones(1), reach + w], beta))
 
 
-def moment_error(output: MomentOf, forecast: Forecast) -> float:
+def moment_error(output: MomentOf, forecast: Forecast, beta: Fraction) -> float:
     """The error of a variance, standard deviation or covariance of a group of the stated size, whatever its values are."""
     same = output.left == output.right
-    part = forecast.beta * _CENTRES / (1 if same else 2)
+    part = beta * _CENTRES / (1 if same else 2)
     x_reach, y_reach = output.reaches
     x_off = _mean_within(forecast, output.left, output.count, x_reach, part)
     y_off = x_off if same else _mean_within(forecast, output.right, output.count, y_reach, part)
@@ -178,10 +168,10 @@ def moment_error(output: MomentOf, forecast: Forecast) -> float:
     noises, shift = _noise_sum(forecast, columns), float(output.shift)
     weights = [np.full(1, each) for each in ((2 * x_reach,) if same else (y_reach, x_reach))]
     most = max(abs(float(output.upper) - shift), abs(float(output.lower) - shift)) + x_reach * y_reach
-    beta = forecast.beta * (1 - _CENTRES)
+    rest = beta * (1 - _CENTRES)
     whole = float(output.upper - output.lower)
     first = _least_error(
-        forecast, output.count, whole, lambda w, d: noises.exceeds(d, [np.ones(1), *weights, most + w], beta)
+        forecast, output.count, whole, lambda w, d: noises.exceeds(d, [np.ones(1), *weights, most + w], rest)
     )
     error = min(whole, first + x_off * y_off)
     return float(np.sqrt(error)) if output.root else error
@@ -214,9 +204,7 @@ def _least_error(
 # Their noises are no longer independent: each number keeps to its own interval, and the error probability is shared.
 
 
-def _moment_apart(
-    output: MomentOf, noisy: Mapping[str, NumberColumn], beta: Fraction, value: Floats
-) -> Intervals:
+def _moment_apart(output: MomentOf, noisy: Mapping[str, NumberColumn], beta: Fraction, value: Floats) -> Intervals:
     part = beta / len(output.columns)
     count = noisy[output.count].around(part)
     products = _quotient(noisy[output.products].around(part), count)

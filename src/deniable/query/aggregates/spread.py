@@ -70,7 +70,7 @@ class MomentOf(Output):
 
     def error(self, forecast: Forecast) -> Error:
         """For groups of the stated size, whatever their values."""
-        return Error(moment_error(self, forecast), f"for {forecast.group_size:,} rows")
+        return Error(moment_error(self, forecast, forecast.beta), f"for {forecast.group_size:,} rows")
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ class Covariance(Aggregate):
 
     def measure(self, measuring: Measuring) -> Output:
         """A count, two sums and a sum of products."""
-        return moment_of(measuring, measuring.read(self.x), measuring.read(self.y))
+        return moment_of(measuring, *where_both(measuring, measuring.read(self.x), measuring.read(self.y)))
 
 
 def variance(of: Of) -> Variance:
@@ -134,9 +134,7 @@ def covariance(x: Of, y: Of) -> Covariance:
 
 
 def moment_of(measuring: Measuring, x: Expression, y: Expression, *, root: bool = False) -> MomentOf:
-    """The measurements of a variance or covariance, and how it follows from them."""
-    if x != y:
-        x, y = where_both(measuring, x, y)
+    """The measurements of a variance or covariance of numbers that are missing together, and how it follows from them."""
     left, x_centre, x_facts = measuring.centred(x)
     right, y_centre, y_facts = measuring.centred(y)
     x_moved, y_moved = (Arithmetic(Operator.SUBTRACT, v, Literal(c)) for v, c in ((x, x_centre), (y, y_centre)))
@@ -156,6 +154,8 @@ def moment_of(measuring: Measuring, x: Expression, y: Expression, *, root: bool 
 
 def where_both(measuring: Measuring, x: Expression, y: Expression) -> tuple[Expression, Expression]:
     """Two columns made missing together, so that all sums run over the same rows."""
+    if x == y:
+        return x, y
     left = Case(((Not(IsNull(y)), x),)) if measuring.facts(y).nullable else x
     right = Case(((Not(IsNull(x)), y),)) if measuring.facts(x).nullable else y
     return left, right
