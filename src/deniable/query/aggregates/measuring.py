@@ -81,9 +81,12 @@ class Measuring:
 
     def count(self, of: Expression | None, most: int | None = None) -> str:
         """Rows where `of` is present; one shared count of all rows where it cannot be missing."""
-        if of is not None and (not self.facts(of).nullable or strict_columns(of) <= present_columns(self.source)):
-            of = None
-        return self.add(plan.Rows(self.rows if most is None else most, of))
+        counted = of if of is not None and self.may_be_missing(of) else None
+        return self.add(plan.Rows(self.rows if most is None else most, counted))
+
+    def may_be_missing(self, of: Expression) -> bool:
+        """Whether some row may lack a value of `of`: its facts allow it, and no filter rules it out."""
+        return self.facts(of).nullable and not strict_columns(of) <= present_columns(self.source)
 
     def total(self, of: Expression, clip: tuple[Fraction, Fraction] | None = None) -> str:
         """The sum of a bounded number; what one unit adds is clipped, by default to what its rows can add."""

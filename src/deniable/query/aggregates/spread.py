@@ -133,8 +133,13 @@ def covariance(x: Of, y: Of) -> Covariance:
     return Covariance(x, y)
 
 
-def moment_of(measuring: Measuring, x: Expression, y: Expression, *, root: bool = False) -> MomentOf:
-    """The measurements of a variance or covariance of numbers that are missing together, and how it follows from them."""
+def moment_of(
+    measuring: Measuring, x: Expression, y: Expression, *, root: bool = False, count: str | None = None
+) -> MomentOf:
+    """The measurements of a variance or covariance of numbers that are missing together, and how it follows from them.
+
+    `count` is the count of these rows where it is measured already.
+    """
     left, x_centre, x_facts = measuring.centred(x)
     right, y_centre, y_facts = measuring.centred(y)
     x_moved, y_moved = (Arithmetic(Operator.SUBTRACT, v, Literal(c)) for v, c in ((x, x_centre), (y, y_centre)))
@@ -149,15 +154,16 @@ def moment_of(measuring: Measuring, x: Expression, y: Expression, *, root: bool 
     widest = _widest(x_facts, y_facts)
     lowest = Fraction(0) if x == y else -widest
     reaches = (_reach(x_facts, x_centre), _reach(y_facts, y_centre))
-    return MomentOf(products, left, right, measuring.count(x), shift, lowest, widest, root=root, reaches=reaches)
+    rows = measuring.count(x) if count is None else count
+    return MomentOf(products, left, right, rows, shift, lowest, widest, root=root, reaches=reaches)
 
 
 def where_both(measuring: Measuring, x: Expression, y: Expression) -> tuple[Expression, Expression]:
     """Two columns made missing together, so that all sums run over the same rows."""
     if x == y:
         return x, y
-    left = Case(((Not(IsNull(y)), x),)) if measuring.facts(y).nullable else x
-    right = Case(((Not(IsNull(x)), y),)) if measuring.facts(x).nullable else y
+    left = Case(((Not(IsNull(y)), x),)) if measuring.may_be_missing(y) else x
+    right = Case(((Not(IsNull(x)), y),)) if measuring.may_be_missing(x) else y
     return left, right
 
 
