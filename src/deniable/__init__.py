@@ -215,6 +215,7 @@ _PUBLIC = {
     "load_ipython_extension": "deniable.cli.notebook:load_ipython_extension",
     "row_unit": "deniable.plan.unit:row_unit",
     "unit": "deniable.plan.unit:unit",
+    "correlation": "deniable.query.aggregates:correlation",
     "count": "deniable.query.aggregates:count",
     "count_distinct": "deniable.query.aggregates:count_distinct",
     "covariance": "deniable.query.aggregates:covariance",

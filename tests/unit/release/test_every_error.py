@@ -32,6 +32,7 @@ BOOK = {
 }
 DATA = {"p": list(range(60)), "x": [i % 41 for i in range(60)], "s": ["a", "b", "b"] * 20, "ward": ["n", "w"] * 30}
 ASKED = {
+    "correlation": aggregates.correlation("x", "x * x"),
     "count": aggregates.count(),
     "count_distinct": aggregates.count_distinct("s"),
     "covariance": aggregates.covariance("x", "x + 1"),

@@ -9,6 +9,8 @@ from __future__ import annotations
 from sqlglot import exp
 
 from deniable.query.aggregates.aggregate import Aggregate, CommandForm, Error, Of, Output, SqlReader
+from deniable.query.aggregates.correlation import REGISTRATION as _CORRELATION
+from deniable.query.aggregates.correlation import Correlation, correlation
 from deniable.query.aggregates.count import REGISTRATION as _COUNT
 from deniable.query.aggregates.count import Count, CountDistinct, CountUnits, Plain, count, count_distinct
 from deniable.query.aggregates.histogram import REGISTRATION as _HISTOGRAM
@@ -33,7 +35,7 @@ from deniable.query.aggregates.total import REGISTRATION as _TOTAL
 from deniable.query.aggregates.total import Sum, sum  # noqa: A004
 from deniable.query.aggregates.unit_summary import OfUnit, maximum, minimum, mode
 
-REGISTRY = (_COUNT, _TOTAL, _MEAN, _PERCENTILE, _SPREAD, _HISTOGRAM, _TOP_VALUES)
+REGISTRY = (_COUNT, _TOTAL, _MEAN, _PERCENTILE, _SPREAD, _CORRELATION, _HISTOGRAM, _TOP_VALUES)
 """The aggregates we answer, file by file; all others are refused."""
 
 SQL_FUNCTIONS: dict[type[exp.Expression], SqlReader] = {
@@ -50,6 +52,7 @@ __all__ = [
     "Aggregate",
     "BinnedCounts",
     "CommandForm",
+    "Correlation",
     "Count",
     "CountDistinct",
     "CountUnits",
@@ -71,6 +74,7 @@ __all__ = [
     "TopK",
     "TopKOf",
     "Variance",
+    "correlation",
     "count",
     "count_distinct",
     "covariance",
