@@ -154,6 +154,7 @@ HARMLESS = {
         "deniable.query.sql.averages:_Rewriting",
         "deniable.query.sql.compiler:_Boundary",
         "deniable.query.sql.aggregates:AggregateCalls",
+        "deniable.query.sql.aggregates:_Call",
         "deniable.query.sql.per_unit:_PerUnit",
         "deniable.ledger.replay:Transaction",
         "deniable.ledger.state:State",

@@ -42,6 +42,8 @@ class Additive:
     key: SliceColumn
     sensitivity: Sensitivity
     weight: Fraction = Fraction(1)
+    law: Law | None = None
+    """The law of its noise where the analyst chose one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +73,16 @@ class Selection:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What the analyst is willing to pay: `epsilon` or `rho`, with the `delta` granted to this query, and a law if fixed."""
+    """What the analyst is willing to pay: `epsilon` or `rho`, with the `delta` granted to this query, and laws if fixed.
+
+    `law` is that of everything, `laws` are those of single outputs, by name.
+    """
 
     epsilon: Fraction | None
     rho: Fraction | None
     delta: Fraction
     law: Law | None = None
+    laws: tuple[tuple[str, Law], ...] = ()
 
     def __post_init__(self) -> None:
         if (self.epsilon is None) == (self.rho is None):
@@ -89,6 +95,7 @@ class Request:
             None if self.rho is None else self.rho * factor,
             self.delta,
             self.law,
+            self.laws,
         )
 
 
@@ -115,7 +122,7 @@ class Threshold:
 
 @dataclass(frozen=True, slots=True)
 class Allocation:
-    """Noise, choices and threshold for one query, and what they cost together.
+    """Noise, choices and threshold for one query, and what they cost together; `law` is that of columns nobody chose one for.
 
     `cost` is what happens, as records; `charge` is what the session's rule is asked to spend.
     """
@@ -197,76 +204,84 @@ class _Option:
 
 
 def _laws(wanted: Measurements, asked: Request) -> Sequence[Law]:
+    fixed = {part.law for part in wanted.additive if part.law is not None} | ({asked.law} if asked.law else set())
+    if asked.rho is None and not asked.delta > 0 and not all(law.pure for law in fixed):
+        raise InvalidArgument("Gaussian noise at a given epsilon needs a delta; open the session with one")
     if asked.law is not None:
-        if not asked.law.pure and asked.rho is None and not asked.delta > 0:
-            raise InvalidArgument("Gaussian noise at a given epsilon needs a delta; open the session with one")
         return (asked.law,)
     if asked.rho is not None:
         return (Law.GAUSSIAN,)
-    return (Law.LAPLACE, Law.GAUSSIAN) if asked.delta > 0 and wanted.additive else (Law.LAPLACE,)
+    free = any(part.law is None for part in wanted.additive)
+    return (Law.LAPLACE, Law.GAUSSIAN) if asked.delta > 0 and free else (Law.LAPLACE,)
 
 
 def _answer(wanted: Measurements, asked: Request, law: Law) -> _Option:
-    spends_delta = not law.pure and asked.epsilon is not None
-    shares = 2 if spends_delta and wanted.units else 1
-    noise_delta = asked.delta / shares if spends_delta else Fraction(0)
-    noises = _noises(wanted, asked, law, noise_delta)
+    """Every column with the law chosen for it, or with `law`; columns of one law are calibrated together.
+
+    Each law has its columns' part of epsilon, and of the delta an even share with the other laws that need one and the threshold.
+    """
+    blocks = {each: tuple(p for p in wanted.additive if (p.law or law) is each) for each in Law}
+    used = [each for each, parts in blocks.items() if parts]
+    needy = [each for each in used if not each.pure] if asked.epsilon is not None else []
+    shares = max(1, len(needy) + bool(wanted.units))
+    drawn: dict[SliceColumn, Noise] = {}
+    for each in used:
+        drawn |= _noises(blocks[each], wanted.weight, asked, each, asked.delta / shares)
+    noises = {part.key: drawn[part.key] for part in wanted.additive}
     etas = {part.key: _eta(part, asked, wanted.weight) for part in wanted.selections}
-    each_delta = asked.delta / shares / max(1, len(wanted.units))
-    thresholds = tuple(_threshold(wanted, units, noises[units], each_delta) for units in wanted.units)
+    key_delta = asked.delta / shares / max(1, len(wanted.units))
+    thresholds = tuple(_threshold(wanted, units, noises[units], key_delta) for units in wanted.units)
     costs = [noises[part.key].cost(part.sensitivity) for part in wanted.additive if part.sensitivity.l1]
     costs += [Exponential(eta=etas[part.key]).repeated(part.groups * part.times) for part in wanted.selections]
-    return _Option(law, noises, etas, thresholds, composed(costs), noise_delta)
+    return _Option(law, noises, etas, thresholds, composed(costs), len(needy) * asked.delta / shares)
 
 
-def _noises(wanted: Measurements, asked: Request, law: Law, noise_delta: Fraction) -> dict[SliceColumn, Noise]:
+def _noises(
+    parts: Sequence[Additive], weight: Fraction, asked: Request, law: Law, delta: Fraction
+) -> dict[SliceColumn, Noise]:
+    """The noises of the columns of one law; `weight` is that of all numbers that share the budget."""
     match law:
         case Law.LAPLACE:
-            return _laplaces(wanted, asked)
+            return {part.key: _laplace(part, _epsilon(part, weight, asked)) for part in parts}
         case Law.GAUSSIAN | Law.DISCRETE_GAUSSIAN:
-            square = _unit_square(wanted, asked, law, noise_delta)
+            square = _unit_square(sum((part.weight for part in parts), Fraction(0)), weight, asked, law, delta)
         case _:
             assert_never(law)
     return {
         part.key: Noise(law, _positive_scale(_root(part.sensitivity.l2_squared * square / part.weight)))
-        for part in wanted.additive
+        for part in parts
     }
 
 
-def _unit_square(wanted: Measurements, asked: Request, law: GaussianLaw, delta: Fraction) -> Fraction:
-    """The squared scale, rounded up, for a column of weight and sensitivity one.
+def _unit_square(measured: Fraction, weight: Fraction, asked: Request, law: GaussianLaw, delta: Fraction) -> Fraction:
+    """The squared scale, rounded up, for a column of weight and sensitivity one; `measured` is the weight of this law's columns.
 
     Columns of discrete Gaussian noise are no Gaussian mechanism together; what is proved for them is their zCDP reading.
     """
     if asked.rho is not None:
-        return wanted.weight / (2 * asked.rho)
+        return weight / (2 * asked.rho)
     assert asked.epsilon is not None
-    epsilon = asked.epsilon * (wanted.measured / wanted.weight if wanted.additive else 1)
+    epsilon = asked.epsilon * measured / weight
     match law:
         case Law.GAUSSIAN:
-            return unit_scale(epsilon, delta) ** 2 * wanted.measured
+            return unit_scale(epsilon, delta) ** 2 * measured
         case Law.DISCRETE_GAUSSIAN:
             rho = max(rho_within(epsilon=epsilon, delta=delta), _LEAST_RHO)
-            return wanted.measured / (2 * rho)
+            return measured / (2 * rho)
         case _:
             assert_never(law)
 
 
-def _laplaces(wanted: Measurements, asked: Request) -> dict[SliceColumn, Noise]:
+def _epsilon(part: Additive, weight: Fraction, asked: Request) -> Fraction:
+    """A column's part of a pure budget, or an epsilon whose reading as rho is its part of that."""
     if asked.rho is not None:
-        return _laplace_for_rho(wanted, asked.rho)
+        return _pure_for(asked.rho * part.weight / weight)
     assert asked.epsilon is not None
-    share = asked.epsilon / wanted.weight
-    return {part.key: _laplace(part, share * part.weight) for part in wanted.additive}
+    return asked.epsilon * part.weight / weight
 
 
 def _laplace(part: Additive, epsilon: Fraction) -> Noise:
     return Noise(Law.LAPLACE, _positive_scale(Fraction(part.sensitivity.l1) / epsilon))
-
-
-def _laplace_for_rho(wanted: Measurements, rho: Fraction) -> dict[SliceColumn, Noise]:
-    """Epsilons in the ratio of the roots of the weights, whose readings as rho come to at most `rho`."""
-    return {part.key: _laplace(part, _pure_for(rho * part.weight / wanted.weight)) for part in wanted.additive}
 
 
 def _positive_scale(scale: Fraction) -> Fraction:
@@ -325,6 +340,9 @@ def _spread(wanted: Measurements, noises: Mapping[SliceColumn, Noise]) -> float:
 def _reason(options: Sequence[_Option], chosen: _Option, wanted: Measurements, asked: Request) -> str:
     if not wanted.additive:
         return "private choices only: the exponential mechanism"
+    if any(part.law is not None for part in wanted.additive):
+        laws = dict.fromkeys(chosen.noises[part.key].law.value for part in wanted.additive)
+        return f"{' and '.join(laws)} noise, as asked"
     if len(options) == 1:
         return f"{chosen.law.value} noise" + (", as asked" if asked.law else "")
     other = next(option for option in options if option is not chosen)

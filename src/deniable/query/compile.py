@@ -8,12 +8,13 @@ counts and sums keep all rows and clip what a unit adds, which loses less.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
 from deniable.cost import Neighbours
 from deniable.errors import InvalidArgument
+from deniable.kernels import Law
 from deniable.plan import nodes as plan
 from deniable.plan.nodes import Bounding, GroupAgg
 from deniable.plan.relation import Shape
@@ -50,6 +51,35 @@ class CompiledQuery:
     def has_value(self, output: Output, part: Slice) -> bool:
         """Whether an output has a value in a slice: hidden groups can be added up, but not their units or distinct values."""
         return not part.other or self.additive.issuperset(output.columns)
+
+    def measured_by(self, laws: tuple[tuple[str, Law], ...]) -> Measurements:
+        """The measurements with the laws of noise that were chosen for outputs; `keys` is the number of units behind thresholds."""
+        if not laws:
+            return self.measurements
+        chosen: dict[str, tuple[str, Law]] = {}
+        for name, law in laws:
+            for column in self._noisy_columns(name):
+                other, before = chosen.setdefault(column, (name, law))
+                if before is not law:
+                    raise InvalidArgument(
+                        f"{other} and {name} are computed from the same noisy number, so they have one law: "
+                        f"{before.value} or {law.value}"
+                    )
+        additive = tuple(
+            replace(part, law=chosen[part.key.column][1]) if part.key.column in chosen else part
+            for part in self.measurements.additive
+        )
+        return replace(self.measurements, additive=additive)
+
+    def _noisy_columns(self, name: str) -> tuple[str, ...]:
+        outputs = dict(self.outputs)
+        if name == "keys" and name not in outputs and self.measurements.units:
+            return tuple(dict.fromkeys(key.column for key in self.measurements.units))
+        if name not in outputs:
+            raise InvalidArgument(f"law names {name!r}, which is not computed; it may name {', '.join(outputs)}")
+        if outputs[name].chosen is not None:
+            raise InvalidArgument(f"{name} is a private choice, by the exponential mechanism; it has no law of noise")
+        return outputs[name].columns
 
 
 def compile_query(query: Query[Any], unit: Unit) -> CompiledQuery:

@@ -100,7 +100,7 @@ def price_query(
     compiled: CompiledQuery, asked: Request, filters: Filters, basis: ErrorBasis, *, spent: Tally | None = None
 ) -> Price:
     """The price of a compiled query; of several filters it speaks of the one that leaves most after what was `spent`."""
-    allocation = allocate(compiled.measurements, asked, filters)
+    allocation = allocate(compiled.measured_by(asked.laws), asked, filters)
     spend = filters.price(filters.read(allocation.charge), spent or filters.nothing)
     first = compiled.slices[0]
     return Price(
@@ -110,7 +110,7 @@ def price_query(
         unit=spend.unit,
         errors={name: slice_error(output, compiled, allocation, basis, first) for name, output in compiled.outputs},
         basis=basis,
-        law=allocation.law.value,
+        law=_laws(allocation),
         reason=allocation.reason,
         keys=compiled.keys.sentence(),
         split=_split(compiled),
@@ -139,8 +139,10 @@ def price_for_accuracy(
     if not wanted:
         raise InvalidArgument("accuracy needs at least one output and its wanted error, such as {'n': 10}")
 
+    measurements = compiled.measured_by(asked.laws)
+
     def enough(factor: Fraction) -> bool:
-        allocation = allocate(compiled.measurements, asked.scaled(factor), filters)
+        allocation = allocate(measurements, asked.scaled(factor), filters)
         return all(
             slice_error(outputs[name], compiled, allocation, basis, part).within <= float(value)
             for name, value in wanted.items()
@@ -165,6 +167,12 @@ def _least_factor(enough: Callable[[Fraction], bool], wanted: Mapping[str, Fract
         middle = (low + high) / 2
         low, high = (low, middle) if enough(middle) else (middle, high)
     return high
+
+
+def _laws(allocation: Allocation) -> str:
+    """The laws of all noises, in words."""
+    names = dict.fromkeys(noise.law.value for noise in allocation.noises.values())
+    return " and ".join(names) or allocation.law.value
 
 
 def _split(compiled: CompiledQuery) -> str:

@@ -445,6 +445,7 @@ class Session:
             one.get("rho", payment.rho),
             self._delta(payment.delta),
             payment.law,
+            payment.laws,
         )
 
     def _delta(self, delta: Fraction | None) -> Fraction:

@@ -46,8 +46,8 @@ def answer_statement(
         return _public(session, public_answer(statement, session.codebook, tables, engine))
     private = compile_statement(statement, session.codebook, session)
     options = statement.options
-    law = Law.LAPLACE if options.strategy == "laplace_threshold" else None
-    paid = payment.otherwise(epsilon=options.epsilon, delta=options.delta, law=law)
+    law = Law.LAPLACE if options.strategy == "laplace_threshold" and not options.laws else options.law
+    paid = payment.otherwise(epsilon=options.epsilon, delta=options.delta, law=law, laws=options.laws)
     if statement.explain:
         return _explanation(session, private, paid)
     return _finished(session.release_query(private.query, paid, request), private)

@@ -115,7 +115,7 @@ def test_a_bound_on_all_rows_of_a_unit():
     assert sum(row["n"] for row in grouped.release(epsilon=1).table) == answer.value("n")
     assert "3 rows in all" in answer.facts.contribution
     (noisy,) = compile_query(grouped, session.unit).measurements.additive
-    assert (noisy.moved.l1, noisy.moved.linf, noisy.moved.l0) == (3, 3, 2)
+    assert (noisy.sensitivity.l1, noisy.sensitivity.linf, noisy.sensitivity.l0) == (3, 3, 2)
 
 
 def test_the_view_shows_what_bounds_lose_and_what_noise_they_need():

@@ -220,7 +220,7 @@ def test_whatever_is_hidden_one_unit_moves_the_others_by_at_most_the_price():
     session = asked(Silent())
     query = session.query().group_by("city", "site").with_other().agg(n=ask.count(), s=ask.sum("cost"))
     ready = compile_query(query, session.unit)
-    moved = {entry.name: entry.moved for entry in ready.needs.additive if entry.name.endswith("+")}
+    moved = {str(entry.key): entry.sensitivity for entry in ready.measurements.additive if entry.key.other}
     assert set(moved) == {"m0@0+", "m1@0+"}
     codebook = Codebook.from_yaml(BOOK)
     whole = ReferenceEngine({"trips": ROWS}, codebook, key=7).run(ready.plan)
