@@ -21,11 +21,11 @@ def answer_columns(compiled: CompiledQuery, parts: tuple[DrawnSlice, ...], price
     fitted = fit_totals(compiled, parts)
     columns = []
     for name, output in compiled.outputs:
-        error, beta = str(price.errors[name]), 1 - price.confidence
+        error, beta = str(price.errors[name]), price.betas[name]
         pieces = [_piece(compiled, name, output, each, beta, error) for each in fitted]
         pairs = zip(fitted, parts, pieces, strict=True)
         raw = [piece if new is old else _piece(compiled, name, output, old, beta, error) for new, old, piece in pairs]
-        columns.append(_with_details(_together(pieces, raw), compiled, output, parts, price))
+        columns.append(_with_details(_together(pieces, raw), compiled, output, parts, price, beta))
     return tuple(columns)
 
 
@@ -39,13 +39,18 @@ def _piece(
 
 
 def _with_details(
-    column: AnswerColumn, compiled: CompiledQuery, output: Output, parts: Sequence[DrawnSlice], price: Price
+    column: AnswerColumn,
+    compiled: CompiledQuery,
+    output: Output,
+    parts: Sequence[DrawnSlice],
+    price: Price,
+    beta: Fraction,
 ) -> AnswerColumn:
     """The column with what a private choice says in place of an interval, slice by slice, and the names of its bins."""
     if output.chosen is None:
         return replace(column, bins=output.bin_names)
     errors = [
-        slice_error(output, compiled, price.allocation, price.basis, each.part).within
+        slice_error(output, compiled, price.allocation, each.part, beta=beta, group_size=price.group_size).within
         if compiled.has_value(output, each.part)
         else None
         for each in parts

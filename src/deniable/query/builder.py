@@ -307,6 +307,7 @@ class Query(Generic[Answer]):
         law: LawName | Mapping[str, LawName] | None = None,
         group_size: int = 1000,
         confidence: Real = Fraction(19, 20),
+        simultaneous: bool = False,
     ) -> Price:
         """What it would cost and how wrong it would be, from public facts alone; nothing is spent."""
         payment = Payment.read(
@@ -317,6 +318,7 @@ class Query(Generic[Answer]):
             law=law,
             group_size=group_size,
             confidence=confidence,
+            simultaneous=simultaneous,
         )
         return self.runner.price_query(self, payment)
 
@@ -330,6 +332,7 @@ class Query(Generic[Answer]):
         law: LawName | Mapping[str, LawName] | None = None,
         group_size: int = 1000,
         confidence: Real = Fraction(19, 20),
+        simultaneous: bool = False,
         request: str | None = None,
     ) -> Answer:
         """The answer: charged first, drawn once, stored, with an interval for every cell."""
@@ -341,6 +344,7 @@ class Query(Generic[Answer]):
             law=law,
             group_size=group_size,
             confidence=confidence,
+            simultaneous=simultaneous,
         )
         return self.runner.release_query(self, payment, request)
 

@@ -17,6 +17,7 @@ from deniable.kernels import Noise
 from deniable.query.aggregates import Error, Output
 from deniable.query.allocation import Allocation, Request, allocate
 from deniable.query.compile import CompiledQuery
+from deniable.query.simultaneous import simultaneous_betas
 from deniable.query.slices import Slice
 
 _MAX_FACTOR = Fraction(1000)
@@ -25,10 +26,21 @@ _MAX_FACTOR = Fraction(1000)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ErrorBasis:
-    """How errors are stated: at which confidence, and for which size of group where that matters."""
+    """How errors are stated: at which confidence, of each number or of all at once, and for which size of group."""
 
     confidence: Fraction
     group_size: int
+    simultaneous: bool = False
+
+    def betas(self, compiled: CompiledQuery) -> Mapping[str, Fraction]:
+        """How often a cell of each output may exceed its error."""
+        beta = 1 - self.confidence
+        if self.simultaneous:
+            return simultaneous_betas(compiled, beta)
+        return {name: beta for name, _ in compiled.outputs}
+
+    def __str__(self) -> str:
+        return f"with probability {float(self.confidence):g}" + (", all at once" if self.simultaneous else "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +56,7 @@ class Price:
     unit: str
     errors: Mapping[str, Error]
     basis: ErrorBasis
+    betas: Mapping[str, Fraction]
     law: str
     reason: str
     keys: str
@@ -57,9 +70,7 @@ class Price:
         delta = f", delta = {float(pair.delta):.3g}" if pair.delta else ""
         lines = [f"costs {pair.unit} = {float(pair.loss):.6g}{delta}"]
         lines += [] if pair.unit == self.unit else [f"  counted as {self.spend}, which leaves most"]
-        lines += [
-            f"  {name}: {error} with probability {float(self.confidence):g}" for name, error in self.errors.items()
-        ]
+        lines += [f"  {name}: {error} {self.basis}" for name, error in self.errors.items()]
         lines += [self.reason, *([self.split] if self.split else []), self.keys]
         lines += [f"  {line}" for line in self.totals]
         if self.threshold is not None:
@@ -102,19 +113,23 @@ def price_query(
     """The price of a compiled query; of several filters it speaks of the one that leaves most after what was `spent`."""
     allocation = allocate(compiled.measured_by(asked.laws), asked, filters)
     spend = filters.price(filters.read(allocation.charge), spent or filters.nothing)
-    first = compiled.slices[0]
+    first, betas = compiled.slices[0], basis.betas(compiled)
     return Price(
         cost=allocation.cost,
         charge=allocation.charge,
         spend=spend,
         unit=spend.unit,
-        errors={name: slice_error(output, compiled, allocation, basis, first) for name, output in compiled.outputs},
+        errors={
+            name: slice_error(output, compiled, allocation, first, beta=betas[name], group_size=basis.group_size)
+            for name, output in compiled.outputs
+        },
         basis=basis,
+        betas=betas,
         law=_laws(allocation),
         reason=allocation.reason,
         keys=compiled.keys.sentence(),
         split=_split(compiled),
-        totals=_totals(compiled, allocation, basis),
+        totals=_totals(compiled, allocation, betas, basis.group_size),
         asked=asked,
         allocation=allocation,
     )
@@ -139,12 +154,13 @@ def price_for_accuracy(
     if not wanted:
         raise InvalidArgument("accuracy needs at least one output and its wanted error, such as {'n': 10}")
 
-    measurements = compiled.measured_by(asked.laws)
+    measurements, betas, size = compiled.measured_by(asked.laws), basis.betas(compiled), basis.group_size
 
     def enough(factor: Fraction) -> bool:
         allocation = allocate(measurements, asked.scaled(factor), filters)
         return all(
-            slice_error(outputs[name], compiled, allocation, basis, part).within <= float(value)
+            slice_error(outputs[name], compiled, allocation, part, beta=betas[name], group_size=size).within
+            <= float(value)
             for name, value in wanted.items()
             for part in compiled.slices
             if compiled.has_value(outputs[name], part)
@@ -186,21 +202,26 @@ def _split(compiled: CompiledQuery) -> str:
     return f"{count} numbers share the budget in the parts asked for"
 
 
-def _totals(compiled: CompiledQuery, allocation: Allocation, basis: ErrorBasis) -> tuple[str, ...]:
+def _totals(
+    compiled: CompiledQuery, allocation: Allocation, betas: Mapping[str, Fraction], size: int
+) -> tuple[str, ...]:
     """The errors of every slice but the first, in words."""
     lines = []
     for part in compiled.slices[1:]:
         told = [(name, output) for name, output in compiled.outputs if compiled.has_value(output, part)]
-        errors = ", ".join(f"{name} {slice_error(each, compiled, allocation, basis, part)}" for name, each in told)
+        errors = ", ".join(
+            f"{name} {slice_error(each, compiled, allocation, part, beta=betas[name], group_size=size)}"
+            for name, each in told
+        )
         lines.append(f"{part}: {errors}")
     return tuple(lines)
 
 
 def slice_error(
-    output: Output, compiled: CompiledQuery, allocation: Allocation, basis: ErrorBasis, part: Slice
+    output: Output, compiled: CompiledQuery, allocation: Allocation, part: Slice, *, beta: Fraction, group_size: int
 ) -> Error:
     """How wrong one output may be in one slice under this allocation."""
-    return output.error(_SliceForecast(compiled, allocation, basis, part))
+    return output.error(_SliceForecast(compiled, allocation, part, beta, group_size))
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,18 +230,9 @@ class _SliceForecast:
 
     compiled: CompiledQuery
     allocation: Allocation
-    basis: ErrorBasis
     part: Slice
-
-    @property
-    def beta(self) -> Fraction:
-        """How often the stated error may be exceeded."""
-        return 1 - self.basis.confidence
-
-    @property
-    def group_size(self) -> int:
-        """For how many rows errors of ratios are stated."""
-        return self.basis.group_size
+    beta: Fraction
+    group_size: int
 
     def noise(self, column: str) -> Noise:
         """The noise a column will get."""

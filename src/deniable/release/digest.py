@@ -7,14 +7,19 @@ import json
 from fractions import Fraction
 
 from deniable.plan.canonical import identity
-from deniable.query import CompiledQuery, Price
+from deniable.query import CompiledQuery, Payment, Price
 from deniable.release.purchase import Purchase
 
 
-def value_digest(bought: Purchase, confidence: Fraction) -> str:
+def value_digest(bought: Purchase, payment: Payment) -> str:
     """Everything public that decides the answer of a mechanism: its recipe, its space, its cost and how its error is stated."""
     mechanism = bought.mechanism
-    decided = [mechanism.recipe, repr(mechanism.source), repr(bought.cost), str(confidence)]
+    decided = [
+        mechanism.recipe,
+        repr(mechanism.source),
+        repr(bought.cost),
+        _confidence(payment.confidence, payment.simultaneous),
+    ]
     return hashlib.sha256(json.dumps(decided).encode()).hexdigest()
 
 
@@ -35,6 +40,10 @@ def query_digest(compiled: CompiledQuery, price: Price) -> str:
         "labels": compiled.keys.labels,
         "other": compiled.other,
         "whole": compiled.whole,
-        "confidence": str(price.confidence),
+        "confidence": _confidence(price.confidence, price.basis.simultaneous),
     }
     return hashlib.sha256(json.dumps(decided, sort_keys=True).encode()).hexdigest()
+
+
+def _confidence(confidence: Fraction, simultaneous: bool) -> str:
+    return f"{confidence}, all at once" if simultaneous else str(confidence)

@@ -27,12 +27,12 @@ class QueryMechanism(Mechanism):
     price: Price
 
     def accuracy(self, *, confidence: Real = Fraction(19, 20), simultaneous: bool = False) -> Any:
-        """How close each output is to its truth, as a tuple in the order of the outputs."""
+        """How close each output is to its truth, as a tuple in the order of the outputs; `simultaneous` for all cells at once."""
         chance = open_probability(confidence=confidence)
-        basis = ErrorBasis(confidence=chance, group_size=self.price.group_size)
-        first, allocation = self.compiled.slices[0], self.price.allocation
+        size, first = self.price.group_size, self.compiled.slices[0]
+        betas = ErrorBasis(confidence=chance, group_size=size, simultaneous=simultaneous).betas(self.compiled)
         errors = [
-            (name, slice_error(output, self.compiled, allocation, basis, first))
+            (name, slice_error(output, self.compiled, self.price.allocation, first, beta=betas[name], group_size=size))
             for name, output in self.compiled.outputs
         ]
         return tuple(
@@ -76,6 +76,7 @@ class QueryFamily(MechanismFamily):
         law: LawName | Mapping[str, LawName] | None = None,
         group_size: int = 1000,
         confidence: Real = Fraction(19, 20),
+        simultaneous: bool = False,
     ) -> QueryMechanism:
         """The member at a price."""
         return self.member(
@@ -87,6 +88,7 @@ class QueryFamily(MechanismFamily):
                 law=law,
                 group_size=group_size,
                 confidence=confidence,
+                simultaneous=simultaneous,
             )
         )
 

@@ -92,6 +92,7 @@ class Session:
         law: LawName | Mapping[str, LawName] | None = None,
         group_size: int = 1000,
         confidence: Real = Fraction(19, 20),
+        simultaneous: bool = False,
         request: str | None = None,
         dialect: str = "duckdb",
     ) -> Release | Explanation:
@@ -107,6 +108,7 @@ class Session:
             law=law,
             group_size=group_size,
             confidence=confidence,
+            simultaneous=simultaneous,
         )
         return answer_statement(self, self._engine, text, dialect=dialect, request=request, payment=payment)
 
@@ -147,6 +149,7 @@ class Session:
         law: LawName | Mapping[str, LawName] | None = None,
         group_size: int = 1000,
         confidence: Real = Fraction(19, 20),
+        simultaneous: bool = False,
         request: str | None = None,
     ) -> Release | ValueRelease:
         """The one door: a query or a mechanism on this session's tables, priced, charged durably, run, stored, and only then shown.
@@ -165,6 +168,7 @@ class Session:
             law=law,
             group_size=group_size,
             confidence=confidence,
+            simultaneous=simultaneous,
         )
         if isinstance(question, QueryFamily):
             question = question.query
@@ -177,7 +181,7 @@ class Session:
             raise InvalidArgument(
                 "a session stores every answer, and this mechanism's release goes on answering; begin it with session.start"
             )
-        return self._value(bought, payment.confidence, request)
+        return self._value(bought, payment, request)
 
     def start(
         self,
@@ -215,11 +219,11 @@ class Session:
             )
         return purchase(question, payment, self.filters, delta=self._delta(payment.delta))
 
-    def _value(self, bought: Purchase, confidence: Fraction, request: str | None) -> ValueRelease:
-        stated = accuracy_of(bought.mechanism, confidence)
+    def _value(self, bought: Purchase, payment: Payment, request: str | None) -> ValueRelease:
+        stated = accuracy_of(bought.mechanism, payment.confidence, simultaneous=payment.simultaneous)
         promise, facts = value_statement(self, bought, stated)
         kept = bought.mechanism.post(lambda answer: value_packed(answer, stated, promise, facts))
-        plan = "" if bought.mechanism.recipe is None else value_digest(bought, confidence)
+        plan = "" if bought.mechanism.recipe is None else value_digest(bought, payment)
         packed, receipt = self._released(kept, bought.charge, request=request, plan=plan)
         self._last = self.filters.read(bought.charge)
         return ValueRelease.from_packed(packed, receipt)
@@ -427,7 +431,9 @@ class Session:
         return compiled
 
     def _price(self, compiled: CompiledQuery, payment: Payment) -> Price:
-        basis = ErrorBasis(confidence=payment.confidence, group_size=payment.group_size)
+        basis = ErrorBasis(
+            confidence=payment.confidence, group_size=payment.group_size, simultaneous=payment.simultaneous
+        )
         spent = self._ledger.balances()[0].tally
         asked = self._request(payment)
         if payment.accuracy is None:

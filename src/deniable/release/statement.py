@@ -59,7 +59,7 @@ def guarantee(price: Price, unit: Unit, compiled: CompiledQuery, rehearsal: bool
 
 def notes(price: Price, codebook: Codebook, compiled: CompiledQuery) -> list[str]:
     """What the reader must know besides."""
-    said = [f"Errors are for noise alone, with probability {float(price.confidence):g}; {_not_included(codebook)}."]
+    said = [f"Errors are for noise alone, {price.basis}; {_not_included(codebook)}."]
     if price.threshold is not None:
         least = " or ".join(map(str, price.thresholds))
         said.append(f"Groups with fewer than {least} noisy units are not shown. {_SELECTION}")
