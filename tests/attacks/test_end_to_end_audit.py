@@ -113,6 +113,13 @@ SCENARIOS = {
     ),
     "median": Scenario(ONE, table(ROW, OTHER, *BUSY), table(ROW, OTHER), _asked()(m=dp.median("x"))),
     "top values": Scenario(TWO, table(ROW, *BUSY), table(ROW), _asked()(t=dp.top_k("kind", 2))),
+    "top values nobody declared": Scenario(
+        ONE,
+        table(ROW, *BUSY),
+        table(ROW),
+        _asked(delta=0.05)(t=dp.top_k("word", 2)),
+        dp.budget(epsilon=2, delta=0.3),
+    ),
     "histogram": Scenario(
         "{id: who, groups: 1, rows_per_group: 2}",
         table(ROW, *BUSY),
@@ -247,6 +254,16 @@ def _every_key_shown(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(sessions, "draw_slices", lambda a, b, bill, d: drawn(a, b, lowest(bill), d))
 
 
+def _no_stop(patch: pytest.MonkeyPatch) -> None:
+    """Found values without the stop that hides rare ones."""
+    drawn = sessions.draw_slices
+
+    def low(bill: Allocation) -> Allocation:
+        return replace(bill, margins=tuple(replace(each, at=0) for each in bill.margins))
+
+    patch.setattr(sessions, "draw_slices", lambda a, b, bill, d: drawn(a, b, low(bill), d))
+
+
 def _order_by_size(patch: pytest.MonkeyPatch) -> None:
     def spoil(result: Result, found: DrawnSlice) -> DrawnSlice:
         order = [1, 0] if sum(map(int, next(iter(result.columns.values())))) > 1 else [0, 1]
@@ -303,6 +320,7 @@ FAULTS: dict[str, tuple[str, Callable[[pytest.MonkeyPatch], None]]] = {
     "one draw for all groups": ("an empty table", _one_draw_for_all),
     "a third of the temperature": ("median", _half_temperature),
     "every observed key shown": ("a key nobody else has", _every_key_shown),
+    "found values without a stop": ("top values nobody declared", _no_stop),
     "groups ordered by size": ("one unit in two groups", _order_by_size),
     "a type that depends on the data": ("rows", _floats_when_large),
     "empty groups hidden": ("an empty table", _empty_groups_hidden),

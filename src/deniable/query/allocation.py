@@ -21,6 +21,7 @@ from deniable.errors import InvalidArgument, QueryRefused
 from deniable.exact import gaussian_mu, sqrt, up
 from deniable.exact.guards import Real, positive, probability
 from deniable.kernels import Law, Noise
+from deniable.mechanisms.private_top_k import margin_for
 from deniable.mechanisms.scores import exponential_score_error
 from deniable.mechanisms.selection import threshold_for
 from deniable.plan.sensitivity import Sensitivity
@@ -71,6 +72,43 @@ class Selection:
         return up(exponential_score_error(beta, count=self.candidates, scale=self.temperature(eta)))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundSelection:
+    """A private choice of `k` of the fullest values that the data holds, among `candidates` of them and a stop.
+
+    One unit moves the counts of at most `l0` values, each by `linf` and all by `l1`; `one_way` when all in the same direction.
+    """
+
+    key: SliceColumn
+    k: int
+    candidates: int
+    l0: int
+    l1: int
+    linf: int
+    one_way: bool
+    weight: Fraction = Fraction(1)
+
+    @property
+    def times(self) -> int:
+        """How many choices are made."""
+        return self.k
+
+    def temperature(self, eta: Fraction) -> Fraction:
+        """Weights exp(count / temperature) give a loss range of `eta` per choice."""
+        return (1 if self.one_way or self.l0 == 1 else 2) * self.linf / eta
+
+    def margin(self, eta: Fraction, delta: Fraction) -> int:
+        """How far the stop stands above the next value, so that a value one unit alone has leaks with at most delta."""
+        scale = self.temperature(eta)
+        return margin_for(
+            delta, k=self.k, scale=scale, l0=self.l0, linf=self.linf, candidates=self.candidates, monotonic=self.one_way
+        )
+
+    def score_error(self, eta: Fraction, beta: Fraction) -> float:
+        """Every chosen value is this close to the best one left or the stop, with probability 1 - beta for each."""
+        return up(exponential_score_error(beta, count=self.candidates + 1, scale=self.temperature(eta)))
+
+
 @dataclass(frozen=True, slots=True)
 class Request:
     """What the analyst is willing to pay: `epsilon` or `rho`, with the `delta` granted to this query, and laws if fixed.
@@ -113,7 +151,10 @@ def request(
 
 @dataclass(frozen=True, slots=True)
 class Threshold:
-    """Observed keys are shown when their noisy number of units reaches `at`; `delta` covers what a rare key could leak."""
+    """Observed keys are shown when their noisy number of units reaches `at`; `delta` covers what a rare key could leak.
+
+    Of a choice among found values, `at` is the margin of the stop.
+    """
 
     column: SliceColumn
     at: int
@@ -134,6 +175,7 @@ class Allocation:
     cost: Cost
     charge: Cost
     reason: str
+    margins: tuple[Threshold, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,11 +185,17 @@ class Measurements:
     additive: tuple[Additive, ...]
     selections: tuple[Selection, ...]
     units: tuple[SliceColumn, ...] = ()
+    found: tuple[FoundSelection, ...] = ()
+
+    @property
+    def choices(self) -> tuple[Selection | FoundSelection, ...]:
+        """All private choices."""
+        return (*self.selections, *self.found)
 
     @property
     def weight(self) -> Fraction:
         """What the parts of all numbers that share the query's budget come to."""
-        return self.measured + sum((part.weight for part in self.selections), Fraction(0))
+        return self.measured + sum((part.weight for part in self.choices), Fraction(0))
 
     @property
     def measured(self) -> Fraction:
@@ -165,17 +213,19 @@ def allocate(wanted: Measurements, asked: Request, filters: Filters) -> Allocati
 
     Guarantee: `charge` covers `cost`; every reading is rounded up.
     """
-    if wanted.units and not asked.delta > 0:
+    if (wanted.units or wanted.found) and not asked.delta > 0:
         raise QueryRefused(
             "keys-need-delta",
-            "these group keys are taken from the data, so rare ones must be hidden, which needs a delta",
+            "these group keys or values are taken from the data, so rare ones must be hidden, which needs a delta",
             rewrite="declare the key's categories in the codebook, or open the session with delta=1e-7 or so",
         )
     candidates = [_answer(wanted, asked, law) for law in _laws(wanted, asked)]
     chosen = min(candidates, key=lambda option: _spread(wanted, option.noises))
     reason = _reason(candidates, chosen, wanted, asked)
     charge = _charge(chosen, asked, filters)
-    return Allocation(chosen.noises, chosen.etas, chosen.thresholds, chosen.law, chosen.cost, charge, reason)
+    return Allocation(
+        chosen.noises, chosen.etas, chosen.thresholds, chosen.law, chosen.cost, charge, reason, chosen.margins
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,11 +236,12 @@ class _Option:
     thresholds: tuple[Threshold, ...]
     noise: Cost
     noise_delta: Fraction
+    margins: tuple[Threshold, ...] = ()
 
     @property
     def leaks(self) -> list[Cost]:
-        """What each threshold may leak."""
-        return [Bounded(epsilon=0, delta=threshold.delta) for threshold in self.thresholds]
+        """What each threshold and each margin may leak."""
+        return [Bounded(epsilon=0, delta=each.delta) for each in (*self.thresholds, *self.margins)]
 
     @property
     def cost(self) -> Cost:
@@ -199,8 +250,8 @@ class _Option:
 
     @property
     def key_delta(self) -> Fraction:
-        """What all thresholds together may leak."""
-        return sum((threshold.delta for threshold in self.thresholds), Fraction(0))
+        """What all thresholds and margins together may leak."""
+        return sum((each.delta for each in (*self.thresholds, *self.margins)), Fraction(0))
 
 
 def _laws(wanted: Measurements, asked: Request) -> Sequence[Law]:
@@ -223,17 +274,20 @@ def _answer(wanted: Measurements, asked: Request, law: Law) -> _Option:
     blocks = {each: tuple(p for p in wanted.additive if (p.law or law) is each) for each in Law}
     used = [each for each, parts in blocks.items() if parts]
     needy = [each for each in used if not each.pure] if asked.epsilon is not None else []
-    shares = max(1, len(needy) + bool(wanted.units))
+    hiding = len(wanted.units) + len(wanted.found)
+    shares = max(1, len(needy) + bool(hiding))
     drawn: dict[SliceColumn, Noise] = {}
     for each in used:
         drawn |= _noises(blocks[each], wanted.weight, asked, each, asked.delta / shares)
     noises = {part.key: drawn[part.key] for part in wanted.additive}
-    etas = {part.key: _eta(part, asked, wanted.weight) for part in wanted.selections}
-    key_delta = asked.delta / shares / max(1, len(wanted.units))
+    etas = {part.key: _eta(part, asked, wanted.weight) for part in wanted.choices}
+    key_delta = asked.delta / shares / max(1, hiding)
     thresholds = tuple(_threshold(wanted, units, noises[units], key_delta) for units in wanted.units)
     costs = [noises[part.key].cost(part.sensitivity) for part in wanted.additive if part.sensitivity.l1]
     costs += [Exponential(eta=etas[part.key]).repeated(part.groups * part.times) for part in wanted.selections]
-    return _Option(law, noises, etas, thresholds, composed(costs), len(needy) * asked.delta / shares)
+    costs += [Exponential(eta=etas[part.key]).repeated(part.k) for part in wanted.found]
+    margins = tuple(Threshold(each.key, each.margin(etas[each.key], key_delta), key_delta) for each in wanted.found)
+    return _Option(law, noises, etas, thresholds, composed(costs), len(needy) * asked.delta / shares, margins)
 
 
 def _noises(
@@ -313,8 +367,9 @@ def _pure_for(rho: Fraction) -> Fraction:
     return sqrt(2 * rho, bits=64).lower
 
 
-def _eta(part: Selection, asked: Request, whole: Fraction) -> Fraction:
-    share = part.weight / whole / (part.groups * part.times)
+def _eta(part: Selection | FoundSelection, asked: Request, whole: Fraction) -> Fraction:
+    groups = part.groups if isinstance(part, Selection) else 1
+    share = part.weight / whole / (groups * part.times)
     if asked.epsilon is not None:
         return asked.epsilon * share
     assert asked.rho is not None

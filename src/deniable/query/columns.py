@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from deniable.kernels import Noise
 
 Floats: TypeAlias = NDArray[np.float64]
+Truths: TypeAlias = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, order=True)

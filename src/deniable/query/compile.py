@@ -25,6 +25,7 @@ from deniable.query.aggregates.aggregate import PrivateChoice
 from deniable.query.aggregates.measuring import Measuring
 from deniable.query.allocation import Additive, Measurements, Selection
 from deniable.query.builder import Query
+from deniable.query.found_values import FoundValues, compile_found, found_column
 from deniable.query.keys import KeySet, key_set
 from deniable.query.rounding_notes import rounding_notes
 from deniable.query.slices import Slice, adds_up, slices_of
@@ -47,6 +48,8 @@ class CompiledQuery:
     """Columns whose coarser groups are the sum of finer ones."""
     other: str | None = None
     whole: bool = False
+    found: bool = False
+    """Whether the answer is a list of values found in the data."""
 
     def has_value(self, output: Output, part: Slice) -> bool:
         """Whether an output has a value in a slice: hidden groups can be added up, but not their units or distinct values."""
@@ -88,12 +91,36 @@ def compile_query(query: Query[Any], unit: Unit) -> CompiledQuery:
         raise InvalidArgument("a query needs something to compute: .agg(n=dp.count())")
     rows = _first(query.rows, unit.rows, query.total)
     groups = _first(query.groups, unit.groups, query.total)
-    if rows is None or (groups is None and query.keys):
+    found = found_column(query)
+    if rows is None or (groups is None and (query.keys or found)):
         raise InvalidArgument(
             "there is no default bound: say how many groups one unit may touch and how many rows it may add to each, "
             "unit: {id: ..., groups: 3, rows_per_group: 5} in the codebook or .bound(groups=3, rows=5) on the query"
         )
+    if found is not None:
+        assert groups is not None
+        return _compile_found(compile_found(query, *found, rows=rows, groups=groups), rows)
     return _Compilation(query, Measuring(query.source, rows), groups if groups is not None and query.keys else 1).done()
+
+
+def _compile_found(values: FoundValues, rows: int) -> CompiledQuery:
+    return CompiledQuery(
+        plan=values.plan,
+        keys=values.keys,
+        measurements=values.measurements,
+        steps={},
+        bins={},
+        choices={},
+        outputs=values.outputs,
+        notes=(_clip_note(rows), values.note),
+        slices=values.slices,
+        additive=frozenset(),
+        found=True,
+    )
+
+
+def _clip_note(rows: int) -> str:
+    return f"what one unit adds to a group is clipped to what {rows} row{'s' if rows > 1 else ''} can add"
 
 
 def _first(*bounds: int | None) -> int | None:
@@ -154,7 +181,7 @@ class _Compilation:
                 else "only one row of each unit counts in a group"
             )
         else:
-            general = f"what one unit adds to a group is clipped to what {rows} row{'s' if rows > 1 else ''} can add"
+            general = _clip_note(rows)
         clips = (aggregate.clip_note(name) for name, aggregate in self.query.aggregates)
         return "; ".join([general, *(clip for clip in clips if clip is not None)])
 

@@ -20,6 +20,7 @@ from deniable.plan.facts import LARGEST
 from deniable.query.allocation import Allocation
 from deniable.query.columns import Noisy, NumberColumn
 from deniable.query.compile import CompiledQuery
+from deniable.query.found_values import draw_found
 from deniable.query.ranking import Occupied
 from deniable.query.slices import Slice
 
@@ -39,7 +40,7 @@ class DrawnSlice:
     part: Slice
     groups: tuple[tuple[Any, ...], ...]
     columns: Mapping[str, NumberColumn]
-    choices: Mapping[str, tuple[tuple[int, ...], ...]]
+    choices: Mapping[str, tuple[tuple[Any, ...], ...]]
 
 
 def draw_slices(
@@ -51,6 +52,8 @@ def draw_slices(
     choices it was priced with, observed groups show only at the priced threshold, and other rows are asked after the
     groups they stand for have been hidden.
     """
+    if compiled.found:
+        return (_found(compiled, result, allocation, entropy),)
     slices: list[DrawnSlice] = []
     levels: dict[int, tuple[_Layout, Integers]] = {}
     for part in compiled.slices:
@@ -66,6 +69,12 @@ def draw_slices(
         kept = {name: Noisy(column.steps[shown], column.step, column.noise) for name, column in noisy.items()}
         slices.append(DrawnSlice(part, groups, kept, chosen))
     return tuple(slices)
+
+
+def _found(compiled: CompiledQuery, result: Result, allocation: Allocation, entropy: Entropy) -> DrawnSlice:
+    (selection,), (margin,) = compiled.measurements.found, allocation.margins
+    chosen = draw_found(selection, allocation.etas[selection.key], margin.at, result, entropy)
+    return DrawnSlice(compiled.slices[0], ((),), {}, {selection.key.column: (chosen,)})
 
 
 def _noisy(

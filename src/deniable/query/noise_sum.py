@@ -16,7 +16,7 @@ import numpy as np
 from deniable.exact import ln, sqrt
 from deniable.exact.quantile import normal_quantile
 from deniable.kernels import Law, Noise
-from deniable.query.columns import Floats
+from deniable.query.columns import Floats, Truths
 
 _APART = 1.001
 """Scales of Laplace noise closer than this are moved apart, upwards, so that the closed form of their sum stays exact enough."""
@@ -31,7 +31,7 @@ class NoiseSum:
     noises: tuple[Noise, ...]
     steps: tuple[Fraction, ...]
 
-    def exceeds(self, distance: Floats, coefficients: Sequence[Floats], beta: Fraction) -> np.ndarray:  # type: ignore[type-arg]
+    def exceeds(self, distance: Floats, coefficients: Sequence[Floats], beta: Fraction) -> Truths:
         """Where the sum of coefficient times noise surpasses `distance` with probability at most beta, certainly.
 
         Guarantee: True only where that holds; for fixed coefficients it is True from some distance on.
@@ -39,19 +39,21 @@ class NoiseSum:
         sizes = [np.abs(c) * float(step) for c, step in zip(coefficients, self.steps, strict=True)]
         laws = {noise.law for noise in self.noises}
         if len(laws) > 1:
-            return distance > self._apart(sizes, beta) * _SLACK
+            beyond: Truths = distance > self._apart(sizes, beta) * _SLACK
+            return beyond
         (law,) = laws
         scales = [size * float(noise.scale) for size, noise in zip(sizes, self.noises, strict=True)]
         reach = np.sum(sizes, axis=0)
         match law:
             case Law.LAPLACE:
-                return _laplace_tail(distance - reach * _SLACK, scales) * _SLACK <= float(beta)
+                beyond = _laplace_tail(distance - reach * _SLACK, scales) * _SLACK <= float(beta)
             case Law.GAUSSIAN:
-                return distance > (_normal(beta) * _root_sum(scales) + reach / 2) * _SLACK
+                beyond = distance > (_normal(beta) * _root_sum(scales) + reach / 2) * _SLACK
             case Law.DISCRETE_GAUSSIAN:
-                return distance > _subgaussian(beta) * _root_sum(scales) * _SLACK
+                beyond = distance > _subgaussian(beta) * _root_sum(scales) * _SLACK
             case _:
                 assert_never(law)
+        return beyond
 
     def _apart(self, sizes: Sequence[Floats], beta: Fraction) -> Floats:
         """Each noise within its own error: the probability is shared among them."""
@@ -89,7 +91,8 @@ def _laplace_tail(distance: Floats, scales: Sequence[Floats]) -> Floats:
             if j != i:
                 weight = weight * squares[i] / (squares[i] - squares[j])
         total = total + weight * np.exp(-away / apart[i])
-    return np.where(distance < 0, 1.0, np.clip(total, 0.0, 1.0))
+    tail: Floats = np.where(distance < 0, 1.0, np.clip(total, 0.0, 1.0))
+    return tail
 
 
 def _moved_apart(rising: Floats) -> Floats:

@@ -194,7 +194,7 @@ def _laws(allocation: Allocation) -> str:
 def _split(compiled: CompiledQuery) -> str:
     """How the budget is shared, and why; nothing when one number has it all."""
     measurements = compiled.measurements
-    count = len(measurements.additive) + len(measurements.selections)
+    count = len(measurements.additive) + len(measurements.choices)
     if count == 1:
         return ""
     if measurements.even:
@@ -245,5 +245,5 @@ class _SliceForecast:
     def score_error(self, choice: str) -> float:
         """How far a private choice may be from the best one; of several in a group, each."""
         key = self.part.key(choice)
-        selection = next(each for each in self.compiled.measurements.selections if each.key == key)
+        selection = next(each for each in self.compiled.measurements.choices if each.key == key)
         return selection.score_error(self.allocation.etas[key], self.beta / selection.times)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from deniable.query.columns import Floats, Intervals, Noisy, NumberColumn
+from deniable.query.columns import Floats, Intervals, Noisy, NumberColumn, Truths
 from deniable.query.noise_sum import NoiseSum
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def _moment_ends(
     x_size, y_size = (np.max(np.abs(ends), axis=0) for ends in ((x_low, x_high), (y_low, y_high)))
     noises, weights = _moment_noises(same, products, left, right, count, x_size, y_size)
 
-    def exceeds(t: Floats, distance: Floats) -> np.ndarray:  # type: ignore[type-arg]
+    def exceeds(t: Floats, distance: Floats) -> Truths:
         most = np.maximum(np.abs(t - squares.min(axis=0)), np.abs(t - squares.max(axis=0)))
         return noises.exceeds(distance, [*weights, most], beta * (1 - _CENTRES))
 
@@ -115,7 +115,7 @@ class _Inversion:
     lowest: Floats
     highest: Floats
     count: Floats
-    exceeds: Callable[[Floats, Floats], np.ndarray]  # type: ignore[type-arg]
+    exceeds: Callable[[Floats, Floats], Truths]
 
     def ends(self, lower: float, upper: float) -> tuple[Floats, Floats]:
         """The two ends within public bounds; both bounds where the count is not above nought."""
@@ -185,7 +185,7 @@ def _least_error(
     forecast: Forecast,
     count: str,
     whole: float,
-    exceeds: Callable[[Floats, Floats], np.ndarray],  # type: ignore[type-arg]
+    exceeds: Callable[[Floats, Floats], Truths],
 ) -> float:
     """The least w up to `whole` that the noise of a group of the stated size does not surpass."""
     rows = forecast.group_size

@@ -37,6 +37,11 @@ def query_digest(compiled: CompiledQuery, price: Price) -> str:
         "noises": {str(key): [noise.law.value, str(noise.scale)] for key, noise in allocation.noises.items()},
         "etas": {str(key): str(eta) for key, eta in allocation.etas.items()},
         "thresholds": repr(tuple((str(each.column), each.at, each.delta) for each in allocation.thresholds)),
+        **(
+            {"margins": repr([(str(m.column), m.at, m.delta) for m in allocation.margins])}
+            if allocation.margins
+            else {}
+        ),
         "labels": compiled.keys.labels,
         "other": compiled.other,
         "whole": compiled.whole,

@@ -180,7 +180,7 @@ def _mechanisms(compiled: CompiledQuery, price: Price) -> tuple[str, ...]:
     used = []
     if compiled.measurements.additive:
         used.append(f"{price.law} noise on integers")
-    if compiled.measurements.selections:
+    if compiled.measurements.selections or compiled.measurements.found:
         used.append("exponential mechanism")
     if price.threshold is not None:
         used.append("threshold on the noisy number of units")

@@ -75,7 +75,7 @@ class SliceAnswer:
 
     groups: int
     columns: Mapping[str, NumberColumn]
-    choices: Mapping[str, tuple[tuple[int, ...], ...]]
+    choices: Mapping[str, tuple[tuple[Any, ...], ...]]
     beta: Fraction
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from sqlglot import exp
 
 from deniable.errors import QueryRefused
 from deniable.exact.guards import integer
@@ -23,6 +24,7 @@ from deniable.query.aggregates.aggregate import (
     Registration,
     SliceAnswer,
     SliceHistogram,
+    SqlCall,
 )
 from deniable.query.aggregates.measuring import Measuring
 from deniable.query.allocation import Selection
@@ -96,7 +98,10 @@ class TopKOf(Output):
 
 @dataclass(frozen=True, slots=True)
 class TopK(Aggregate):
-    """The `k` most frequent of a column's declared values, in order, chosen privately; their counts are not part of it."""
+    """The `k` most frequent values of a column, in order, chosen privately; their counts are not part of it.
+
+    This file chooses among declared values; `query.found_values` among those of a text column without any.
+    """
 
     error_columns: ClassVar[tuple[str, ...]] = ("rows",)
 
@@ -116,11 +121,26 @@ class TopK(Aggregate):
 
 
 def top_k(of: Of, k: int) -> TopK:
-    """The `k` most frequent declared values of a column, most frequent first.
+    """The `k` most frequent values of a column, most frequent first.
 
-    Guarantee: one exponential choice after another among public values; the error is stated in counts.
+    Of a text column without declared values they are found in the data, which needs a delta; it is then asked alone.
+
+    Guarantee: one exponential choice after another, among public values or, for a delta, among found ones and a stop; the
+    error is stated in counts.
     """
     return TopK(of, integer(k=k, least=1))
 
 
-REGISTRATION = Registration(command={"top_k": CommandForm(top_k, number=int)})
+def _sql(call: SqlCall) -> Any:
+    """APPROX_TOP_K(x, k)."""
+    size = call.node.expression
+    if not (
+        isinstance(size, exp.Literal) and not size.is_string and size.this.isdigit() and 0 < int(size.this) < 10**6
+    ):
+        raise call.refusal("bad-constant", "APPROX_TOP_K takes a column and a whole number", "APPROX_TOP_K(x, 5)")
+    return call.answer(TopK(call.of(), int(size.this)))
+
+
+REGISTRATION = Registration(
+    sql={exp.ApproxTopK: _sql}, command={"top_k": CommandForm(top_k, number=int)}, sql_names=("APPROX_TOP_K",)
+)

@@ -81,6 +81,8 @@ def numbers_measured(compiled: CompiledQuery, price: Price) -> Iterator[str]:
             f"{_shown(measured[part.key.column])}: one unit moves it by at most {apart.linf * apart.step} in each of "
             f"{apart.l0} cells; {noise.law.value} noise of scale {float(noise.scale * apart.step):.6g}"
         )
+    for found, margin in zip(compiled.measurements.found, allocation.margins, strict=True):
+        yield f"{found.k} private choices among found values and a stop {margin.at} rows above the next"
     for selection in compiled.measurements.selections:
         yield f"a private choice among {selection.candidates} public values, {selection.times} per group"
 
@@ -89,7 +91,7 @@ def mechanisms_used(compiled: CompiledQuery, price: Price) -> Iterator[str]:
     """The mechanisms of a query, by name."""
     if compiled.measurements.additive:
         yield f"{price.law} noise on integers"
-    if compiled.measurements.selections:
+    if compiled.measurements.selections or compiled.measurements.found:
         yield "the exponential mechanism"
     if price.threshold is not None:
         yield f"a threshold of {price.threshold} noisy units"
