@@ -97,7 +97,7 @@ def _laplace_tail(distance: Floats, scales: Sequence[Floats]) -> Floats:
 
 def _moved_apart(rising: Floats) -> Floats:
     """Scales in rising order, none nought, each a little larger than the one before: more noise, never less."""
-    apart = np.maximum(rising, np.maximum(rising[-1] * 1e-4, 1e-300))
+    apart: Floats = np.maximum(rising, np.maximum(rising[-1] * 1e-4, 1e-300))
     for i in range(1, len(apart)):
         apart[i] = np.maximum(apart[i], apart[i - 1] * _APART)
     return apart

@@ -38,7 +38,7 @@ def contribution(compiled: CompiledQuery) -> str:
     groups = (
         f"at most {bounding.groups} group{'s' if bounding.groups > 1 else ''}" if compiled.plan.keys else "one total"
     )
-    rows = "" if bounding.rows_per_unit is None else f", {bounding.rows_per_unit} rows in all"
+    rows = "" if bounding.rows_per_unit is None else f", {bounding.rows_per_unit} row{'s' if bounding.rows_per_unit > 1 else ''} in all"
     return f"{groups}{rows}; {compiled.notes[0]}"
 
 
@@ -53,7 +53,7 @@ def guarantee(price: Price, unit: Unit, compiled: CompiledQuery, rehearsal: bool
     """The promise of one release, in one sentence."""
     if rehearsal:
         return "NO GUARANTEE: drawn with testing entropy, not with secret noise."
-    trusted = f" It trusts the curator's word that each {unit.id} has one row." if unit.unique else ""
+    trusted = f" It trusts the curator's word that each {unit.label} has one row." if unit.unique else ""
     return f"Guarantee: {loss(price)} for {neighbours(unit)} ({contribution(compiled)}).{trusted}"
 
 

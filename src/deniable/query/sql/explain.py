@@ -79,7 +79,7 @@ def numbers_measured(compiled: CompiledQuery, price: Price) -> Iterator[str]:
         apart, noise = part.sensitivity, allocation.noises[part.key]
         yield (
             f"{_shown(measured[part.key.column])}: one unit moves it by at most {apart.linf * apart.step} in each of "
-            f"{apart.l0} cells; {noise.law.value} noise of scale {float(noise.scale * apart.step):.6g}"
+            f"{apart.l0} cell{'s' if apart.l0 > 1 else ''}; {noise.law.value} noise of scale {float(noise.scale * apart.step):.6g}"
         )
     for found, margin in zip(compiled.measurements.found, allocation.margins, strict=True):
         yield f"{found.k} private choices among found values and a stop {margin.at} rows above the next"
@@ -114,12 +114,14 @@ def _steps(stage: Stage) -> Iterator[str]:
 def plan_text(plan: GroupAgg) -> str:
     """The inner plan, as an indented tree; the same facts the engine compiles to its own language."""
     bounding = plan.bounding
-    rows = "" if bounding.rows_per_group is None else f", {bounding.rows_per_group} rows in each"
+    most = bounding.rows_per_group
+    rows = "" if most is None else f", {most} row{'s' if most > 1 else ''} in each"
+    groups = f"{bounding.groups} group{'s' if bounding.groups > 1 else ''}"
     keys = ", ".join(
         key.name if key.expression == Column(key.name) else f"{key.name} = {_shown(key.expression)}"
         for key in plan.keys
     )
-    head = [f"group by {keys or 'nothing'}, each unit in at most {bounding.groups} groups{rows}"]
+    head = [f"group by {keys or 'nothing'}, each unit in at most {groups}{rows}"]
     head += [f"  {name} = {_shown(aggregate)}" for name, aggregate in plan.aggregates]
     return "\n".join([*head, *(f"  {line}" for line in _lines(plan.source))])
 

@@ -173,7 +173,7 @@ def test_explain_names_everything_and_spends_nothing() -> None:
     assert _clinic().spent == before
     text = str(explained)
     for word in (
-        "one patient_id",
+        "one patient",
         "at most 60 groups",
         "threshold",
         "epsilon = 2",
