@@ -16,9 +16,8 @@ from typing import Any
 from deniable.accounting import budget
 from deniable.errors import DeniableError
 from deniable.plan.codebook import Codebook
-from deniable.query import Request, lowered, priced
-from deniable.query.price import Terms
-from deniable.query.sql import Private, compiled, public_tables, read
+from deniable.query import ErrorBasis, Request, compile_query, price_query
+from deniable.query.sql import PrivateStatement, compile_statement, public_tables, read
 from deniable.testing import Seeded
 
 BOOK = Codebook.from_record(
@@ -185,10 +184,10 @@ class Grammar:
 class Nobody:
     """Who asks in a test that compiles and prices only."""
 
-    def price_of(self, query: Any, **terms: Any) -> Any:
+    def price_query(self, query: Any, payment: Any) -> Any:
         raise AssertionError
 
-    def release_of(self, query: Any, **terms: Any) -> Any:
+    def release_query(self, query: Any, payment: Any, request: Any) -> Any:
         raise AssertionError
 
 
@@ -196,16 +195,21 @@ _FOREIGN = ("duckdb", "binder", "catalog error", "sqlglot", "traceback", "object
 """Words of an engine, of the parser or of Python that no refusal may say."""
 
 
-def tried(text: str, dialect: str = "duckdb") -> tuple[str, Private | None]:
+def tried(text: str, dialect: str = "duckdb") -> tuple[str, PrivateStatement | None]:
     """What becomes of a query: refused, public, or priced; anything else is an error of ours."""
     try:
         statement = read(text, dialect=dialect)
         if public_tables(statement, BOOK) is not None:
             return "public", None
         assert BOOK.unit is not None
-        private = compiled(statement, BOOK, Nobody())
-        ready = lowered(private.query, BOOK.unit)
-        price = priced(ready, Request(Fraction(1), None, Fraction(1, 10**7)), _RULE, Terms(Fraction(19, 20), 1000))
+        private = compile_statement(statement, BOOK, Nobody())
+        ready = compile_query(private.query, BOOK.unit)
+        price = price_query(
+            ready,
+            Request(Fraction(1), None, Fraction(1, 10**7)),
+            _RULE,
+            ErrorBasis(confidence=Fraction(19, 20), group_size=1000),
+        )
     except DeniableError as error:
         said = str(error)
         assert "\n" not in said or "\n" in text, said

@@ -38,6 +38,7 @@ _PUBLIC = {
     "row_unit": "deniable.plan.unit:row_unit",
     "unit": "deniable.plan.unit:unit",
     # aggregates of a table
+    "correlation": "deniable.query.aggregates:correlation",
     "count": "deniable.query.aggregates:count",
     "count_distinct": "deniable.query.aggregates:count_distinct",
     "covariance": "deniable.query.aggregates:covariance",

@@ -34,6 +34,7 @@ from deniable.plan.codebook import Codebook as Codebook
 from deniable.plan.smartnoise import from_smartnoise as from_smartnoise
 from deniable.plan.unit import row_unit as row_unit
 from deniable.plan.unit import unit as unit
+from deniable.query.aggregates import correlation as correlation
 from deniable.query.aggregates import count as count
 from deniable.query.aggregates import count_distinct as count_distinct
 from deniable.query.aggregates import covariance as covariance
@@ -76,6 +77,7 @@ __all__ = [
     "calculus",
     "calibrate",
     "choose_epsilon",
+    "correlation",
     "costs",
     "count",
     "count_distinct",

@@ -20,8 +20,9 @@ from deniable.engines.engine import Engine, Result
 from deniable.engines.reference import ReferenceEngine
 from deniable.kernels import Noise
 from deniable.plan.nodes import GroupAgg, Plan, Rows, Total
-from deniable.query.drawing import Drawn
-from deniable.query.pricing import Bill, Selection
+from deniable.query.allocation import Allocation, Selection
+from deniable.query.columns import SliceColumn
+from deniable.query.drawing import DrawnSlice
 from deniable.release import session as sessions
 from deniable.release.session import Session
 from tests.attacks.end_to_end import Scenario, audited, in_memory, table
@@ -112,6 +113,13 @@ SCENARIOS = {
     ),
     "median": Scenario(ONE, table(ROW, OTHER, *BUSY), table(ROW, OTHER), _asked()(m=dp.median("x"))),
     "top values": Scenario(TWO, table(ROW, *BUSY), table(ROW), _asked()(t=dp.top_k("kind", 2))),
+    "top values nobody declared": Scenario(
+        ONE,
+        table(ROW, *BUSY),
+        table(ROW),
+        _asked(delta=0.05)(t=dp.top_k("word", 2)),
+        dp.budget(epsilon=2, delta=0.3),
+    ),
     "histogram": Scenario(
         "{id: who, groups: 1, rows_per_group: 2}",
         table(ROW, *BUSY),
@@ -228,24 +236,36 @@ def _half_temperature(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Selection, "temperature", lambda self, eta: temperature(self, eta) / 3)
 
 
-def _spoilt_draw(patch: pytest.MonkeyPatch, spoil: Callable[[Result, Drawn], Drawn]) -> None:
-    drawn = sessions.drawn
+def _spoilt_draw(patch: pytest.MonkeyPatch, spoil: Callable[[Result, DrawnSlice], DrawnSlice]) -> None:
+    drawn = sessions.draw_slices
     patch.setattr(
-        sessions, "drawn", lambda ready, result, *a: tuple(spoil(result, part) for part in drawn(ready, result, *a))
+        sessions,
+        "draw_slices",
+        lambda ready, result, *a: tuple(spoil(result, part) for part in drawn(ready, result, *a)),
     )
 
 
 def _every_key_shown(patch: pytest.MonkeyPatch) -> None:
-    drawn = sessions.drawn
+    drawn = sessions.draw_slices
 
-    def lowest(bill: Bill) -> Bill:
+    def lowest(bill: Allocation) -> Allocation:
         return replace(bill, thresholds=tuple(replace(each, at=-(10**9)) for each in bill.thresholds))
 
-    patch.setattr(sessions, "drawn", lambda a, b, bill, d: drawn(a, b, lowest(bill), d))
+    patch.setattr(sessions, "draw_slices", lambda a, b, bill, d: drawn(a, b, lowest(bill), d))
+
+
+def _no_stop(patch: pytest.MonkeyPatch) -> None:
+    """Found values without the stop that hides rare ones."""
+    drawn = sessions.draw_slices
+
+    def low(bill: Allocation) -> Allocation:
+        return replace(bill, margins=tuple(replace(each, at=0) for each in bill.margins))
+
+    patch.setattr(sessions, "draw_slices", lambda a, b, bill, d: drawn(a, b, low(bill), d))
 
 
 def _order_by_size(patch: pytest.MonkeyPatch) -> None:
-    def spoil(result: Result, found: Drawn) -> Drawn:
+    def spoil(result: Result, found: DrawnSlice) -> DrawnSlice:
         order = [1, 0] if sum(map(int, next(iter(result.columns.values())))) > 1 else [0, 1]
         columns = {name: replace(noisy, steps=noisy.steps[order]) for name, noisy in found.columns.items()}
         return replace(found, groups=tuple(found.groups[i] for i in order), columns=columns)
@@ -254,7 +274,7 @@ def _order_by_size(patch: pytest.MonkeyPatch) -> None:
 
 
 def _floats_when_large(patch: pytest.MonkeyPatch) -> None:
-    def spoil(result: Result, found: Drawn) -> Drawn:
+    def spoil(result: Result, found: DrawnSlice) -> DrawnSlice:
         if sum(map(int, next(iter(result.columns.values())))) <= 1:
             return found
         halves = {n: replace(c, steps=c.steps * 2, step=c.step / 2) for n, c in found.columns.items()}
@@ -264,7 +284,7 @@ def _floats_when_large(patch: pytest.MonkeyPatch) -> None:
 
 
 def _empty_groups_hidden(patch: pytest.MonkeyPatch) -> None:
-    def spoil(result: Result, found: Drawn) -> Drawn:
+    def spoil(result: Result, found: DrawnSlice) -> DrawnSlice:
         kept = [i for i, group in enumerate(found.groups) if group in set(zip(*result.keys.values(), strict=True))]
         columns = {name: replace(noisy, steps=noisy.steps[kept]) for name, noisy in found.columns.items()}
         return replace(found, groups=tuple(found.groups[i] for i in kept), columns=columns)
@@ -274,22 +294,22 @@ def _empty_groups_hidden(patch: pytest.MonkeyPatch) -> None:
 
 def _totals_too_quiet(patch: pytest.MonkeyPatch) -> None:
     """The coarser level with an eighth of its noise."""
-    _quieter(patch, "@1")
+    _quieter(patch, lambda key: key.place == 1)
 
 
 def _other_rows_too_quiet(patch: pytest.MonkeyPatch) -> None:
     """The rows of hidden groups with an eighth of their noise."""
-    _quieter(patch, "+")
+    _quieter(patch, lambda key: key.other)
 
 
-def _quieter(patch: pytest.MonkeyPatch, mark: str) -> None:
-    drawn = sessions.drawn
+def _quieter(patch: pytest.MonkeyPatch, quieter: Callable[[SliceColumn], bool]) -> None:
+    drawn = sessions.draw_slices
 
-    def quiet(bill: Bill) -> Bill:
-        noises = {name: replace(n, scale=n.scale / 8) if mark in name else n for name, n in bill.noises.items()}
+    def quiet(bill: Allocation) -> Allocation:
+        noises = {name: replace(n, scale=n.scale / 8) if quieter(name) else n for name, n in bill.noises.items()}
         return replace(bill, noises=noises)
 
-    patch.setattr(sessions, "drawn", lambda a, b, bill, d: drawn(a, b, quiet(bill), d))
+    patch.setattr(sessions, "draw_slices", lambda a, b, bill, d: drawn(a, b, quiet(bill), d))
 
 
 FAULTS: dict[str, tuple[str, Callable[[pytest.MonkeyPatch], None]]] = {
@@ -300,6 +320,7 @@ FAULTS: dict[str, tuple[str, Callable[[pytest.MonkeyPatch], None]]] = {
     "one draw for all groups": ("an empty table", _one_draw_for_all),
     "a third of the temperature": ("median", _half_temperature),
     "every observed key shown": ("a key nobody else has", _every_key_shown),
+    "found values without a stop": ("top values nobody declared", _no_stop),
     "groups ordered by size": ("one unit in two groups", _order_by_size),
     "a type that depends on the data": ("rows", _floats_when_large),
     "empty groups hidden": ("an empty table", _empty_groups_hidden),

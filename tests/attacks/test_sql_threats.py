@@ -14,7 +14,7 @@ import pytest
 from deniable.accounting import budget
 from deniable.errors import DeniableError
 from deniable.plan.codebook import Codebook
-from deniable.query.sql import Private, compiled, read
+from deniable.query.sql import PrivateStatement, compile_statement, read
 from deniable.release.answer import Release
 from deniable.release.dataset import Dataset
 from deniable.release.session import Session
@@ -199,13 +199,13 @@ def test_explaining_spends_nothing_and_reads_nothing() -> None:
 def test_compiling_touches_no_engine() -> None:
     """The compiler is given a codebook and text; there is no data it could look at."""
     statement = read("SELECT kind, AVG(x) AS m FROM t GROUP BY kind")
-    built = compiled(statement, Codebook.from_record(BOOK), _Nobody())
-    assert isinstance(built, Private)
+    built = compile_statement(statement, Codebook.from_record(BOOK), _Nobody())
+    assert isinstance(built, PrivateStatement)
 
 
 class _Nobody:
-    def price_of(self, query: Any, **terms: Any) -> Any:
+    def price_query(self, query: Any, payment: Any) -> Any:
         raise AssertionError("compiling asked for a price")
 
-    def release_of(self, query: Any, **terms: Any) -> Any:
+    def release_query(self, query: Any, payment: Any, request: Any) -> Any:
         raise AssertionError("compiling asked for a release")

@@ -74,7 +74,7 @@ def kinds(session):
 def test_k1_a_unique_key_shows_with_probability_at_most_delta():
     session = shop().session(dp.budget(epsilon=10, delta=1e-6))
     price = session.query("orders").group_by("item").agg(n=dp.count()).price(epsilon=1)
-    noise = price.bill.noises[price.bill.thresholds[0].column]
+    noise = price.allocation.noises[price.allocation.thresholds[0].column]
     assert (
         new_key_delta(price.threshold, scale=noise.scale, l0=2, linf=1, law=noise.law)
         <= price.pair.delta

@@ -17,7 +17,7 @@ import pytest
 import deniable as dp
 from deniable.plan.canonical import identity
 from deniable.plan.codebook import Codebook
-from deniable.query import lowered
+from deniable.query import compile_query
 from deniable.release.dataset import Dataset
 from deniable.release.digest import query_digest
 from deniable.testing import Silent
@@ -207,7 +207,7 @@ def test_a_condition_counts_in_parts_of_rows_and_is_shown_whole() -> None:
     session = _session({"u": [1, 1, 1], "late": [1, 0, 0]}, LATE, 2)
     query = session.query().agg(c=dp.count("case when late = 1 then 1 end"))
     price, whole = query.price(epsilon=1), session.query().agg(n=dp.count()).price(epsilon=1)
-    (fine,), (coarse,) = price.bill.noises.values(), whole.bill.noises.values()
+    (fine,), (coarse,) = price.allocation.noises.values(), whole.allocation.noises.values()
     assert fine.scale / 1024 == coarse.scale
     assert price.errors["c"].within <= whole.errors["n"].within + 1  # rounding what is shown
     answer = query.release(epsilon=1)
@@ -287,10 +287,10 @@ def test_what_the_first_version_stored_is_not_shown_for_a_question_asked_anew() 
         "median": session.query().agg(n=dp.median("x")),
         "first": session.query().keeping(first="x").agg(n=dp.mean("x")),
     }
-    found = {name: query_digest(lowered(query, unit), query.price(epsilon=1)) for name, query in asked.items()}
+    found = {name: query_digest(compile_query(query, unit), query.price(epsilon=1)) for name, query in asked.items()}
     assert not set(found.values()) & set(FIRST_VERSION.values())
     assert len(set(found.values())) == len(asked)
-    plans = {name: identity(lowered(query, unit).plan) for name, query in asked.items()}
+    plans = {name: identity(compile_query(query, unit).plan) for name, query in asked.items()}
     assert all("Spread" in plans[name] for name in ("count", "sum", "mean"))
     assert '"bits"' in plans["median"]
     assert plans["first"].endswith("equal rows are numbered")

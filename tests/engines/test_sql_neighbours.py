@@ -13,8 +13,8 @@ from deniable.engines.engine import Engine, Result
 from deniable.plan.codebook import Codebook
 from deniable.plan.nodes import GroupAgg
 from deniable.plan.sensitivity import sensitivities
-from deniable.query import lowered
-from deniable.query.sql import compiled, public_tables, read
+from deniable.query import compile_query
+from deniable.query.sql import compile_statement, public_tables, read
 from tests.engines.sql_corpus import ANSWERED
 from tests.engines.sql_schemas import world
 from tests.sql_grammar import BOOK, Grammar, Nobody, tables, tried
@@ -87,7 +87,7 @@ def _moves_little(plan: GroupAgg, full: Result, fewer: Result) -> None:
 def test_one_person_moves_the_integers_by_at_most_the_declared_amounts(name: str, query: str) -> None:
     book = _book(name)
     assert book.unit is not None
-    plan = lowered(compiled(read(query), book, Nobody()).query, book.unit).plan
+    plan = compile_query(compile_statement(read(query), book, Nobody()).query, book.unit).plan
     full = _engine(name, None).run(plan)
     for person in (3, 40):
         _moves_little(plan, full, _engine(name, person).run(plan))
@@ -103,7 +103,7 @@ def test_one_person_moves_random_accepted_queries_by_at_most_the_declared_amount
         if private is None:
             continue
         assert BOOK.unit is not None
-        plan = lowered(private.query, BOOK.unit).plan
+        plan = compile_query(private.query, BOOK.unit).plan
         full, *others = (engine.run(plan) for engine in engines)
         for fewer in others:
             _moves_little(plan, full, fewer)

@@ -13,8 +13,8 @@ import sqlglot
 from deniable.errors import QueryRefused
 from deniable.plan.canonical import identity
 from deniable.plan.codebook import Codebook
-from deniable.query import lowered
-from deniable.query.sql import compiled, public_tables, read
+from deniable.query import compile_query
+from deniable.query.sql import compile_statement, public_tables, read
 from tests.engines.sql_corpus import ANSWERED
 from tests.engines.sql_schemas import world
 from tests.sql_grammar import Nobody
@@ -52,7 +52,7 @@ def _meaning(name: str, query: str, dialect: str) -> str:
     if public_tables(statement, book) is not None:
         return "public"
     assert book.unit is not None
-    return str(identity(lowered(compiled(statement, book, Nobody()).query, book.unit).plan))
+    return str(identity(compile_query(compile_statement(statement, book, Nobody()).query, book.unit).plan))
 
 
 SAME_MEANING_ANOTHER_PLAN = ("COUNT_IF", "COUNT(DISTINCT patient_id) FILTER", "IS TRUE", "date_diff")

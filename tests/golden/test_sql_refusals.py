@@ -62,7 +62,7 @@ SELECT MODE(city) FROM visits
 SELECT ARG_MAX(city, duration) FROM visits
 SELECT BOOL_OR(urgent) FROM visits
 SELECT APPROX_COUNT_DISTINCT(city) FROM visits
-SELECT CORR(duration, cost) FROM visits
+SELECT CORR(duration, duration) FROM visits
 SELECT SUM(AVG(duration)) FROM visits
 SELECT QUANTILE(duration, 1.5) FROM visits
 SELECT QUANTILE(duration, cost) FROM visits

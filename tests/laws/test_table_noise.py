@@ -49,10 +49,10 @@ def test_the_delta_of_a_threshold_is_the_tail_of_what_is_drawn(law, paid):
 
     asked = session(budget(paid), Silent()).query().group_by("ward").agg(n=dp.count_distinct())
     price = asked.price(**paid, delta=delta, law=law)
-    granted = sum(each.delta for each in price.bill.thresholds)
+    granted = sum(each.delta for each in price.allocation.thresholds)
     seen = output_law(shown, tail=TAIL)
     assert seen.probability(True).lower <= granted <= delta
-    (noise,) = price.bill.noises.values()
+    (noise,) = price.allocation.noises.values()
     exact = noise.tail(price.threshold - 1)
     assert seen.probability(True).lower <= exact.upper
     assert exact.lower <= seen.probability(True).upper
@@ -69,7 +69,7 @@ def test_what_is_drawn_has_the_law_that_was_priced(law, paid):
         return found.table[0]["n"]
 
     price = session(budget(paid), Silent()).query().agg(n=dp.count()).price(**paid, law=law)
-    (noise,) = price.bill.noises.values()
+    (noise,) = price.allocation.noises.values()
     assert noise.law is law
     assert price.law == law.value
     seen, missed = output_law(count, tail=TAIL), Fraction(0)

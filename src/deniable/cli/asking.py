@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,7 +13,8 @@ from deniable.accounting import Budget, budget
 from deniable.cli.places import place, table_places
 from deniable.errors import InvalidArgument
 from deniable.query import Query
-from deniable.query import aggregates as ask
+from deniable.query.aggregates import COMMANDS, Aggregate, CommandForm
+from deniable.release.answer import Release
 from deniable.release.dataset import Dataset
 from deniable.release.session import Session
 
@@ -58,17 +59,6 @@ TotalRho = Annotated[float | None, typer.Option("--budget-rho", help="The whole 
 TableName = Annotated[str | None, typer.Option("--table", help="Which table of the codebook.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
-_CALLS: dict[str, Callable[..., ask.Aggregate]] = {
-    "count": ask.count,
-    "count_distinct": ask.count_distinct,
-    "sum": ask.sum,
-    "mean": ask.mean,
-    "variance": ask.variance,
-    "std": ask.std,
-    "median": ask.median,
-    "covariance": ask.covariance,
-}
-
 
 def dataset(data: str, codebook: Path, tables: str | None, time_limit: float | None) -> Dataset:
     """The file or database these words name, behind its codebook."""
@@ -93,7 +83,9 @@ def _budget(ledger: str, epsilon: float | None, delta: float, rho: float | None)
     return budget(epsilon=epsilon, delta=delta, rho=rho)
 
 
-def question(session: Session, table: str | None, where: str | None, by: Sequence[str], agg: Sequence[str]) -> Query:
+def question(
+    session: Session, table: str | None, where: str | None, by: Sequence[str], agg: Sequence[str]
+) -> Query[Release]:
     """The query these words describe."""
     query = session.query(table)
     if where is not None:
@@ -105,7 +97,7 @@ def question(session: Session, table: str | None, where: str | None, by: Sequenc
     return query.agg(**dict(aggregate(word) for word in agg))
 
 
-def aggregate(word: str) -> tuple[str, ask.Aggregate]:
+def aggregate(word: str) -> tuple[str, Aggregate]:
     """`name=function(arguments)` as an aggregate."""
     found = re.fullmatch(r"\s*(\w+)\s*=\s*(\w+)\s*\((.*)\)\s*", word)
     if found is None:
@@ -116,31 +108,31 @@ def aggregate(word: str) -> tuple[str, ask.Aggregate]:
     return name, _called(function, inside.strip(), word)
 
 
-def _called(function: str, inside: str, word: str) -> ask.Aggregate:
-    if function in ("quantile", "top_k"):
-        column, _, last = inside.rpartition(",")
-        if not column:
-            raise InvalidArgument(
-                f"{function} needs a column and a number, such as {function}(duration, 0.9); got {word!r}"
-            )
-        return _last(function, column.strip(), last.strip())
-    if function not in _CALLS:
-        known = ", ".join([*_CALLS, "quantile", "top_k"])
-        raise InvalidArgument(f"{function!r} is not an aggregate; known are {known}")
-    words = [part.strip() for part in inside.split(",")] if function == "covariance" else [inside] if inside else []
-    try:
-        return _CALLS[function](*words)
-    except TypeError:
-        raise InvalidArgument(f"{word!r} has the wrong number of columns for {function}") from None
+def _called(function: str, inside: str, word: str) -> Aggregate:
+    form = COMMANDS.get(function)
+    if form is None:
+        raise InvalidArgument(f"{function!r} is not an aggregate; known are {', '.join(COMMANDS)}")
+    words = [part.strip() for part in inside.split(",")] if inside else []
+    if form.number is not None:
+        return _with_number(function, form, ", ".join(words[:-1]), words[-1] if words else "", word)
+    fewest, most = form.columns
+    columns = [inside] if most == 1 and words else words
+    if not fewest <= len(columns) <= most:
+        raise InvalidArgument(f"{word!r} has the wrong number of columns for {function}")
+    return form.make(*columns)
 
 
-def _last(function: str, column: str, number: str) -> ask.Aggregate:
+def _with_number(function: str, form: CommandForm, column: str, number: str, word: str) -> Aggregate:
+    if not column:
+        raise InvalidArgument(
+            f"{function} needs a column and a number, such as {function}(duration, 0.9); got {word!r}"
+        )
+    assert form.number is not None
     try:
-        return ask.quantile(column, float(number)) if function == "quantile" else ask.top_k(column, int(number))
-    except ValueError as error:
-        if isinstance(error, InvalidArgument):
-            raise
+        value = form.number(number)
+    except ValueError:
         raise InvalidArgument(f"{function} needs a number after the column, got {number!r}") from None
+    return form.make(column, value)
 
 
 def wanted(words: Sequence[str] | None) -> dict[str, float] | None:

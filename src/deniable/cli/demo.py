@@ -107,7 +107,7 @@ def _fresh(ledger: Path) -> Path:
     return candidate
 
 
-def _ask(step: int, title: str, query: Query, epsilon: float, session: Session, truth: Truth, say: Any) -> Part:
+def _ask(step: int, title: str, query: Query[Any], epsilon: float, session: Session, truth: Truth, say: Any) -> Part:
     answer = query.release(epsilon=epsilon)
     say(f"(question {step} of {QUESTIONS}) {title}\n\n{answer}\n{answer.receipt}\nleft: {session.remaining}\n")
     shown = [group for group in answer.groups if group in truth][:12]

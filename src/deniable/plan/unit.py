@@ -74,7 +74,12 @@ class Unit:
         if self.is_row:
             return "one changed row" if self.neighbours is Neighbours.REPLACE else "one row"
         within = f" in one {self.period.length.value} of {self.period.column}" if self.period else ""
-        return f"one {self.id}{within}"
+        return f"one {self.label}{within}"
+
+    @property
+    def label(self) -> str:
+        """What one unit is called in sentences: `patient` where the identifier is `patient_id`."""
+        return (self.id or "row").removesuffix("_id").replace("_", " ")
 
 
 def unit(

@@ -1,29 +1,35 @@
-"""Questions about private tables: aggregates, the builder, pricing, and the way from exact integers to an answer."""
+"""Questions about private tables: aggregates, the builder, prices, and the way from exact integers to an answer."""
 
 from deniable.kernels import Law, Noise
-from deniable.query.answering import Answered, answered
-from deniable.query.builder import Asker, Key, Query
-from deniable.query.drawing import Drawn, drawn
-from deniable.query.lowering import Lowered, lowered
-from deniable.query.price import Error, Price, priced, solved
-from deniable.query.pricing import Bill, Request
+from deniable.query.aggregates import Error
+from deniable.query.allocation import Allocation, Request
+from deniable.query.answering import answer_columns
+from deniable.query.builder import Key, Query, QueryRunner
+from deniable.query.columns import AnswerColumn
+from deniable.query.compile import CompiledQuery, compile_query
+from deniable.query.drawing import DrawnSlice, draw_slices
+from deniable.query.payment import LawName, Payment
+from deniable.query.price import ErrorBasis, Price, price_for_accuracy, price_query
 
 __all__ = [
-    "Answered",
-    "Asker",
-    "Bill",
-    "Drawn",
+    "Allocation",
+    "AnswerColumn",
+    "CompiledQuery",
+    "DrawnSlice",
     "Error",
+    "ErrorBasis",
     "Key",
     "Law",
-    "Lowered",
+    "LawName",
     "Noise",
+    "Payment",
     "Price",
     "Query",
+    "QueryRunner",
     "Request",
-    "answered",
-    "drawn",
-    "lowered",
-    "priced",
-    "solved",
+    "answer_columns",
+    "compile_query",
+    "draw_slices",
+    "price_for_accuracy",
+    "price_query",
 ]

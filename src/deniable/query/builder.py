@@ -9,12 +9,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
-from deniable.core.mechanism import Mechanism
+from deniable.core.family import MechanismFamily
 from deniable.errors import InvalidArgument
 from deniable.exact.guards import Real, integer, positive, shown
-from deniable.kernels import Law
 from deniable.plan.expression import Bin, Column, Expression
 from deniable.plan.nodes import (
     ByHash,
@@ -31,11 +30,17 @@ from deniable.plan.nodes import (
 from deniable.plan.parse import parse
 from deniable.plan.provenance import bin_labels, declared_bins
 from deniable.plan.relation import derive, schema
-from deniable.query.aggregates import Aggregate, Of, OfUnit, Quantile, TopK
+from deniable.query.aggregates import Aggregate, Of, OfUnit
+from deniable.query.contribution import ChosenBounds, choose_bounds
+from deniable.query.payment import LawName, Payment
 from deniable.query.per_unit import PerUnit
 
 if TYPE_CHECKING:
-    from deniable.query.choosing import ChosenBounds
+    from deniable.query.price import Price
+
+
+Answer = TypeVar("Answer", covariant=True)
+"""What a query releases; a session's queries release a `Release`."""
 
 _BY_HASH = ByHash()
 _WIDE = (JoinKind.INNER, JoinKind.LEFT)
@@ -54,35 +59,35 @@ class Key:
     labels: tuple[str, ...] | None = None
 
 
-class Asker(Protocol):
+class QueryRunner(Protocol[Answer]):
     """Who prices and answers a finished query: a session."""
 
-    def price_of(self, query: Query, **terms: Any) -> Any:
+    def price_query(self, query: Query[Any], payment: Payment) -> Price:
         """The price of a query."""
         ...
 
-    def release_of(self, query: Query, **terms: Any) -> Any:
+    def release_query(self, query: Query[Any], payment: Payment, request: str | None) -> Answer:
         """The answer to a query, charged."""
         ...
 
-    def mechanism_of(self, query: Query, **terms: Any) -> Mechanism:
-        """The query at a price, as one mechanism on the table space."""
+    def query_mechanism(self, query: Query[Any]) -> MechanismFamily:
+        """The query as a mechanism on the table space; its payment picks the member."""
         ...
 
-    def prepare(self, query: Query) -> None:
+    def prepare(self, query: Query[Any]) -> None:
         """Have the engine keep the query's bounded rows."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Query:
+class Query(Generic[Answer]):
     """A question about a private table.
 
     Guarantee: asking for its price costs nothing; releasing it charges the session first.
     """
 
     source: Relation
-    asker: Asker
+    runner: QueryRunner[Answer]
     keys: tuple[Key, ...] = ()
     aggregates: tuple[tuple[str, Aggregate], ...] = ()
     groups: int | None = None
@@ -100,19 +105,21 @@ class Query:
         asked = ", ".join(f"{name}={type(aggregate).__name__.lower()}" for name, aggregate in self.aggregates)
         return f"Query({asked or 'nothing yet'}{by}; price it or release it)"
 
-    def where(self, condition: Of) -> Query:
+    def where(self, condition: Of) -> Query[Answer]:
         """Only the rows on which `condition` is true, such as `"duration > 0 and country in ('FR', 'DE')"`."""
         return self._on(Filter(self.source, self._read(condition)))
 
-    def derive(self, **columns: Of) -> Query:
+    def derive(self, **columns: Of) -> Query[Answer]:
         """Further columns computed from each row, such as `minutes="duration * 60"`."""
         return self._on(derive(self.source, **{name: self._read(text) for name, text in columns.items()}))
 
-    def select(self, **columns: Of) -> Query:
+    def select(self, **columns: Of) -> Query[Answer]:
         """Exactly these columns."""
         return self._on(Project(self.source, tuple((name, self._read(text)) for name, text in columns.items())))
 
-    def join(self, other: Query, *, on: str | Sequence[str] | Mapping[str, str] = (), how: str = "inner") -> Query:
+    def join(
+        self, other: Query[Any], *, on: str | Sequence[str] | Mapping[str, str] = (), how: str = "inner"
+    ) -> Query[Answer]:
         """Rows beside the rows of `other` with equal `on` columns; two private tables meet only within one unit."""
         try:
             kind = JoinKind(how)
@@ -121,15 +128,15 @@ class Query:
             raise InvalidArgument(f"how must be one of {known}, got {how!r}") from None
         return self._on(_joined(self.source, self._rows_of(other, "join"), _pairs(on), kind))
 
-    def union(self, *others: Query) -> Query:
+    def union(self, *others: Query[Any]) -> Query[Answer]:
         """All rows of this and the others, which have the same columns."""
         return self._on(Union((self.source, *(self._rows_of(other, "union") for other in others))))
 
-    def _rows_of(self, other: Query, what: str) -> Relation:
+    def _rows_of(self, other: Query[Any], what: str) -> Relation:
         """The rows of a query of the same session that does not group or compute yet."""
         if not isinstance(other, Query):
             raise InvalidArgument(f"{what} takes a query such as session.query('towns'), got {shown(other)}")
-        if other.asker is not self.asker:
+        if other.runner is not self.runner:
             raise InvalidArgument(f"{what} takes a query of the same session: these two belong to different sessions")
         if other.keys or other.aggregates:
             raise InvalidArgument(f"{what} takes rows: leave group_by and agg of the other query for afterwards")
@@ -137,7 +144,7 @@ class Query:
 
     def per_unit(
         self, *keys: str, bounds: Mapping[str, tuple[Real, Real]] | None = None, **summaries: Aggregate | OfUnit
-    ) -> Query:
+    ) -> Query[Answer]:
         """One row for each unit (and each value of `keys` it has), summing up that unit's own rows: a sub-query per person.
 
         `summaries` are dp.count(), dp.count(x), dp.count_distinct(x), dp.sum(x), dp.mean(x), dp.minimum(x), dp.maximum(x),
@@ -152,7 +159,7 @@ class Query:
         read = tuple((key, self._read(key)) for key in keys)
         return self._on(PerUnit(self.source, read, self._read).relation(summaries, limits))
 
-    def group_by(self, *keys: str, values: Mapping[str, Sequence[Any]] | None = None, **named: Of) -> Query:
+    def group_by(self, *keys: str, values: Mapping[str, Sequence[Any]] | None = None, **named: Of) -> Query[Answer]:
         """Groups by columns or by named expressions, such as `month="date_trunc('month', day)"`.
 
         `values` declares the keys to show; otherwise they are the codebook's (its bins for a number that has them), or, when
@@ -173,7 +180,7 @@ class Query:
         edges = declared_bins(self.source, of) if values is None else None
         return Key(name, of, values) if edges is None else Key(name, Bin(of, edges), None, bin_labels(edges))
 
-    def rollup(self) -> Query:
+    def rollup(self) -> Query[Answer]:
         """Sub-totals too: by all keys, by all but the last, ..., and the grand total.
 
         Guarantee: every level is measured and charged; rows and sums are then fitted so that they add up exactly.
@@ -181,7 +188,7 @@ class Query:
         names = self._key_names("rollup")
         return self.grouping_sets(*(names[:size] for size in range(len(names), -1, -1)))
 
-    def cube(self) -> Query:
+    def cube(self) -> Query[Answer]:
         """Totals by every subset of the keys.
 
         Guarantee: every level is measured and charged; rows and sums are then fitted so that they add up exactly.
@@ -189,7 +196,7 @@ class Query:
         names = self._key_names("cube")
         return self.grouping_sets(*(part for size in range(len(names), -1, -1) for part in combinations(names, size)))
 
-    def grouping_sets(self, *levels: Sequence[str]) -> Query:
+    def grouping_sets(self, *levels: Sequence[str]) -> Query[Answer]:
         """Exactly these levels, each a list of key names; `()` is the grand total. Every key must be in one of them.
 
         Guarantee: every level is measured and charged; rows and sums are then fitted so that they add up exactly.
@@ -210,7 +217,7 @@ class Query:
             raise InvalidArgument(f"{what} comes after group_by, which names the keys")
         return tuple(key.name for key in self.keys)
 
-    def with_other(self, label: str = "other") -> Query:
+    def with_other(self, label: str = "other") -> Query[Answer]:
         """One more row for the rows of all groups that stay hidden, under `label`; one for each combination of declared keys.
 
         Guarantee: a further measurement, asked once it is decided what is hidden, and charged like a total. Units and distinct
@@ -220,7 +227,7 @@ class Query:
             raise InvalidArgument(f"other rows need a name that is not empty, got {label!r}")
         return replace(self, other=label)
 
-    def split(self, **shares: Real) -> Query:
+    def split(self, **shares: Real) -> Query[Answer]:
         """How the budget is shared: relative parts by output, and `keys` for the number of units that decides which are shown.
 
         What is not named has part one. Without this all share evenly, which makes the product of the errors least.
@@ -231,11 +238,11 @@ class Query:
             raise InvalidArgument(f"split names {unknown[0]!r}, which is not computed; it may name {', '.join(known)}")
         return replace(self, shares=tuple((name, positive(**{name: part})) for name, part in shares.items()))
 
-    def whole_numbers(self) -> Query:
+    def whole_numbers(self) -> Query[Answer]:
         """Counts and sums as non-negative whole numbers that still add up; what was measured is kept beside them."""
         return replace(self, whole=True)
 
-    def agg(self, **aggregates: Aggregate) -> Query:
+    def agg(self, **aggregates: Aggregate) -> Query[Answer]:
         """What to compute of each group, by name."""
         for name, aggregate in aggregates.items():
             if not isinstance(aggregate, Aggregate):
@@ -247,7 +254,7 @@ class Query:
         _check_names(asked)
         return asked
 
-    def bound(self, *, groups: int | None = None, rows: int | None = None, total: int | None = None) -> Query:
+    def bound(self, *, groups: int | None = None, rows: int | None = None, total: int | None = None) -> Query[Answer]:
         """How many groups one unit may touch, how many rows it may add to each, and how many in all, for this query only.
 
         With `total` alone a unit keeps so many rows, wherever they are.
@@ -268,23 +275,22 @@ class Query:
         most_groups: int = 100,
         most_rows: int = 100,
         request: str | None = None,
-    ) -> ChosenBounds:
+    ) -> ChosenBounds[Answer]:
         """Bounds for this question, chosen privately: about a `share` of the units fit within each of them.
 
         A private quantile over units of the number of groups each is in, and one of the rows it has in its fullest group;
         `most_groups` and `most_rows` are public limits of what may be chosen.
         Guarantee: charged and stored like any release; bounds chosen so are public from then on.
         """
-        from deniable.query.choosing import chosen_bounds
-
-        return chosen_bounds(
+        return choose_bounds(
             self,
             share=share,
             most={"groups": most_groups, "rows": most_rows},
-            terms={"epsilon": epsilon, "rho": rho, "request": request},
+            payment=Payment.read(epsilon=epsilon, rho=rho),
+            request=request,
         )
 
-    def keeping(self, *, first: Of | None = None, last: Of | None = None, sampled: bool = False) -> Query:
+    def keeping(self, *, first: Of | None = None, last: Of | None = None, sampled: bool = False) -> Query[Answer]:
         """Keep some rows of a unit with too many and leave the others out, in place of weighing all of them evenly.
 
         The `first` or `last` by a public order (groups beyond the bound too), or those a keyed hash picks (`sampled`), where
@@ -305,13 +311,13 @@ class Query:
         rho: Real | None = None,
         accuracy: Mapping[str, Real] | None = None,
         delta: Real | None = None,
-        law: Law | str | None = None,
+        law: LawName | Mapping[str, LawName] | None = None,
         group_size: int = 1000,
         confidence: Real = Fraction(19, 20),
-    ) -> Any:
+        simultaneous: bool = False,
+    ) -> Price:
         """What it would cost and how wrong it would be, from public facts alone; nothing is spent."""
-        return self.asker.price_of(
-            self,
+        payment = Payment.read(
             epsilon=epsilon,
             rho=rho,
             accuracy=accuracy,
@@ -319,7 +325,9 @@ class Query:
             law=law,
             group_size=group_size,
             confidence=confidence,
+            simultaneous=simultaneous,
         )
+        return self.runner.price_query(self, payment)
 
     def release(
         self,
@@ -328,14 +336,14 @@ class Query:
         rho: Real | None = None,
         accuracy: Mapping[str, Real] | None = None,
         delta: Real | None = None,
-        law: Law | str | None = None,
+        law: LawName | Mapping[str, LawName] | None = None,
         group_size: int = 1000,
         confidence: Real = Fraction(19, 20),
+        simultaneous: bool = False,
         request: str | None = None,
-    ) -> Any:
+    ) -> Answer:
         """The answer: charged first, drawn once, stored, with an interval for every cell."""
-        return self.asker.release_of(
-            self,
+        payment = Payment.read(
             epsilon=epsilon,
             rho=rho,
             accuracy=accuracy,
@@ -343,44 +351,29 @@ class Query:
             law=law,
             group_size=group_size,
             confidence=confidence,
-            request=request,
+            simultaneous=simultaneous,
         )
+        return self.runner.release_query(self, payment, request)
 
-    def mechanism(
-        self,
-        *,
-        epsilon: Real | None = None,
-        rho: Real | None = None,
-        accuracy: Mapping[str, Real] | None = None,
-        delta: Real | None = None,
-        law: Law | str | None = None,
-        group_size: int = 1000,
-        confidence: Real = Fraction(19, 20),
-    ) -> Mechanism:
-        """This question at a price as one mechanism on the session's table space: its cost can be read by every measure.
+    @property
+    def mechanism(self) -> MechanismFamily:
+        """This question as a mechanism on the session's table space: a family, whose payment picks the member.
+
+        `mechanism(epsilon=0.5)` is the member at a price, whose cost can be read by every measure.
 
         Guarantee: `release` runs this mechanism and no other, after its cost was charged.
         """
-        return self.asker.mechanism_of(
-            self,
-            epsilon=epsilon,
-            rho=rho,
-            accuracy=accuracy,
-            delta=delta,
-            law=law,
-            group_size=group_size,
-            confidence=confidence,
-        )
+        return self.runner.query_mechanism(self)
 
-    def prepare(self) -> Query:
+    def prepare(self) -> Query[Answer]:
         """Have the engine keep this question's rows, bounded, so that more questions with its filters, keys and bounds are faster.
 
         Guarantee: nothing is released, so nothing is charged.
         """
-        self.asker.prepare(self)
+        self.runner.prepare(self)
         return self
 
-    def _on(self, source: Relation) -> Query:
+    def _on(self, source: Relation) -> Query[Answer]:
         if self.keys or self.aggregates:
             raise InvalidArgument("filter, derive, join and union come before group_by and agg")
         schema(source)  # refuses now what does not fit, not when it is run
@@ -392,12 +385,11 @@ class Query:
         return of
 
 
-def _check_names(query: Query) -> None:
+def _check_names(query: Query[Any]) -> None:
     """Refuse columns of one name in the answer: keys, aggregates, and what stands beside them for their errors."""
     taken = {key.name.lower(): "a key" for key in query.keys}
     for name, aggregate in query.aggregates:
-        unit = {Quantile: ["ranks"], TopK: ["rows"]}.get(type(aggregate), ["low", "high"])
-        for column in (name, *(f"{name}_{end}" for end in unit)):
+        for column in (name, *(f"{name}_{end}" for end in aggregate.error_columns)):
             what = "an output" if column == name else f"the error of {name}"
             if column.lower() in taken:
                 raise InvalidArgument(f"{column!r} would be {taken[column.lower()]} and {what}; choose another name")

@@ -6,9 +6,8 @@ by key.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from fractions import Fraction
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -17,14 +16,13 @@ from numpy.typing import NDArray
 from deniable.engines.engine import Result, SparseHistogram
 from deniable.mechanisms.carried import saturated_sum
 from deniable.noise import Entropy
-from deniable.noise.weighted_choice import weighted_choices
 from deniable.plan.facts import LARGEST
-from deniable.query.choices import Ordered, Ranked
-from deniable.query.lowering import Lowered
-from deniable.query.outputs import Column, Noisy
-from deniable.query.pricing import Bill
-from deniable.query.ranking import Occupied, ranked_choices
-from deniable.query.slices import Slice, column_of
+from deniable.query.allocation import Allocation
+from deniable.query.columns import Noisy, NumberColumn
+from deniable.query.compile import CompiledQuery
+from deniable.query.found_values import draw_found
+from deniable.query.ranking import Occupied
+from deniable.query.slices import Slice
 
 Integers: TypeAlias = NDArray[np.int64]
 
@@ -33,7 +31,7 @@ _CELLS = 1 << 22
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Drawn:
+class DrawnSlice:
     """Noisy columns and private choices for the groups of one slice that may be shown.
 
     Groups name all keys, None for those the slice rolls up. Columns and choices have the plan's own names.
@@ -41,54 +39,64 @@ class Drawn:
 
     part: Slice
     groups: tuple[tuple[Any, ...], ...]
-    columns: Mapping[str, Column]
-    choices: Mapping[str, tuple[tuple[int, ...], ...]]
+    columns: Mapping[str, NumberColumn]
+    choices: Mapping[str, tuple[tuple[Any, ...], ...]]
 
 
-def drawn(lowered: Lowered, result: Result, bill: Bill, entropy: Entropy) -> tuple[Drawn, ...]:
+def draw_slices(
+    compiled: CompiledQuery, result: Result, allocation: Allocation, entropy: Entropy
+) -> tuple[DrawnSlice, ...]:
     """Slice by slice: noise on everything measured, then the threshold, then the private choices in the groups that remain.
 
-    Guarantee: costs at most `bill.cost`: each additive column gets the noise it was priced with, each group at most the
+    Guarantee: costs at most `allocation.cost`: each additive column gets the noise it was priced with, each group at most the
     choices it was priced with, observed groups show only at the priced threshold, and other rows are asked after the
     groups they stand for have been hidden.
     """
-    found: list[Drawn] = []
+    if compiled.found:
+        return (_found(compiled, result, allocation, entropy),)
+    slices: list[DrawnSlice] = []
     levels: dict[int, tuple[_Layout, Integers]] = {}
-    for part in lowered.slices:
-        layout = _hidden(lowered, part, *levels[part.place]) if part.other else _layout(lowered, result, part)
-        noisy = _noisy(lowered, result, layout, part, bill, entropy)
-        shown = _shown(part, noisy, bill, len(layout.groups))
+    for part in compiled.slices:
+        layout = _hidden(compiled, part, *levels[part.place]) if part.other else _layout(compiled, result, part)
+        noisy = _noisy(compiled, result, layout, part, allocation, entropy)
+        shown = _shown(part, noisy, allocation, len(layout.groups))
         levels[part.place] = (layout, shown)
-        chosen = {name: _choices(layout, result, lowered, name, part, bill, shown, entropy) for name in lowered.choices}
+        chosen = _choices(compiled, result, layout, part, allocation, shown, entropy)
         if len(shown) == len(layout.groups):
-            found.append(Drawn(part, layout.groups, noisy, chosen))
+            slices.append(DrawnSlice(part, layout.groups, noisy, chosen))
             continue
         groups = tuple(layout.groups[i] for i in shown)
-        kept = {name: Noisy(column.steps[shown], column.step, column.noise) for name, column in noisy.items()}
-        found.append(Drawn(part, groups, kept, chosen))
-    return tuple(found)
+        kept = {name: replace(column, steps=column.steps[shown]) for name, column in noisy.items()}
+        slices.append(DrawnSlice(part, groups, kept, chosen))
+    return tuple(slices)
+
+
+def _found(compiled: CompiledQuery, result: Result, allocation: Allocation, entropy: Entropy) -> DrawnSlice:
+    (selection,), (margin,) = compiled.measurements.found, allocation.margins
+    chosen = draw_found(selection, allocation.etas[selection.key], margin.at, result, entropy)
+    return DrawnSlice(compiled.slices[0], ((),), {}, {selection.key.column: (chosen,)})
 
 
 def _noisy(
-    lowered: Lowered, result: Result, layout: _Layout, part: Slice, bill: Bill, entropy: Entropy
+    compiled: CompiledQuery, result: Result, layout: _Layout, part: Slice, allocation: Allocation, entropy: Entropy
 ) -> dict[str, Noisy]:
     noisy = {}
-    for entry in lowered.needs.additive:
-        name = column_of(entry.name)
-        if entry.name == part.named(name):
-            exact = layout.dense(result, name, lowered.bins.get(name))
-            noise = bill.noises[entry.name]
+    for entry in compiled.measurements.additive:
+        name = entry.key.column
+        if entry.key == part.key(name):
+            exact = layout.dense(result, name, compiled.bins.get(name))
+            noise = allocation.noises[entry.key]
             sums = saturated_sum(exact, noise.draw(exact.size, entropy).reshape(exact.shape))
-            noisy[name] = Noisy(sums, entry.moved.step, noise)
+            noisy[name] = Noisy(sums, entry.sensitivity.step, noise, compiled.grains[name])
     return noisy
 
 
-def _shown(part: Slice, noisy: Mapping[str, Noisy], bill: Bill, count: int) -> Integers:
+def _shown(part: Slice, noisy: Mapping[str, Noisy], allocation: Allocation, count: int) -> Integers:
     """Which groups may be shown: all declared ones, and the observed ones at or above their threshold."""
     if not part.observed or part.other:
         return np.arange(count)
-    threshold = next(each for each in bill.thresholds if each.column == part.named(column_of(each.column)))
-    return np.flatnonzero(noisy[column_of(threshold.column)].steps >= threshold.at)
+    threshold = next(each for each in allocation.thresholds if each.column == part.key(each.column.column))
+    return np.flatnonzero(noisy[threshold.column.column].steps >= threshold.at)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -145,9 +153,9 @@ def _added(size: int, place: Integers, values: Integers, *, merging: bool) -> In
     return np.array([min(max(value, -LARGEST), LARGEST) for value in whole], dtype=np.int64)
 
 
-def _layout(lowered: Lowered, result: Result, part: Slice) -> _Layout:
+def _layout(compiled: CompiledQuery, result: Result, part: Slice) -> _Layout:
     """The groups of a level: all declared ones, or those found."""
-    keys = lowered.keys
+    keys = compiled.keys
     rows = np.flatnonzero(result.level == part.place)
     every = tuple(zip(*(result.keys[name] for name in keys.names), strict=True)) if keys.columns else ((),)
     found = every if len(rows) == len(every) else tuple(every[row] for row in rows.tolist())
@@ -158,12 +166,14 @@ def _layout(lowered: Lowered, result: Result, part: Slice) -> _Layout:
     return _Layout(declared, rows, np.fromiter((where[group] for group in found), dtype=np.int64, count=len(found)))
 
 
-def _hidden(lowered: Lowered, part: Slice, level: _Layout, shown: Integers) -> _Layout:
+def _hidden(compiled: CompiledQuery, part: Slice, level: _Layout, shown: Integers) -> _Layout:
     """The hidden groups of a level, put together: one group for each combination of its declared keys."""
-    keys = lowered.keys
-    declared = [name in part.moved_by for name in keys.names]
-    label = [lowered.other if name in part.level and name not in part.moved_by else None for name in keys.names]
-    together = tuple(keys.declared(part.moved_by))
+    keys = compiled.keys
+    declared = [name in part.sensitivity_level for name in keys.names]
+    label = [
+        compiled.other if name in part.level and name not in part.sensitivity_level else None for name in keys.names
+    ]
+    together = tuple(keys.declared(part.sensitivity_level))
     where = {group: index for index, group in enumerate(together)}
     kept = np.setdiff1d(np.arange(len(level.groups)), shown)
     at = [where[tuple(v if d else None for v, d in zip(level.groups[i], declared, strict=True))] for i in kept.tolist()]
@@ -172,37 +182,41 @@ def _hidden(lowered: Lowered, part: Slice, level: _Layout, shown: Integers) -> _
 
 
 def _choices(
-    layout: _Layout,
+    compiled: CompiledQuery,
     result: Result,
-    lowered: Lowered,
-    name: str,
+    layout: _Layout,
     part: Slice,
-    bill: Bill,
+    allocation: Allocation,
     shown: Integers,
     entropy: Entropy,
-) -> tuple[tuple[int, ...], ...]:
-    choice = lowered.choices[name]
-    selection = next(entry for entry in lowered.needs.selections if entry.name == part.named(name))
-    temperature = selection.temperature(bill.etas[part.named(name)])
-    sparse = result.histograms[choice.histogram]
-    if isinstance(choice, Ranked):
-        picked = ranked_choices(
-            layout.occupied(result, sparse, shown), choice, temperature=temperature, entropy=entropy
-        )
-        return tuple((index,) for index in picked.tolist())
-    fullest: list[Integers] = []
-    for start in range(0, len(shown), max(1, _CELLS // choice.bins)):
-        some = shown[start : start + max(1, _CELLS // choice.bins)]
-        counts = layout.histogram(result, sparse, some, choice.bins)
-        fullest.append(_fullest(choice, counts, temperature, entropy))
-    return tuple(tuple(row) for block in fullest for row in block.tolist())
+) -> dict[str, tuple[tuple[int, ...], ...]]:
+    """What is chosen in the groups that are shown."""
+    chosen = {}
+    for name, choice in compiled.choices.items():
+        key = part.key(name)
+        selection = next(each for each in compiled.measurements.selections if each.key == key)
+        temperature = selection.temperature(allocation.etas[key])
+        histogram = _ShownBins(layout, result, choice.histogram, shown)
+        chosen[name] = choice.pick(histogram, temperature=temperature, entropy=entropy)
+    return chosen
 
 
-def _fullest(choice: Ordered, counts: Integers, temperature: Fraction, entropy: Entropy) -> Integers:
-    """One row of chosen bins for each group, each chosen among those that are left."""
-    left = np.ones_like(counts)
-    picked = np.empty((len(counts), min(choice.k, choice.bins)), dtype=np.int64)
-    for place in range(picked.shape[1]):
-        picked[:, place] = weighted_choices(counts, scale=temperature, entropy=entropy, counts=left)
-        left[np.arange(len(left)), picked[:, place]] = 0
-    return picked
+@dataclass(frozen=True, slots=True, eq=False)
+class _ShownBins:
+    """A histogram of the groups that are shown, as private choices look at it."""
+
+    layout: _Layout
+    result: Result
+    column: str
+    shown: Integers
+
+    def occupied(self) -> Occupied:
+        """The bins that hold rows."""
+        return self.layout.occupied(self.result, self.result.histograms[self.column], self.shown)
+
+    def blocks(self, bins: int) -> Iterator[Integers]:
+        """Rows in all bins, some groups at a time."""
+        size = max(1, _CELLS // bins)
+        for start in range(0, len(self.shown), size):
+            some = self.shown[start : start + size]
+            yield self.layout.histogram(self.result, self.result.histograms[self.column], some, bins)

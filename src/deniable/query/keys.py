@@ -80,7 +80,7 @@ def _quotient(top: int, bottom: int) -> int | float:
     return top / bottom if top % bottom else top // bottom
 
 
-def key_set(query: Query) -> KeySet:
+def key_set(query: Query[Any]) -> KeySet:
     """The keys of a query."""
     known = schema(query.source)
     described = tuple(facts(key.of, known) for key in query.keys)

@@ -1,7 +1,7 @@
 """A price: what a query will cost and how wrong each answer may be, said before any data is touched.
 
 Errors of counts and sums hold for every data set. Errors of means and other ratios depend on the group's size and are stated for
-one size, with sums in the middle of their bounds; errors of quantiles are in ranks.
+one size; errors of quantiles are in ranks.
 """
 
 from __future__ import annotations
@@ -9,50 +9,46 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import assert_never
-
-import numpy as np
 
 from deniable.accounting import Approximate, Filters, Spend, Tally
 from deniable.cost import Cost
 from deniable.errors import InvalidArgument
-from deniable.exact.guards import Real, positive
-from deniable.query.lowering import Lowered
-from deniable.query.outputs import (
-    HistogramOf,
-    MeanOf,
-    MomentOf,
-    Noisy,
-    Output,
-    Plain,
-    QuantileOf,
-    TopKOf,
-    mean,
-    moment,
-    shown_error,
-)
-from deniable.query.pricing import Bill, Request, bill
-from deniable.query.slices import Slice, column_of
+from deniable.kernels import Noise
+from deniable.query.aggregates import Error, Output
+from deniable.query.allocation import Allocation, Request, allocate
+from deniable.query.columns import shown_error
+from deniable.query.compile import CompiledQuery
+from deniable.query.simultaneous import simultaneous_betas
+from deniable.query.slices import Slice
 
-_DEAREST = Fraction(1000)
+_MAX_FACTOR = Fraction(1000)
+"""A wanted error that costs more than so many units of budget is refused."""
 
 
-@dataclass(frozen=True, slots=True)
-class Error:
-    """How wrong one output may be: within `within` (in `measure`) with the price's confidence."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErrorBasis:
+    """How errors are stated: at which confidence, of each number or of all at once, and for which size of group."""
 
-    within: float
-    measure: str
+    confidence: Fraction
+    group_size: int
+    simultaneous: bool = False
+
+    def betas(self, compiled: CompiledQuery) -> Mapping[str, Fraction]:
+        """How often a cell of each output may exceed its error."""
+        beta = 1 - self.confidence
+        if self.simultaneous:
+            return simultaneous_betas(compiled, beta)
+        return {name: beta for name, _ in compiled.outputs}
 
     def __str__(self) -> str:
-        return f"± {self.within:,.6g} {self.measure}".rstrip()
+        return f"with probability {float(self.confidence):g}" + (", all at once" if self.simultaneous else "")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Price:
     """What one query costs and how accurate it will be.
 
-    Guarantee: `spend` is exactly what the session is charged if the query is released on these terms.
+    Guarantee: `spend` is exactly what the session is charged if the query is released at this price.
     """
 
     cost: Cost
@@ -60,24 +56,22 @@ class Price:
     spend: Spend
     unit: str
     errors: Mapping[str, Error]
-    confidence: Fraction
-    group_size: int
+    basis: ErrorBasis
+    betas: Mapping[str, Fraction]
     law: str
     reason: str
     keys: str
     split: str
     totals: tuple[str, ...]
     asked: Request
-    bill: Bill
+    allocation: Allocation
 
     def __str__(self) -> str:
         pair = self.pair
         delta = f", delta = {float(pair.delta):.3g}" if pair.delta else ""
         lines = [f"costs {pair.unit} = {float(pair.loss):.6g}{delta}"]
         lines += [] if pair.unit == self.unit else [f"  counted as {self.spend}, which leaves most"]
-        lines += [
-            f"  {name}: {error} with probability {float(self.confidence):g}" for name, error in self.errors.items()
-        ]
+        lines += [f"  {name}: {error} {self.basis}" for name, error in self.errors.items()]
         lines += [self.reason, *([self.split] if self.split else []), self.keys]
         lines += [f"  {line}" for line in self.totals]
         if self.threshold is not None:
@@ -85,6 +79,16 @@ class Price:
         return "\n".join(lines)
 
     __repr__ = __str__
+
+    @property
+    def confidence(self) -> Fraction:
+        """How sure the stated errors are."""
+        return self.basis.confidence
+
+    @property
+    def group_size(self) -> int:
+        """For how many rows the errors of means and other ratios are stated."""
+        return self.basis.group_size
 
     @property
     def pair(self) -> Spend:
@@ -96,7 +100,7 @@ class Price:
     @property
     def thresholds(self) -> tuple[int, ...]:
         """How many noisy units an observed group needs to be shown, for each level that has such groups."""
-        return tuple(threshold.at for threshold in self.bill.thresholds)
+        return tuple(threshold.at for threshold in self.allocation.thresholds)
 
     @property
     def threshold(self) -> int | None:
@@ -104,145 +108,154 @@ class Price:
         return self.thresholds[0] if self.thresholds else None
 
 
-@dataclass(frozen=True, slots=True)
-class Terms:
-    """How a price is stated: for which confidence, and for which size of group where that matters."""
-
-    confidence: Fraction
-    group_size: int
-    spent: Tally | None = None
-    """What the budget has spent before: of several filters the price speaks of the one that leaves most."""
-
-
-def priced(lowered: Lowered, asked: Request, filters: Filters, terms: Terms) -> Price:
-    """The price of a lowered query."""
-    account = bill(lowered.needs, asked, filters)
-    spend = filters.price(filters.read(account.charge), terms.spent or filters.nothing)
-    first = lowered.slices[0]
-    errors = {name: error(output, lowered, account, terms, first) for name, output in lowered.outputs}
+def price_query(
+    compiled: CompiledQuery, asked: Request, filters: Filters, basis: ErrorBasis, *, spent: Tally | None = None
+) -> Price:
+    """The price of a compiled query; of several filters it speaks of the one that leaves most after what was `spent`."""
+    allocation = allocate(compiled.measured_by(asked.laws), asked, filters)
+    spend = filters.price(filters.read(allocation.charge), spent or filters.nothing)
+    first, betas = compiled.slices[0], basis.betas(compiled)
     return Price(
-        account.cost,
-        account.charge,
-        spend,
-        spend.unit,
-        errors,
-        terms.confidence,
-        terms.group_size,
-        account.law.value,
-        account.reason,
-        lowered.keys.sentence(),
-        _split(lowered),
-        _totals(lowered, account, terms),
-        asked,
-        account,
+        cost=allocation.cost,
+        charge=allocation.charge,
+        spend=spend,
+        unit=spend.unit,
+        errors={
+            name: slice_error(output, compiled, allocation, first, beta=betas[name], group_size=basis.group_size)
+            for name, output in compiled.outputs
+        },
+        basis=basis,
+        betas=betas,
+        law=_laws(allocation),
+        reason=allocation.reason,
+        keys=compiled.keys.sentence(),
+        split=_split(compiled),
+        totals=_totals(compiled, allocation, betas, basis.group_size),
+        asked=asked,
+        allocation=allocation,
     )
 
 
-def solved(lowered: Lowered, asked: Request, filters: Filters, terms: Terms, wanted: Mapping[str, Real]) -> Price:
+def price_for_accuracy(
+    compiled: CompiledQuery,
+    asked: Request,
+    filters: Filters,
+    basis: ErrorBasis,
+    wanted: Mapping[str, Fraction],
+    *,
+    spent: Tally | None = None,
+) -> Price:
     """The cheapest price at which every wanted error is met, to one part in a thousand."""
-    known = dict(lowered.outputs)
-    for name, value in wanted.items():
-        if name not in known:
-            raise InvalidArgument(f"accuracy is wanted for {name!r}, which the query does not compute: {sorted(known)}")
-        positive(**{name: value})
+    outputs = dict(compiled.outputs)
+    for name in wanted:
+        if name not in outputs:
+            raise InvalidArgument(
+                f"accuracy is wanted for {name!r}, which the query does not compute: {sorted(outputs)}"
+            )
     if not wanted:
         raise InvalidArgument("accuracy needs at least one output and its wanted error, such as {'n': 10}")
 
-    def good(factor: Fraction) -> bool:
-        account = bill(lowered.needs, asked.scaled(factor), filters)
+    measurements, betas, size = compiled.measured_by(asked.laws), basis.betas(compiled), basis.group_size
+
+    def enough(factor: Fraction) -> bool:
+        allocation = allocate(measurements, asked.scaled(factor), filters)
         return all(
-            error(known[name], lowered, account, terms, part).within <= float(value)
+            slice_error(outputs[name], compiled, allocation, part, beta=betas[name], group_size=size).within
+            <= float(value)
             for name, value in wanted.items()
-            for part in lowered.slices
-            if lowered.tells(known[name], part)
+            for part in compiled.slices
+            if compiled.has_value(outputs[name], part)
         )
 
-    return priced(lowered, asked.scaled(_least_factor(good, wanted)), filters, terms)
+    return price_query(compiled, asked.scaled(_least_factor(enough, wanted)), filters, basis, spent=spent)
 
 
-def _least_factor(good: Callable[[Fraction], bool], wanted: Mapping[str, Real]) -> Fraction:
+def _least_factor(enough: Callable[[Fraction], bool], wanted: Mapping[str, Fraction]) -> Fraction:
     high = Fraction(1)
-    while not good(high):
+    while not enough(high):
         high *= 2
-        if high > _DEAREST:
-            raise InvalidArgument(
-                f"no budget below 1000 reaches the wanted errors {dict(wanted)}; ask for less accuracy"
-            )
+        if high > _MAX_FACTOR:
+            told = {name: float(value) for name, value in wanted.items()}
+            raise InvalidArgument(f"no budget below 1000 reaches the wanted errors {told}; ask for less accuracy")
     low = high / 2
-    while low > Fraction(1, 10**6) and good(low):
+    while low > Fraction(1, 10**6) and enough(low):
         low, high = low / 2, low
     while high - low > high / 1024:
         middle = (low + high) / 2
-        low, high = (low, middle) if good(middle) else (middle, high)
+        low, high = (low, middle) if enough(middle) else (middle, high)
     return high
 
 
-def _split(lowered: Lowered) -> str:
+def _laws(allocation: Allocation) -> str:
+    """The laws of all noises, in words."""
+    names = dict.fromkeys(noise.law.value for noise in allocation.noises.values())
+    return " and ".join(names) or allocation.law.value
+
+
+def _split(compiled: CompiledQuery) -> str:
     """How the budget is shared, and why; nothing when one number has it all."""
-    needs = lowered.needs
-    count = len(needs.additive) + len(needs.selections)
+    measurements = compiled.measurements
+    count = len(measurements.additive) + len(measurements.choices)
     if count == 1:
         return ""
-    if needs.even:
+    if measurements.even:
         return f"{count} numbers share the budget evenly, which makes the product of their errors least"
     return f"{count} numbers share the budget in the parts asked for"
 
 
-def _totals(lowered: Lowered, account: Bill, terms: Terms) -> tuple[str, ...]:
+def _totals(
+    compiled: CompiledQuery, allocation: Allocation, betas: Mapping[str, Fraction], size: int
+) -> tuple[str, ...]:
     """The errors of every slice but the first, in words."""
-    said = []
-    for part in lowered.slices[1:]:
-        told = [(name, output) for name, output in lowered.outputs if lowered.tells(output, part)]
-        errors = ", ".join(f"{name} {error(output, lowered, account, terms, part)}" for name, output in told)
-        said.append(f"{part}: {errors}")
-    return tuple(said)
-
-
-def error(output: Output, lowered: Lowered, account: Bill, terms: Terms, part: Slice) -> Error:
-    """How wrong one output may be in one slice under this bill."""
-    beta = 1 - terms.confidence
-    match output:
-        case Plain(column) | HistogramOf(column):
-            half = shown_error(
-                account.noises[part.named(column)].error(beta), lowered.steps[column], lowered.grains[column]
-            )
-            return Error(float(half), "per bin" if isinstance(output, HistogramOf) else "")
-        case MeanOf():
-            return _sized(mean(output, _typical(output, lowered, account, terms, part), beta), terms)
-        case MomentOf():
-            return _sized(moment(output, _typical(output, lowered, account, terms, part), beta), terms)
-        case QuantileOf(choice):
-            rounded = f", in bins of {float(output.width):,.6g}" if output.ends else ""
-            return Error(_score(part.named(choice), lowered, account, beta), f"ranks{rounded}")
-        case TopKOf(choice):
-            name = part.named(choice)
-            selection = next(each for each in lowered.needs.selections if each.name == name)
-            return Error(_score(name, lowered, account, beta / selection.times), "rows below the true order, each")
-        case _:
-            assert_never(output)
-
-
-def _score(choice: str, lowered: Lowered, account: Bill, beta: Fraction) -> float:
-    selection = next(part for part in lowered.needs.selections if part.name == choice)
-    step = lowered.steps[lowered.choices[column_of(choice)].histogram]  # scores are counted in parts of rows
-    return selection.score_error(account.etas[choice], beta) * float(step)
-
-
-def _typical(output: MeanOf | MomentOf, lowered: Lowered, account: Bill, terms: Terms, part: Slice) -> dict[str, Noisy]:
-    sizes = {name: terms.group_size if name == output.count else 0 for name in output.columns}
-    return {
-        name: Noisy(
-            np.array([int(size / lowered.steps[name])], dtype=np.int64),
-            lowered.steps[name],
-            account.noises[part.named(name)],
+    lines = []
+    for part in compiled.slices[1:]:
+        told = [(name, output) for name, output in compiled.outputs if compiled.has_value(output, part)]
+        errors = ", ".join(
+            f"{name} {slice_error(each, compiled, allocation, part, beta=betas[name], group_size=size)}"
+            for name, each in told
         )
-        for name, size in sizes.items()
-    }
+        lines.append(f"{part}: {errors}")
+    return tuple(lines)
 
 
-def _sized(band: object, terms: Terms) -> Error:
-    from deniable.query.outputs import Band
+def slice_error(
+    output: Output, compiled: CompiledQuery, allocation: Allocation, part: Slice, *, beta: Fraction, group_size: int
+) -> Error:
+    """How wrong one output may be in one slice under this allocation."""
+    return output.error(_SliceForecast(compiled, allocation, part, beta, group_size))
 
-    assert isinstance(band, Band)
-    reach = max(float(band.upper[0] - band.value[0]), float(band.value[0] - band.lower[0]))
-    return Error(reach, f"for {terms.group_size:,} rows")
+
+@dataclass(frozen=True, slots=True)
+class _SliceForecast:
+    """What is known of one slice before it is measured."""
+
+    compiled: CompiledQuery
+    allocation: Allocation
+    part: Slice
+    beta: Fraction
+    group_size: int
+
+    def noise(self, column: str) -> Noise:
+        """The noise a column will get."""
+        return self.allocation.noises[self.part.key(column)]
+
+    def step(self, column: str) -> Fraction:
+        """The grid of a column."""
+        return self.compiled.steps[column]
+
+    def shown_error(self, column: str) -> float:
+        """How far a number of the column will be off as it is shown."""
+        grain = self.compiled.grains[column]
+        return float(shown_error(self.noise(column).error(self.beta), self.step(column), grain))
+
+    def score_error(self, choice: str) -> float:
+        """How far a private choice may be from the best one; of several in a group, each."""
+        key = self.part.key(choice)
+        selection = next(each for each in self.compiled.measurements.choices if each.key == key)
+        error = selection.score_error(self.allocation.etas[key], self.beta / selection.times)
+        return error * float(self._score_step(choice))
+
+    def _score_step(self, choice: str) -> Fraction:
+        """What scores are counted in: rows, or parts of them where rows are spread."""
+        made = self.compiled.choices.get(choice)
+        return Fraction(1) if made is None else self.compiled.steps[made.histogram]

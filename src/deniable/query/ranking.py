@@ -19,7 +19,6 @@ from deniable.mechanisms.quantile import rank_scores
 from deniable.noise import Entropy
 from deniable.noise.uniform import uniforms_within
 from deniable.noise.weighted_choice import weighted_choices
-from deniable.query.choices import Ranked
 
 Integers: TypeAlias = NDArray[np.int64]
 
@@ -49,17 +48,17 @@ class Occupied:
         return cls(groups, group[first], bins[first], totals)
 
 
-def ranked_choices(occupied: Occupied, choice: Ranked, *, temperature: Fraction, entropy: Entropy) -> Integers:
-    """One bin for each group, near the quantile `choice.q` of its rows.
+def ranked_choices(occupied: Occupied, *, q: Fraction, bins: int, temperature: Fraction, entropy: Entropy) -> Integers:
+    """One bin for each group, near the quantile `q` of its rows.
 
     Guarantee: group by group and independently, P(bin) is proportional to exp(score / temperature), exactly, where the score
     is minus the rank distance: bounded range with eta = 2·max(q, 1 - q)·(rows added or removed) / temperature.
     """
     answer = np.empty(occupied.groups, dtype=np.int64)
     for groups in _blocks(np.bincount(occupied.group, minlength=occupied.groups)):
-        edges, scores = _pieces(occupied, groups, choice)
+        edges, scores = _pieces(occupied, groups, q=q, candidates=bins)
         sizes = np.diff(edges, axis=1)
-        picked = weighted_choices(scores, scale=temperature * choice.q.denominator, entropy=entropy, counts=sizes)
+        picked = weighted_choices(scores, scale=temperature * q.denominator, entropy=entropy, counts=sizes)
         here = np.arange(len(groups))
         answer[groups] = edges[here, picked] + uniforms_within(sizes[here, picked], entropy)
     return answer
@@ -75,7 +74,7 @@ def _blocks(sizes: Integers) -> Iterator[Integers]:
         start += max(1, fits)
 
 
-def _pieces(occupied: Occupied, groups: Integers, choice: Ranked) -> tuple[Integers, Integers]:
+def _pieces(occupied: Occupied, groups: Integers, *, q: Fraction, candidates: int) -> tuple[Integers, Integers]:
     """Edges and scores of the pieces of some groups, one group a row: a stretch, a bin, a stretch, ..., padded with nothing."""
     first, last = (np.searchsorted(occupied.group, groups, side=side) for side in ("left", "right"))
     sizes = last - first
@@ -83,12 +82,12 @@ def _pieces(occupied: Occupied, groups: Integers, choice: Ranked) -> tuple[Integ
     real = place < sizes[:, None]
     entries = np.where(real, first[:, None] + place, 0)
     at = np.where(real, occupied.count[entries], 0) if place.size else np.zeros((len(groups), 0), dtype=np.int64)
-    bins = np.where(real, occupied.bin[entries], choice.bins) if place.size else at
+    bins = np.where(real, occupied.bin[entries], candidates) if place.size else at
     edges = np.empty((len(groups), 2 * place.size + 2), dtype=np.int64)
-    edges[:, 0], edges[:, -1] = 0, choice.bins
-    edges[:, 1:-1:2], edges[:, 2:-1:2] = bins, np.minimum(bins + 1, choice.bins)
+    edges[:, 0], edges[:, -1] = 0, candidates
+    edges[:, 1:-1:2], edges[:, 2:-1:2] = bins, np.minimum(bins + 1, candidates)
     held = np.zeros((len(groups), 2 * place.size + 1), dtype=np.int64)
     held[:, 1::2] = at
     up_to = np.cumsum(held, axis=1)  # numbers of rows: no engine holds 2**62 of them
     total = up_to[:, -1:]
-    return edges, rank_scores(up_to - held, total - up_to, total, choice.q)
+    return edges, rank_scores(up_to - held, total - up_to, total, q)

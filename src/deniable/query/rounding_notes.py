@@ -11,7 +11,7 @@ from deniable.plan.nodes import GroupAgg
 from deniable.plan.provenance import computed
 from deniable.plan.relation import schema
 from deniable.plan.rewriting import rounds_quotients
-from deniable.query.outputs import Output, QuantileOf
+from deniable.query.aggregates import Output
 
 _QUOTIENTS = "quotients of two columns are rounded to a multiple of 2^-20, except where they are compared"
 _LETTERS = "UPPER and LOWER change the letters A to Z alone in columns without declared categories"
@@ -21,7 +21,7 @@ _WIDE = "the bounds are wide: a quantile is rounded to the middle of a bin of wi
 def rounding_notes(node: GroupAgg, outputs: Sequence[Output]) -> list[str]:
     """One sentence for each such thing in a plan."""
     used = list(_used(node))
-    widths = sorted({output.width for output in outputs if isinstance(output, QuantileOf) and output.ends})
+    widths = sorted({output.bin_width for output in outputs if output.bin_width is not None})
     told = " and ".join(f"{float(width):,.6g}" for width in widths)
     return [
         *([_QUOTIENTS] if any(rounds_quotients(each) for each, _ in used) else []),

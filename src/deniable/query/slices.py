@@ -1,6 +1,6 @@
 """The parts of an answer: one slice for every level of grouping, and one for the rows of the groups a level hides.
 
-A slice has names of its own for what is measured in it, so that every slice is priced, drawn and bounded by itself.
+What is measured in a slice has a key of its own, so that every slice is priced, drawn and bounded by itself.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from deniable.plan.facts import Kind
 from deniable.plan.nodes import Distinct, GroupAgg, Level, Units
 from deniable.plan.relation import Shape
 from deniable.plan.sensitivity import limits
+from deniable.query.columns import SliceColumn
 from deniable.query.keys import KeySet
 
 
@@ -19,36 +20,29 @@ from deniable.query.keys import KeySet
 class Slice:
     """The groups of the level at `place`; or, `other`, what its hidden groups hold together, one for each declared key.
 
-    `moved_by` is the level whose sensitivity its cells have.
+    `sensitivity_level` is the level whose sensitivity its cells have.
     """
 
     place: int
     level: Level
     observed: bool
-    moved_by: Level
+    sensitivity_level: Level
     other: bool = False
 
     def __str__(self) -> str:
         by = f"by {', '.join(self.level)}" if self.level else "all groups together"
         return f"other rows {by}" if self.other else by
 
-    def named(self, measured: str) -> str:
-        """The name of something measured (or chosen) in this slice."""
-        if self.other:
-            return f"{measured}@{self.place}+"
-        return f"{measured}@{self.place}" if self.place else measured
+    def key(self, column: str) -> SliceColumn:
+        """The key of something measured (or chosen) in this slice."""
+        return SliceColumn(column, self.place, self.other)
 
 
-def column_of(name: str) -> str:
-    """The column of the plan that a slice's name stands for."""
-    return name.split("@")[0]
-
-
-def slices(plan: GroupAgg, keys: KeySet, *, other: bool) -> tuple[Slice, ...]:
+def slices_of(plan: GroupAgg, keys: KeySet, *, other: bool) -> tuple[Slice, ...]:
     """Every slice of a query, level by level; a level with observed keys is followed by its other rows when wanted."""
     taken = {column.name for column in keys.columns if column.domain is None}
     if other:
-        _checked_other(keys, taken)
+        _check_other(keys, taken)
     found = []
     for place, level in enumerate(plan.grouping):
         observed = bool(taken.intersection(level))
@@ -58,7 +52,7 @@ def slices(plan: GroupAgg, keys: KeySet, *, other: bool) -> tuple[Slice, ...]:
     return tuple(found)
 
 
-def _checked_other(keys: KeySet, taken: set[str]) -> None:
+def _check_other(keys: KeySet, taken: set[str]) -> None:
     if not taken:
         raise InvalidArgument("there are no hidden groups to put together: all keys are declared; leave with_other out")
     for column, known in zip(keys.columns, keys.facts, strict=True):

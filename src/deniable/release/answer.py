@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 from deniable.errors import InvalidArgument
 from deniable.ledger.receipt import Receipt
 from deniable.ledger.store import Packed, unpacked
-from deniable.query import Answered, Drawn, Lowered
-from deniable.query.answering import even
+from deniable.query import AnswerColumn, CompiledQuery, DrawnSlice
+from deniable.query.columns import even_column
 from deniable.query.keys import KeySet
 from deniable.release.facts import ReleaseFacts
 from deniable.release.release_table import ReleaseTable, extended_release_table, release_table
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from deniable.plots import Figure
 
 
-def column_record(column: Answered) -> dict[str, Any]:
+def column_record(column: AnswerColumn) -> dict[str, Any]:
     """An answered column as JSON-able values; intervals that are all as wide are stored as that one number."""
     told = {"name": column.name, "kind": column.kind, "values": written_cells(column.values), "error": column.error}
     if column.measured is not None:
@@ -45,14 +45,16 @@ def column_record(column: Answered) -> dict[str, Any]:
     }
 
 
-def column_from_record(record: Mapping[str, Any]) -> Answered:
+def column_from_record(record: Mapping[str, Any]) -> AnswerColumn:
     """The column `column_record` wrote."""
     if "within" in record:
-        return even(record["name"], record["kind"], read_cells(record["values"]), record["within"], record["error"])
+        return even_column(
+            record["name"], record["kind"], read_cells(record["values"]), record["within"], record["error"]
+        )
     ends = [None if record[end] is None else read_cells(record[end]) for end in ("lower", "upper")]
     measured = read_cells(record["measured"]) if "measured" in record else None
     values = read_cells(record["values"])
-    return Answered(
+    return AnswerColumn(
         record["name"],
         record["kind"],
         values,
@@ -85,12 +87,12 @@ def read_cells(values: Sequence[Any]) -> tuple[Any, ...]:
     return tuple(read(value) for value in values)
 
 
-def layout(ready: Lowered, parts: tuple[Drawn, ...]) -> dict[str, Any]:
+def layout(compiled: CompiledQuery, parts: tuple[DrawnSlice, ...]) -> dict[str, Any]:
     """Keys and groups of all slices, and where there are several the level of each group and whether it stands for others."""
     groups = parts[0].groups if len(parts) == 1 else tuple(chain.from_iterable(part.groups for part in parts))
-    record: dict[str, Any] = {"keys": list(ready.keys.names), **_written_groups(ready.keys, groups)}
+    record: dict[str, Any] = {"keys": list(compiled.keys.names), **_written_groups(compiled.keys, groups)}
     if len(parts) > 1:
-        record["levels"] = [list(level) for level in ready.plan.grouping]
+        record["levels"] = [list(level) for level in compiled.plan.grouping]
         record["level"] = [part.part.place for part in parts for _ in part.groups]
         record["other"] = [part.part.other for part in parts for _ in part.groups]
     return record
@@ -223,7 +225,7 @@ class Release:
             raise InvalidArgument(f"no group {key!r} in this release; its groups are in `groups`")
         return column.values[self.groups.index(wanted)]
 
-    def _column(self, name: str | None) -> Answered:
+    def _column(self, name: str | None) -> AnswerColumn:
         if name is None and len(self.columns) == 1:
             return next(iter(self.columns.values()))
         if name not in self.columns:

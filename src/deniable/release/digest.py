@@ -7,34 +7,48 @@ import json
 from fractions import Fraction
 
 from deniable.plan.canonical import identity
-from deniable.query import Lowered, Price
-from deniable.release.payment import Purchase
+from deniable.query import CompiledQuery, Payment, Price
+from deniable.release.purchase import Purchase
 
 
-def value_digest(bought: Purchase, confidence: Fraction) -> str:
+def value_digest(bought: Purchase, payment: Payment) -> str:
     """Everything public that decides the answer of a mechanism: its recipe, its space, its cost and how its error is stated."""
     mechanism = bought.mechanism
-    decided = [mechanism.recipe, repr(mechanism.source), repr(bought.cost), str(confidence)]
+    decided = [
+        mechanism.recipe,
+        repr(mechanism.source),
+        repr(bought.cost),
+        _confidence(payment.confidence, payment.simultaneous),
+    ]
     return hashlib.sha256(json.dumps(decided).encode()).hexdigest()
 
 
-def query_digest(ready: Lowered, price: Price) -> str:
+def query_digest(compiled: CompiledQuery, price: Price) -> str:
     """Everything public that decides the answer: the plan, what is computed from it, the noise and the threshold.
 
     What the outputs are called decides nothing: asked under another name it is the same answer.
     """
-    bill = price.bill
+    allocation = price.allocation
     decided = {
-        "plan": identity(ready.plan),
-        "outputs": repr([output for _, output in ready.outputs]),
-        "notes": ready.notes,
-        "choices": repr(sorted(ready.choices.items())),
-        "noises": {name: [noise.law.value, str(noise.scale)] for name, noise in bill.noises.items()},
-        "etas": {name: str(eta) for name, eta in bill.etas.items()},
-        "thresholds": repr(bill.thresholds),
-        "labels": ready.keys.labels,
-        "other": ready.other,
-        "whole": ready.whole,
-        "confidence": str(price.confidence),
+        "plan": identity(compiled.plan),
+        "outputs": repr([output for _, output in compiled.outputs]),
+        "notes": compiled.notes,
+        "choices": repr(sorted(compiled.choices.items())),
+        "noises": {str(key): [noise.law.value, str(noise.scale)] for key, noise in allocation.noises.items()},
+        "etas": {str(key): str(eta) for key, eta in allocation.etas.items()},
+        "thresholds": repr(tuple((str(each.column), each.at, each.delta) for each in allocation.thresholds)),
+        **(
+            {"margins": repr([(str(m.column), m.at, m.delta) for m in allocation.margins])}
+            if allocation.margins
+            else {}
+        ),
+        "labels": compiled.keys.labels,
+        "other": compiled.other,
+        "whole": compiled.whole,
+        "confidence": _confidence(price.confidence, price.basis.simultaneous),
     }
     return hashlib.sha256(json.dumps(decided, sort_keys=True).encode()).hexdigest()
+
+
+def _confidence(confidence: Fraction, simultaneous: bool) -> str:
+    return f"{confidence}, all at once" if simultaneous else str(confidence)

@@ -17,7 +17,7 @@ from deniable.plan.codebook import Table
 from deniable.plan.facts import Kind
 from deniable.plan.variable import Variable
 from deniable.query import Query
-from deniable.query.aggregates import Aggregate, Count, Histogram, Quantile
+from deniable.query.aggregates import Aggregate, BinnedCounts, Count, Quantile
 from deniable.release.workload import Workload, WorkloadRelease
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def first_look(session: Session, *, share: Real, table: str | None, request: str
     return FirstLook(_planned(session, questions, whole).release(request=request))
 
 
-def _planned(session: Session, questions: dict[str, Query], whole: dict[str, Fraction]) -> Workload:
+def _planned(session: Session, questions: dict[str, Query[Any]], whole: dict[str, Fraction]) -> Workload:
     return session.workload(questions, epsilon=whole.get("epsilon"), rho=whole.get("rho"))
 
 
@@ -90,7 +90,7 @@ def _table(session: Session, name: str | None) -> Table:
     return session.codebook[name]
 
 
-def _questions(session: Session, table: Table) -> dict[str, Query]:
+def _questions(session: Session, table: Table) -> dict[str, Query[Any]]:
     start = session.query(table.name)
     unit = session.unit
     if unit.groups is None or unit.rows is None:
@@ -105,7 +105,7 @@ def _questions(session: Session, table: Table) -> dict[str, Query]:
     return found
 
 
-def _about(start: Query, variable: Variable) -> Query | None:
+def _about(start: Query[Any], variable: Variable) -> Query[Any] | None:
     """The default question about one variable; none where nothing public is known to ask by."""
     known = variable.facts()
     present: dict[str, Aggregate] = {"present": Count(variable.name)}
@@ -119,12 +119,12 @@ def _about(start: Query, variable: Variable) -> Query | None:
     return start.agg(**present)
 
 
-def _histogram(variable: Variable) -> Histogram:
+def _histogram(variable: Variable) -> BinnedCounts:
     if variable.bins is not None:
-        return Histogram(variable.name)
+        return BinnedCounts(variable.name)
     known = variable.facts()
     low, high = (end * known.step for end in known.ends)
     if not low < high:
         raise InvalidArgument(f"{variable.name} has one value only, {shown(low)}: there is nothing to look at")
     width = (high - low) / _BINS
-    return Histogram(variable.name, tuple(low + width * step for step in range(_BINS + 1)))
+    return BinnedCounts(variable.name, tuple(low + width * step for step in range(_BINS + 1)))

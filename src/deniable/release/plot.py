@@ -9,14 +9,14 @@ from deniable.errors import InvalidArgument
 
 if TYPE_CHECKING:
     from deniable.plots import Figure
-    from deniable.query import Answered
+    from deniable.query import AnswerColumn
     from deniable.release.answer import Release
 
 _MOST = 40
 """Bars that still can be read; a longer answer shows its first groups and says so in the title."""
 
 
-def plotted(release: Release, column: Answered) -> Figure:
+def plotted(release: Release, column: AnswerColumn) -> Figure:
     """One column of a release with its errors; of a release with totals, the groups of its first level."""
     from deniable.plots import group_bars
 
@@ -31,11 +31,11 @@ def plotted(release: Release, column: Answered) -> Figure:
     return group_bars(shown, title=f"{column.name}{by}{more}", note=note, intervals=sure)
 
 
-def _lists(column: Answered) -> bool:
+def _lists(column: AnswerColumn) -> bool:
     return bool(column.values) and isinstance(column.values[0], list)
 
 
-def _bars(release: Release, column: Answered) -> Iterator[tuple[str, float, float, float]]:
+def _bars(release: Release, column: AnswerColumn) -> Iterator[tuple[str, float, float, float]]:
     """A label, a value and the interval's ends, for every group or every bin of every group."""
     for i, level in enumerate(release.level):
         if level or column.values[i] is None:

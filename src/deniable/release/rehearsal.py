@@ -14,8 +14,10 @@ import numpy as np
 from deniable.accounting import budget
 from deniable.errors import InvalidArgument
 from deniable.exact.guards import Real, shown
-from deniable.query import Lowered, Price, Query, lowered
-from deniable.query.outputs import Plain
+from deniable.query import CompiledQuery, Price, Query, compile_query
+from deniable.query.aggregates import Plain
+from deniable.query.columns import SliceColumn
+from deniable.release.answer import Release
 from deniable.release.bounds_view import BoundCandidate, BoundsView
 from deniable.release.dataset import Dataset
 from deniable.release.session import Session
@@ -32,7 +34,7 @@ class Rehearsal(Dataset):
 
     def bounds_view(
         self,
-        ask: Callable[[Session], Query],
+        ask: Callable[[Session], Query[Release]],
         *,
         groups: Sequence[int] | None = None,
         rows: Sequence[int] | None = None,
@@ -61,22 +63,22 @@ class Rehearsal(Dataset):
             if name == "total":
                 bounded = bounded.bound(groups=candidate, rows=candidate)
             price = bounded.price(epsilon=epsilon, rho=rho, delta=None if rho is not None else delta)
-            found.append(_compared(candidate, self._exact(bounded), truth, price, lowered(bounded, self.unit)))
+            found.append(_compared(candidate, self._exact(bounded), truth, price, compile_query(bounded, self.unit)))
         return BoundsView(name, question.aggregates[0][0], tuple(found))
 
-    def _exact(self, question: Query) -> Mapping[tuple[Any, ...], Fraction]:
+    def _exact(self, question: Query[Release]) -> Mapping[tuple[Any, ...], Fraction]:
         """The exact answer of every group that has rows."""
-        ready = lowered(question, self.unit)
-        column = _column(ready)
-        result = self._engine.run(ready.plan)
-        groups = zip(*(result.keys[name] for name in ready.keys.names), strict=True) if ready.keys.names else [()]
-        values = [int(count) * ready.steps[column] for count in result.columns[column]]
+        compiled = compile_query(question, self.unit)
+        column = _column(compiled)
+        result = self._engine.run(compiled.plan)
+        groups = zip(*(result.keys[name] for name in compiled.keys.names), strict=True) if compiled.keys.names else [()]
+        values = [int(count) * compiled.steps[column] for count in result.columns[column]]
         return dict(zip(groups, values, strict=True))
 
 
-def _question(ask: Callable[[Session], Query], session: Session) -> Query:
+def _question(ask: Callable[[Session], Query[Release]], session: Session) -> Query[Release]:
     question = ask(session) if callable(ask) else None
-    if not (isinstance(question, Query) and question.asker is session):
+    if not (isinstance(question, Query) and question.runner is session):
         raise InvalidArgument(
             f"ask must make a query of the session it is given, such as lambda s: s.query(), got {shown(ask)}"
         )
@@ -87,9 +89,9 @@ def _only(bounds: Mapping[str, int | None]) -> dict[str, int]:
     return {name: bound for name, bound in bounds.items() if bound is not None}
 
 
-def _column(ready: Lowered) -> str:
-    name, output = ready.outputs[0]
-    if not isinstance(output, Plain) or len(ready.slices) > 1:
+def _column(compiled: CompiledQuery) -> str:
+    name, output = compiled.outputs[0]
+    if not isinstance(output, Plain) or len(compiled.slices) > 1:
         raise InvalidArgument(f"{name}: bounds are viewed for a count or a sum, without totals")
     return output.column
 
@@ -99,10 +101,10 @@ def _compared(
     kept: Mapping[tuple[Any, ...], Fraction],
     truth: Mapping[tuple[Any, ...], Fraction],
     price: Price,
-    ready: Lowered,
+    compiled: CompiledQuery,
 ) -> BoundCandidate:
     groups = sorted(truth, key=repr)
     true = np.array([float(truth[group]) for group in groups])
     bias = np.array([float(kept.get(group, 0)) for group in groups]) - true
-    noise = price.bill.noises[_column(ready)]
-    return BoundCandidate.of(bound, true, bias, noise, float(ready.steps[_column(ready)]))
+    noise = price.allocation.noises[SliceColumn(_column(compiled))]
+    return BoundCandidate.of(bound, true, bias, noise, float(compiled.steps[_column(compiled)]))

@@ -23,7 +23,7 @@ from deniable.cost import Cost
 from deniable.engines.engine import Engine, Keeping, Looking, RowEngine, Selective
 from deniable.engines.table_space import PrivateTables, table_rows, table_space
 from deniable.errors import EngineFailed, InvalidArgument, Retired, SpaceMismatch
-from deniable.exact.guards import Real, integer, open_probability, positive, probability, shown
+from deniable.exact.guards import Real, shown
 from deniable.ledger import History, Ledger, history
 from deniable.ledger.receipt import Receipt
 from deniable.ledger.store import Packed, pack, unpacked
@@ -34,13 +34,27 @@ from deniable.plan.nodes import Project, scan
 from deniable.plan.provenance import codebooks, tables_of
 from deniable.plan.relation import schema
 from deniable.plan.unit import Unit
-from deniable.query import Law, Lowered, Price, Query, Request, answered, drawn, lowered, priced, solved
-from deniable.query.price import Terms as PriceTerms
+from deniable.query import (
+    CompiledQuery,
+    ErrorBasis,
+    LawName,
+    Payment,
+    Price,
+    Query,
+    Request,
+    answer_columns,
+    compile_query,
+    draw_slices,
+    price_for_accuracy,
+    price_query,
+)
 from deniable.query.sql import Explanation
 from deniable.release.answer import Release, column_record, layout
 from deniable.release.digest import query_digest, value_digest
-from deniable.release.payment import Payment, Purchase, purchase
+from deniable.release.purchase import Purchase, purchase
+from deniable.release.query_mechanism import QueryFamily, QueryMechanism
 from deniable.release.remaining import Remaining
+from deniable.release.sql import answer_statement
 from deniable.release.statement import facts, guarantee, notes, value_statement
 from deniable.release.synthetic import Synthesizer
 from deniable.release.twin import SYNTHETIC, Twin
@@ -76,9 +90,9 @@ class Session:
 
     # What an analyst does
 
-    def query(self, table: str | None = None) -> Query:
+    def query(self, table: str | None = None) -> Query[Release]:
         """A question about a table (the only one unless named): add where, group_by, agg; then price or release."""
-        return Query(source=scan(self.codebook, table), asker=self)
+        return Query(source=scan(self.codebook, table), runner=self)
 
     def sql(
         self,
@@ -88,9 +102,10 @@ class Session:
         rho: Real | None = None,
         accuracy: Mapping[str, Real] | None = None,
         delta: Real | None = None,
-        law: Law | str | None = None,
+        law: LawName | Mapping[str, LawName] | None = None,
         group_size: int = 1000,
         confidence: Real = Fraction(19, 20),
+        simultaneous: bool = False,
         request: str | None = None,
         dialect: str = "duckdb",
     ) -> Release | Explanation:
@@ -98,15 +113,21 @@ class Session:
 
         Guarantee: the aggregates are charged, drawn and stored like a builder's query; what is above them sees noise only.
         """
-        from deniable.release.sql import asked
-
-        terms = {"epsilon": epsilon, "rho": rho, "accuracy": accuracy, "delta": delta, "law": law}
-        terms |= {"group_size": group_size, "confidence": confidence}
-        return asked(self, self._engine, text, dialect=dialect, request=request, terms=terms)
+        payment = Payment.read(
+            epsilon=epsilon,
+            rho=rho,
+            accuracy=accuracy,
+            delta=delta,
+            law=law,
+            group_size=group_size,
+            confidence=confidence,
+            simultaneous=simultaneous,
+        )
+        return answer_statement(self, self._engine, text, dialect=dialect, request=request, payment=payment)
 
     def workload(
         self,
-        questions: Mapping[str, Query],
+        questions: Mapping[str, Query[Any]],
         *,
         epsilon: Real | None = None,
         rho: Real | None = None,
@@ -115,7 +136,7 @@ class Session:
         wanted: Mapping[str, Any] | None = None,
         locked: Mapping[str, Real] | None = None,
         delta: Real | None = None,
-        law: Law | str | None = None,
+        law: LawName | None = None,
         group_size: int = 1000,
         confidence: Real = Fraction(19, 20),
     ) -> Workload:
@@ -190,15 +211,16 @@ class Session:
 
     def release(
         self,
-        question: Query | Mechanism | MechanismFamily,
+        question: Query[Any] | Mechanism | MechanismFamily,
         *,
         epsilon: Real | None = None,
         rho: Real | None = None,
         accuracy: Mapping[str, Real] | Real | None = None,
         delta: Real | None = None,
-        law: Law | str | None = None,
+        law: LawName | Mapping[str, LawName] | None = None,
         group_size: int = 1000,
         confidence: Real = Fraction(19, 20),
+        simultaneous: bool = False,
         request: str | None = None,
     ) -> Any:
         """The one door: a query or a mechanism on this session's tables, priced, charged durably, run, stored, and only then shown.
@@ -209,16 +231,28 @@ class Session:
 
         Guarantee: what leaves was charged to the ledger before data was read; all of it together stays within the budget.
         """
-        terms: dict[str, Any] = {"epsilon": epsilon, "rho": rho, "accuracy": accuracy, "delta": delta}
-        terms |= {"law": law, "group_size": group_size, "confidence": confidence}
+        payment = Payment.read(
+            epsilon=epsilon,
+            rho=rho,
+            accuracy=accuracy,
+            delta=delta,
+            law=law,
+            group_size=group_size,
+            confidence=confidence,
+            simultaneous=simultaneous,
+        )
+        if isinstance(question, QueryFamily):
+            question = question.query
         if isinstance(question, Query):
-            return self.release_of(question, request=request, **terms)
-        bought = self._bought(question, terms)
+            return self.release_query(question, payment, request)
+        if isinstance(question, QueryMechanism):
+            return self._release_priced(self._affordable(question, payment), request)
+        bought = self._bought(question, payment)
         if isinstance(bought.mechanism, RunMechanism):
             raise InvalidArgument(
                 "a session stores every answer, and this mechanism's release goes on answering; begin it with session.start"
             )
-        return self._value(bought, open_probability(confidence=confidence), request)
+        return self._value(bought, payment, request)
 
     def quote(
         self,
@@ -230,8 +264,7 @@ class Session:
         delta: Real | None = None,
     ) -> Purchase:
         """What a payment would buy of a mechanism: its scale, its cost, its charge. Nothing is spent and no data is touched."""
-        terms: dict[str, Any] = {"epsilon": epsilon, "rho": rho, "accuracy": accuracy, "delta": delta}
-        return self._bought(question, terms | {"confidence": Fraction(19, 20)})
+        return self._bought(question, Payment.read(epsilon=epsilon, rho=rho, accuracy=accuracy, delta=delta))
 
     def start(
         self,
@@ -250,10 +283,9 @@ class Session:
 
         Guarantee: the whole run, however long, costs what the ledger was charged; of a stream, if `d_in` is true of what it is fed.
         """
-        terms: dict[str, Any] = {"epsilon": epsilon, "rho": rho, "accuracy": None, "delta": delta}
         if d_in is not None:
             mechanism = begun_beside(mechanism, self.space, d_in=distance(d_in))
-        bought = self._bought(mechanism, terms | {"confidence": Fraction(19, 20)})
+        bought = self._bought(mechanism, Payment.read(epsilon=epsilon, rho=rho, delta=delta))
         if not isinstance(bought.mechanism, RunMechanism):
             raise InvalidArgument("this mechanism answers once: use session.release, which stores its answer")
         self._check_open()
@@ -262,7 +294,7 @@ class Session:
         self._last = self.filters.read(bought.charge)
         return self._guarded(lambda: bought.mechanism.function(self._data, self._entropy or system_entropy()))
 
-    def _bought(self, question: Any, terms: Mapping[str, Any]) -> Purchase:
+    def _bought(self, question: Any, payment: Payment) -> Purchase:
         """A mechanism on this session's tables, at the price that is offered."""
         if not isinstance(question, Mechanism | MechanismFamily):
             raise InvalidArgument(
@@ -278,13 +310,13 @@ class Session:
             raise SpaceMismatch(
                 "this mechanism is not about this session's tables; start its chain with session.rows(column=...)"
             )
-        return purchase(question, Payment.read(terms, self._delta(terms["delta"])), self.filters)
+        return purchase(question, payment, self.filters, delta=self._delta(payment.delta))
 
-    def _value(self, bought: Purchase, confidence: Fraction, request: str | None) -> Any:
-        stated = accuracy_of(bought.mechanism, confidence)
+    def _value(self, bought: Purchase, payment: Payment, request: str | None) -> Any:
+        stated = accuracy_of(bought.mechanism, payment.confidence, simultaneous=payment.simultaneous)
         promise, facts = value_statement(self, bought, stated)
         kept = bought.mechanism.post(lambda answer: value_packed(answer, stated, promise, facts))
-        plan = "" if bought.mechanism.recipe is None else value_digest(bought, confidence)
+        plan = "" if bought.mechanism.recipe is None else value_digest(bought, payment)
         packed, receipt = self._released(kept, bought.charge, request=request, plan=plan, question=facts.scope)
         self._last = self.filters.read(bought.charge)
         return ValueRelease.from_packed(packed, receipt).shown()
@@ -450,41 +482,61 @@ class Session:
 
     # What a query asks of its session
 
-    def price_of(self, query: Query, **terms: Any) -> Price:
+    def price_query(self, query: Query[Any], payment: Payment) -> Price:
         """The price of a query; nothing is spent or looked at."""
-        return self._priced(self._lowered(query), terms)
+        return self._price(self._compile(query), payment)
 
-    def release_of(self, query: Query, *, request: str | None = None, question: str = "", **terms: Any) -> Release:
+    def release_query(
+        self, query: Query[Any], payment: Payment, request: str | None = None, *, question: str = ""
+    ) -> Release:
         """Price, charge durably, run, draw once, store, and only then show."""
-        ready = self._lowered(query)
-        price = self._priced(ready, terms)
-        mechanism = self._mechanism(ready, price)
+        return self._release_priced(self._query_member(query, payment), request, question=question)
+
+    def _affordable(self, mechanism: QueryMechanism, payment: Payment) -> QueryMechanism:
+        """A query of this session at its own price; what is offered for it is a ceiling."""
+        if mechanism.query.runner is not self:
+            raise InvalidArgument("this query belongs to another session; build it from this one's query()")
+        price = mechanism.price.pair
+        if payment.epsilon is not None and (price.unit != "epsilon" or price.loss > payment.epsilon):
+            raise InvalidArgument(
+                f"this query at its price costs {price}, more than the epsilon {float(payment.epsilon):.6g} offered"
+            )
+        return mechanism
+
+    def _release_priced(self, mechanism: QueryMechanism, request: str | None, *, question: str = "") -> Release:
+        compiled, charge = mechanism.compiled, mechanism.price.charge
         packed, receipt = self._released(
             mechanism,
-            price.charge,
+            charge,
             request=request,
-            plan=query_digest(ready, price),
-            question=question or facts(self, ready, price).scope,
-            tables=tables_of(ready.plan),
+            plan=mechanism.recipe or "",
+            question=question or facts(self, compiled, mechanism.price).scope,
+            tables=tables_of(compiled.plan),
         )
-        self._last = self.filters.read(price.charge)
-        return Release.from_packed(packed, receipt).under([name for name, _ in ready.outputs])
+        self._last = self.filters.read(charge)
+        return Release.from_packed(packed, receipt).under([name for name, _ in compiled.outputs])
 
-    def mechanism_of(self, query: Query, **terms: Any) -> Mechanism:
-        """The query at this price as one mechanism on the table space; its answer is a packed release."""
-        ready = self._lowered(query)
-        return self._mechanism(ready, self._priced(ready, terms))
-
-    def tables_read(self, query: Query) -> tuple[str, ...]:
+    def tables_read(self, query: Query[Any]) -> tuple[str, ...]:
         """The private tables a query reads, for the ledger."""
-        return tuple(tables_of(self._lowered(query).plan))
+        return tuple(tables_of(self._compile(query).plan))
 
-    def _mechanism(self, ready: Lowered, price: Price) -> Mechanism:
-        return Mechanism(
+    def query_mechanism(self, query: Query[Any]) -> QueryFamily:
+        """The query as a mechanism on the table space; its payment picks the member."""
+        self._check_query(query)
+        return QueryFamily.of(self.space, query, lambda payment: self._query_member(query, payment))
+
+    def _query_member(self, query: Query[Any], payment: Payment) -> QueryMechanism:
+        """The query at this price as one mechanism on the table space; its answer is a packed release."""
+        compiled = self._compile(query)
+        price = self._price(compiled, payment)
+        return QueryMechanism(
             self.space,
-            lambda data, entropy: self._answer(ready, price, data, entropy),
+            lambda data, entropy: self._answer(compiled, price, data, entropy),
             lambda d_in: grouped(price.cost, d_in),
-            recipe=query_digest(ready, price),
+            recipe=query_digest(compiled, price),
+            query=query,
+            compiled=compiled,
+            price=price,
         )
 
     def _look(self) -> None:
@@ -492,23 +544,23 @@ class Session:
         if isinstance(self._engine, Looking):
             self._engine.look()
 
-    def prepare(self, query: Query) -> None:
+    def prepare(self, query: Query[Any]) -> None:
         """Have the engine keep a query's bounded rows; nothing is released."""
         if not isinstance(self._engine, Keeping):
             raise InvalidArgument(f"{self.engine} keeps no rows between queries; ask without prepare()")
-        self._engine.prepare(self._lowered(query).plan)
+        self._engine.prepare(self._compile(query).plan)
 
-    def _answer(self, ready: Lowered, price: Price, data: PrivateTables, entropy: Entropy) -> Packed:
-        drawing = drawn(ready, data.run(ready.plan), price.bill, entropy)
-        columns = answered(ready, drawing, price)
+    def _answer(self, compiled: CompiledQuery, price: Price, data: PrivateTables, entropy: Entropy) -> Packed:
+        drawn = draw_slices(compiled, data.run(compiled.plan), price.allocation, entropy)
+        columns = answer_columns(compiled, drawn, price)
         record = {
-            **layout(ready, drawing),
+            **layout(compiled, drawn),
             "columns": [column_record(column) for column in columns],
             "confidence": float(price.confidence),
-            "guarantee": guarantee(price, self.unit, ready, self.rehearsal),
-            "notes": notes(price, self.codebook, ready),
+            "guarantee": guarantee(price, self.unit, compiled, self.rehearsal),
+            "notes": notes(price, self.codebook, compiled),
         }
-        return Packed(record, facts(self, ready, price).to_record())
+        return Packed(record, facts(self, compiled, price).to_record())
 
     @property
     def unit(self) -> Unit:
@@ -526,40 +578,50 @@ class Session:
         """The engine's name and version."""
         return self._engine.name
 
-    def _lowered(self, query: Query) -> Lowered:
-        """The plan of a query; one the engine cannot be trusted with is refused here, before it has a price."""
+    def _check_query(self, query: Any) -> None:
+        """Refuse what is no query of this session."""
         if not isinstance(query, Query):
             raise InvalidArgument(
                 f"a session answers queries such as session.query().agg(n=dp.count()), got {shown(query)}"
             )
-        if query.asker is not self or any(book != self.codebook for book in codebooks(query.source)):
+        if query.runner is not self or any(book != self.codebook for book in codebooks(query.source)):
             raise InvalidArgument("this query belongs to another session; build it from this one's query()")
-        ready = lowered(query, self.unit)
+
+    def _compile(self, query: Query[Any]) -> CompiledQuery:
+        """The plan of a query; one the engine cannot be trusted with is refused here, before it has a price."""
+        self._check_query(query)
+        compiled = compile_query(query, self.unit)
         if isinstance(self._engine, Selective):
-            self._engine.check(ready.plan)
-        return ready
+            self._engine.check(compiled.plan)
+        return compiled
 
-    def _priced(self, ready: Lowered, terms: Mapping[str, Any]) -> Price:
-        stated = PriceTerms(
-            open_probability(confidence=terms["confidence"]),
-            integer(group_size=terms["group_size"], least=1),
-            self._ledger.balances()[0].tally,
+    def _price(self, compiled: CompiledQuery, payment: Payment) -> Price:
+        basis = ErrorBasis(
+            confidence=payment.confidence, group_size=payment.group_size, simultaneous=payment.simultaneous
         )
-        asked = self._request(ready, terms)
-        if terms["accuracy"] is not None:
-            return solved(ready, asked, self.filters, stated, terms["accuracy"])
-        return priced(ready, asked, self.filters, stated)
+        spent = self._ledger.balances()[0].tally
+        asked = self._request(payment)
+        if payment.accuracy is None:
+            return price_query(compiled, asked, self.filters, basis, spent=spent)
+        if not isinstance(payment.accuracy, Mapping):
+            raise InvalidArgument("the accuracy of a query names its outputs, such as accuracy={'n': 10}")
+        return price_for_accuracy(compiled, asked, self.filters, basis, payment.accuracy, spent=spent)
 
-    def _request(self, ready: Lowered, terms: Mapping[str, Any]) -> Request:
-        given = [name for name in ("epsilon", "rho", "accuracy") if terms[name] is not None]
-        if len(given) != 1:
-            raise InvalidArgument(f"say what to pay: epsilon=, rho= or accuracy=, one of them; got {given or 'none'}")
-        epsilon, rho = _loss(terms, self.filters)
-        return Request(epsilon, rho, self._delta(terms["delta"]), _law(terms["law"]))
+    def _request(self, payment: Payment) -> Request:
+        if payment.is_open:
+            raise InvalidArgument("say what to pay: epsilon=, rho= or accuracy=, one of them; got none")
+        one = {self.filters.unit: Fraction(1)} if payment.accuracy is not None else {}
+        return Request(
+            one.get("epsilon", payment.epsilon),
+            one.get("rho", payment.rho),
+            self._delta(payment.delta),
+            payment.law,
+            payment.laws,
+        )
 
-    def _delta(self, delta: Real | None) -> Fraction:
+    def _delta(self, delta: Fraction | None) -> Fraction:
         if delta is not None:
-            return probability(delta=delta)
+            return delta
         return min(self.filters.pool * DELTA_SHARE, self.filters.pool_left(self._ledger.balances()[0].tally))
 
     def synthesizer(
@@ -616,20 +678,3 @@ class Session:
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
         raise TypeError("a Session holds private data and a budget: it cannot be copied or pickled")
-
-
-def _loss(terms: Mapping[str, Any], filters: Filters) -> tuple[Fraction | None, Fraction | None]:
-    if terms["epsilon"] is not None:
-        return positive(epsilon=terms["epsilon"]), None
-    if terms["rho"] is not None:
-        return None, positive(rho=terms["rho"])
-    return (Fraction(1), None) if filters.unit == "epsilon" else (None, Fraction(1))
-
-
-def _law(law: Law | str | None) -> Law | None:
-    if law is None or isinstance(law, Law):
-        return law
-    named = {"laplace": Law.LAPLACE, "gaussian": Law.GAUSSIAN, "discrete gaussian": Law.DISCRETE_GAUSSIAN}
-    if law not in named:
-        raise InvalidArgument(f"law must be one of {', '.join(map(repr, named))}, got {law!r}")
-    return named[law]

@@ -6,21 +6,20 @@ applied after it was fetched, so asking for another view of the same aggregates 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from deniable.engines.engine import Engine
-from deniable.query import Answered, lowered
+from deniable.query import AnswerColumn, Law, Payment, compile_query
 from deniable.query.sql import (
     Explanation,
-    Private,
+    PrivateStatement,
     PublicRows,
     Released,
     applied,
-    compiled,
-    explained,
+    compile_statement,
+    explain_statement,
     public_answer,
     public_tables,
     read,
@@ -35,8 +34,8 @@ if TYPE_CHECKING:
 _NOISY = "HAVING, ORDER BY and LIMIT look at noisy values."
 
 
-def asked(
-    session: Session, engine: Engine, text: str, *, dialect: str, request: str | None, terms: Mapping[str, Any]
+def answer_statement(
+    session: Session, engine: Engine, text: str, *, dialect: str, request: str | None, payment: Payment
 ) -> Release | Explanation:
     """The answer to one statement, or its explanation when it begins with EXPLAIN DP."""
     statement = read(text, dialect=dialect)
@@ -45,29 +44,25 @@ def asked(
         if statement.explain:
             return Explanation("nobody", "", "", (), (), None, "", (), (f"tables: {', '.join(tables)}",), public=True)
         return _public(session, public_answer(statement, session.codebook, tables, engine))
-    private = compiled(statement, session.codebook, session)
+    private = compile_statement(statement, session.codebook, session)
     options = statement.options
-    paid = dict(terms)
-    if all(paid[name] is None for name in ("epsilon", "rho", "accuracy")):
-        paid["epsilon"] = options.epsilon
-    if paid["delta"] is None:
-        paid["delta"] = options.delta
-    if paid["law"] is None and options.strategy == "laplace_threshold":
-        paid["law"] = "laplace"
+    law = Law.LAPLACE if options.strategy == "laplace_threshold" and not options.laws else options.law
+    paid = payment.otherwise(epsilon=options.epsilon, delta=options.delta, law=law, laws=options.laws)
     if statement.explain:
         return _explanation(session, private, paid)
-    return _finished(session.release_of(private.query, request=request, question=text.strip(), **paid), private)
+    return _finished(session.release_query(private.query, paid, request, question=text.strip()), private)
 
 
-def _explanation(session: Session, private: Private, terms: dict[str, Any]) -> Explanation:
-    if all(terms[name] is None for name in ("epsilon", "rho", "accuracy")):
-        terms[session.filters.unit] = 1
-    ready = lowered(private.query, session.unit)
-    price = session.price_of(private.query, **terms)
-    return explained(private, ready, price, unit=str(session.unit), bounds=contribution(ready))
+def _explanation(session: Session, private: PrivateStatement[Release], payment: Payment) -> Explanation:
+    if payment.is_open:
+        one = Fraction(1)
+        payment = replace(payment, epsilon=one) if session.filters.unit == "epsilon" else replace(payment, rho=one)
+    compiled = compile_query(private.query, session.unit)
+    price = session.price_query(private.query, payment)
+    return explain_statement(private, compiled, price, unit=str(session.unit), bounds=contribution(compiled))
 
 
-def _finished(release: Release, private: Private) -> Release:
+def _finished(release: Release, private: PrivateStatement[Release]) -> Release:
     if not private.stages and not private.notices:
         return release
     confidence = Fraction(release.confidence).limit_denominator(10**9)
@@ -105,7 +100,7 @@ def _record(shown: Released, confidence: float, guarantee: str, notes: list[str]
 
 
 def _public(session: Session, rows: PublicRows) -> Release:
-    columns = tuple(Answered(name, "public", values, None, None, "exact") for name, values in rows.columns.items())
+    columns = tuple(AnswerColumn(name, "public", values, None, None, "exact") for name, values in rows.columns.items())
     shown = Released((), ((),) * rows.count, columns)
     record = _record(shown, 1.0, "Public: computed from public tables only, exact; nothing was charged.", [])
     facts = ReleaseFacts(

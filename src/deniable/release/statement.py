@@ -13,9 +13,9 @@ from deniable.plan.codebook import Codebook
 from deniable.plan.expression import columns
 from deniable.plan.provenance import variable_of
 from deniable.plan.unit import Unit
-from deniable.query import Lowered, Price
+from deniable.query import CompiledQuery, Price
 from deniable.release.facts import ReleaseFacts
-from deniable.release.payment import Purchase
+from deniable.release.purchase import Purchase
 
 if TYPE_CHECKING:
     from deniable.release.session import Session
@@ -32,12 +32,18 @@ def loss(price: Price) -> str:
 _SELECTION = "Errors hold before it is known which groups are shown; small groups that are shown come out too large."
 
 
-def contribution(ready: Lowered) -> str:
+def contribution(compiled: CompiledQuery) -> str:
     """How one unit was bounded."""
-    bounding = ready.plan.bounding
-    groups = f"at most {bounding.groups} group{'s' if bounding.groups > 1 else ''}" if ready.plan.keys else "one total"
-    rows = "" if bounding.rows_per_unit is None else f", {bounding.rows_per_unit} rows in all"
-    return f"{groups}{rows}; {ready.notes[0]}"
+    bounding = compiled.plan.bounding
+    groups = (
+        f"at most {bounding.groups} group{'s' if bounding.groups > 1 else ''}" if compiled.plan.keys else "one total"
+    )
+    rows = (
+        ""
+        if bounding.rows_per_unit is None
+        else f", {bounding.rows_per_unit} row{'s' if bounding.rows_per_unit > 1 else ''} in all"
+    )
+    return f"{groups}{rows}; {compiled.notes[0]}"
 
 
 def neighbours(unit: Unit) -> str:
@@ -47,21 +53,21 @@ def neighbours(unit: Unit) -> str:
     return f"data sets with and without {unit}"
 
 
-def guarantee(price: Price, unit: Unit, ready: Lowered, rehearsal: bool) -> str:
+def guarantee(price: Price, unit: Unit, compiled: CompiledQuery, rehearsal: bool) -> str:
     """The promise of one release, in one sentence."""
     if rehearsal:
         return "NO GUARANTEE: drawn with testing entropy, not with secret noise."
-    trusted = f" It trusts the curator's word that each {unit.id} has one row." if unit.unique else ""
-    return f"Guarantee: {loss(price)} for {neighbours(unit)} ({contribution(ready)}).{trusted}"
+    trusted = f" It trusts the curator's word that each {unit.label} has one row." if unit.unique else ""
+    return f"Guarantee: {loss(price)} for {neighbours(unit)} ({contribution(compiled)}).{trusted}"
 
 
-def notes(price: Price, codebook: Codebook, ready: Lowered) -> list[str]:
+def notes(price: Price, codebook: Codebook, compiled: CompiledQuery) -> list[str]:
     """What the reader must know besides."""
-    said = [f"Errors are for noise alone, with probability {float(price.confidence):g}; {_not_included(codebook)}."]
+    said = [f"Errors are for noise alone, {price.basis}; {_not_included(codebook)}."]
     if price.threshold is not None:
         least = " or ".join(map(str, price.thresholds))
         said.append(f"Groups with fewer than {least} noisy units are not shown. {_SELECTION}")
-    return said + [f"{note[0].upper()}{note[1:]}." for note in ready.notes[1:]]
+    return said + [f"{note[0].upper()}{note[1:]}." for note in compiled.notes[1:]]
 
 
 def _not_included(codebook: Codebook) -> str:
@@ -69,33 +75,33 @@ def _not_included(codebook: Codebook) -> str:
     return f"{sampled}the effect of clipping and of bounds on units is not included"
 
 
-def facts(session: Session, ready: Lowered, price: Price) -> ReleaseFacts:
+def facts(session: Session, compiled: CompiledQuery, price: Price) -> ReleaseFacts:
     """The facts of a release for its release table."""
     spend = price.pair
     epsilon, delta = (spend.loss, spend.delta) if spend.unit == "epsilon" else _as_epsilon(price, session)
-    computed = ", ".join(name for name, _ in ready.outputs)
-    by = f" by {', '.join(ready.keys.names)}" if ready.keys.names else ""
+    computed = ", ".join(name for name, _ in compiled.outputs)
+    by = f" by {', '.join(compiled.keys.names)}" if compiled.keys.names else ""
     sampling = session.codebook.sampling
     return ReleaseFacts(
         scope=f"{computed}{by} from {session.name}",
         epsilon=epsilon,
         delta=delta,
         unit=str(session.unit),
-        mechanisms=_mechanisms(ready, price),
-        preprocessing=(contribution(ready),),
+        mechanisms=_mechanisms(compiled, price),
+        preprocessing=(contribution(compiled),),
         dataset=session.name,
         measure=f"({loss(price)}), read from the cost record",
         neighbours=neighbours(session.unit),
-        contribution=contribution(ready),
+        contribution=contribution(compiled),
         sampling=sampling.design if sampling else "",
-        keys=ready.keys.sentence(),
+        keys=compiled.keys.sentence(),
         composition=session.filters.theorem,
         adaptivity=session.filters.adaptivity.value,
         accuracy=tuple(f"{name}: {error}" for name, error in price.errors.items()),
-        bounds=bounds(ready),
+        bounds=bounds(compiled),
         suppression=f"fewer than {price.threshold} noisy units" if price.threshold is not None else "none",
         failure=failure(price.cost, delta),
-        postprocessing=postprocessing(ready),
+        postprocessing=postprocessing(compiled),
         not_included=(_not_included(session.codebook),),
     )
 
@@ -149,19 +155,19 @@ def failure(cost: Cost, delta: Fraction) -> str:
     )
 
 
-def postprocessing(ready: Lowered) -> tuple[str, ...]:
+def postprocessing(compiled: CompiledQuery) -> tuple[str, ...]:
     """What was done to noisy values before they were shown."""
-    declared = [part for part in ready.slices if not part.observed]
-    under = [part for part in ready.slices if part.other and part.moved_by in ready.plan.grouping]
-    fitted = ready.additive and (len(declared) > 1 or under)
+    declared = [part for part in compiled.slices if not part.observed]
+    under = [part for part in compiled.slices if part.other and part.sensitivity_level in compiled.plan.grouping]
+    fitted = compiled.additive and (len(declared) > 1 or under)
     said = ["levels fitted by least squares so that totals add up"] if fitted else []
-    return (*said, *(["counts made non-negative whole numbers"] if ready.whole else []))
+    return (*said, *(["counts made non-negative whole numbers"] if compiled.whole else []))
 
 
-def bounds(ready: Lowered) -> str:
+def bounds(compiled: CompiledQuery) -> str:
     """The declared bounds that sums rest on, each with its provenance."""
-    names = sorted(set().union(*(columns(expression) for expression in ready.plan.inputs)))
-    found = [(name, variable_of(ready.plan.source, name)) for name in names]
+    names = sorted(set().union(*(columns(expression) for expression in compiled.plan.inputs)))
+    found = [(name, variable_of(compiled.plan.source, name)) for name in names]
     return "; ".join(
         f"{name} in [{variable.lower}, {variable.upper}]" + (f" ({variable.provenance})" if variable.provenance else "")
         for name, variable in found
@@ -174,11 +180,11 @@ def _as_epsilon(price: Price, session: Session) -> tuple[Fraction, Fraction]:
     return Fraction(read_epsilon(price.cost, delta=delta).upper), delta
 
 
-def _mechanisms(ready: Lowered, price: Price) -> tuple[str, ...]:
+def _mechanisms(compiled: CompiledQuery, price: Price) -> tuple[str, ...]:
     used = []
-    if ready.needs.additive:
+    if compiled.measurements.additive:
         used.append(f"{price.law} noise on integers")
-    if ready.needs.selections:
+    if compiled.measurements.selections or compiled.measurements.found:
         used.append("exponential mechanism")
     if price.threshold is not None:
         used.append("threshold on the noisy number of units")

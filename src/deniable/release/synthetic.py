@@ -10,8 +10,9 @@ from deniable.accounting import RuleKind
 from deniable.errors import InvalidArgument
 from deniable.exact.guards import Real
 from deniable.ledger.numbers import digits
+from deniable.query import Payment
 from deniable.release.digest import value_digest
-from deniable.release.payment import Purchase
+from deniable.release.purchase import Purchase
 from deniable.release.statement import value_statement
 from deniable.release.twin import Twin, twin_packed
 from deniable.synth.synthesis import GAUSSIAN, Synthesis, allowance_of, check_noise
@@ -101,7 +102,7 @@ class Synthesizer:
             kept,
             bought.charge,
             request=request,
-            plan=value_digest(bought, Fraction(19, 20)),
+            plan=value_digest(bought, Payment()),
             question=facts.scope,
             tables=[self.synthesis.table],
         )
@@ -111,7 +112,8 @@ class Synthesizer:
     def _bought(
         self, epsilon: Real | None, rho: Real | None, delta: Real | None, anyway: bool
     ) -> tuple[Purchase, dict[str, Any]]:
-        leak = self.session._delta(delta)
+        payment = Payment.read(epsilon=epsilon, rho=rho, delta=delta)
+        leak = self.session._delta(payment.delta)
         if epsilon is None and rho is None:
             raise InvalidArgument("say what to pay: epsilon= or rho=")
         in_rho = rho is not None or self.session.filters.unit == "rho"
@@ -121,8 +123,7 @@ class Synthesizer:
                 "pass delta=, or take method='mwem' or 'privbayes'"
             )
         kind = RuleKind.CONCENTRATED if in_rho and self.synthesis.method not in GAUSSIAN else self.synthesis.kind(leak)
-        terms: dict[str, Any] = {"epsilon": epsilon, "rho": rho, "accuracy": None, "delta": delta}
-        bought = self.session._bought(self.synthesis.family(kind), terms | {"confidence": Fraction(19, 20)})
+        bought = self.session._bought(self.synthesis.family(kind), payment)
         plan = self.synthesis.forecast(allowance_of(kind, bought.mechanism.parameter))
         noises = plan.get("noise of one-way tables") or {"a table": plan["noise of a table"]}
         check_noise(max(noises.values()), anyway=anyway)

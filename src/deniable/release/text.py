@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from deniable.query import Answered
+    from deniable.query import AnswerColumn
     from deniable.release.answer import Release
 
 _MOST = 30
@@ -41,7 +41,7 @@ def _aligned(text: str, width: int, left: bool) -> str:
     return text.ljust(width) if left else text.rjust(width)
 
 
-def cell(column: Answered, index: int) -> str:
+def cell(column: AnswerColumn, index: int) -> str:
     """One value with its error: `123 ± 4`, or the two ends when they do not lie evenly around it."""
     value = column.values[index]
     if value is not None and column.off is not None:

@@ -110,10 +110,10 @@ def _stated(accuracy: Stated) -> Any:
     return {**numbers, "measure": accuracy.measure}
 
 
-def accuracy_of(mechanism: Mechanism, confidence: Fraction) -> Stated:
+def accuracy_of(mechanism: Mechanism, confidence: Fraction, *, simultaneous: bool = False) -> Stated:
     """What a mechanism states about its error, entry by entry where its answer is a tuple; None where it states nothing."""
     try:
-        return mechanism.accuracy(confidence=confidence)
+        return mechanism.accuracy(confidence=confidence, simultaneous=simultaneous)
     except InvalidArgument:
         return None
 

@@ -22,8 +22,8 @@ from deniable.ledger.numbers import digits
 from deniable.ledger.receipt import Receipt
 from deniable.ledger.store import Packed
 from deniable.plan.relation import schema
-from deniable.query import Price, Query
-from deniable.query.aggregates import Count, CountUnits, Histogram, Mean, Sum
+from deniable.query import Payment, Price, Query
+from deniable.query.aggregates import BinnedCounts, Count, CountUnits, Mean, Sum
 from deniable.release.answer import Release
 from deniable.svg import Figure, Line, plot
 
@@ -69,7 +69,7 @@ class Workload:
     """Questions with their prices. `price` is free to look at; `release` charges all of it at once."""
 
     session: Session
-    questions: Mapping[str, Query]
+    questions: Mapping[str, Query[Any]]
     prices: Mapping[str, Price]
     terms: Mapping[str, Mapping[str, Any]]
     same_as: Mapping[str, str]
@@ -109,7 +109,10 @@ class Workload:
 
         Guarantee: one durable charge covers all answers, made before data was read; a refusal spends nothing.
         """
-        parts = {name: self.session.mechanism_of(self.questions[name], **self.terms[name]) for name in self.prices}
+        parts = {
+            name: self.session.query_mechanism(self.questions[name]).member(Payment.read(**self.terms[name]))
+            for name in self.prices
+        }
 
         def answers(data: Any, entropy: Any) -> Packed:
             made = {name: part.function(data, entropy) for name, part in parts.items()}
@@ -138,9 +141,8 @@ class Workload:
         losses = [spent * factor for factor in (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0)]
         errors = []
         for loss in losses:
-            price = self.session.price_of(
-                question, **{**terms, "epsilon": None, "rho": None, "accuracy": None, unit: loss}
-            )
+            offered = {**terms, "epsilon": None, "rho": None, "accuracy": None, unit: loss}
+            price = self.session.price_query(question, Payment.read(**offered))
             errors.append(price.errors[output or next(iter(price.errors))].within)
         return plot(
             Line(losses, errors, label=output or ""), title=f"error of {name} by {unit}", x_label=unit, y_label="error"
@@ -161,7 +163,7 @@ class Workload:
 
 def plan_workload(
     session: Session,
-    questions: Mapping[str, Query],
+    questions: Mapping[str, Query[Any]],
     *,
     epsilon: Real | None,
     rho: Real | None,
@@ -183,7 +185,7 @@ def plan_workload(
     goals = _goals(questions, wanted or {}, same_as, options["group_size"]) if by == "accuracy" else {}
     for name, goal in goals.items():
         terms[name] = {**base, "accuracy": goal}
-        prices[name] = session.price_of(questions[name], **terms[name])
+        prices[name] = session.price_query(questions[name], Payment.read(**terms[name]))
         if (
             unit is not None and amount is not None
         ):  # pay the solved amount in the words of the budget, so that sums add up
@@ -192,17 +194,19 @@ def plan_workload(
     shares = _shares(rest, amount, prices, by=by, weights=weights or {}, locked=locked or {}, unit=unit)
     for name, share in shares.items():
         terms[name] = {**base, unit or session.filters.unit: share}
-    final = {name: session.price_of(questions[name], **terms[name]) for name in measured}
+    final = {name: session.price_query(questions[name], Payment.read(**terms[name])) for name in measured}
     return Workload(session, dict(questions), final, terms, same_as)
 
 
-def _checked(session: Session, questions: Mapping[str, Query], *, by: str, **named: Mapping[str, Any] | None) -> None:
+def _checked(
+    session: Session, questions: Mapping[str, Query[Any]], *, by: str, **named: Mapping[str, Any] | None
+) -> None:
     if not questions:
         raise InvalidArgument("a workload needs at least one question, such as {'counts': session.query()...}")
     if by not in BY:
         raise InvalidArgument(f"by must be one of {', '.join(map(repr, BY))}, got {by!r}")
     for name, question in questions.items():
-        if not isinstance(question, Query) or question.asker is not session:
+        if not isinstance(question, Query) or question.runner is not session:
             raise InvalidArgument(f"{name} must be a query of this session, got {shown(question)}")
     for argument, names in named.items():
         unknown = sorted(set(names or {}) - set(questions))
@@ -224,13 +228,13 @@ def _amount(epsilon: Real | None, rho: Real | None) -> tuple[str | None, Fractio
     return ("rho", positive(rho=rho)) if rho is not None else (None, None)
 
 
-def _same(session: Session, questions: Mapping[str, Query], options: Mapping[str, Any]) -> dict[str, str]:
+def _same(session: Session, questions: Mapping[str, Query[Any]], options: Mapping[str, Any]) -> dict[str, str]:
     """Which questions are measured by an earlier one: those with equal recipes at an equal price."""
     trial = {**options, "epsilon": None, "rho": None, "accuracy": None, session.filters.unit: Fraction(1, 10)}
     first: dict[Any, str] = {}
     same = {}
     for name, question in questions.items():
-        recipe = session.mechanism_of(question, **trial).recipe
+        recipe = session.query_mechanism(question).member(Payment.read(**trial)).recipe
         if recipe in first:
             same[name] = first[recipe]
         else:
@@ -239,7 +243,7 @@ def _same(session: Session, questions: Mapping[str, Query], options: Mapping[str
 
 
 def _goals(
-    questions: Mapping[str, Query], wanted: Mapping[str, Any], same: Mapping[str, str], group_size: int
+    questions: Mapping[str, Query[Any]], wanted: Mapping[str, Any], same: Mapping[str, str], group_size: int
 ) -> dict[str, dict[str, float]]:
     """The wanted error of every output that has one; of questions measured together the strictest."""
     goals: dict[str, dict[str, float]] = {}
@@ -258,7 +262,7 @@ def _goals(
     return goals
 
 
-def _error_size(error: Any, question: Query, output: str, group_size: int) -> float:
+def _error_size(error: Any, question: Query[Any], output: str, group_size: int) -> float:
     """An absolute error; a share such as "5%" of what is publicly known about the output's size."""
     if not (isinstance(error, str) and error.strip().endswith("%")):
         return float(positive(**{output: error}))
@@ -270,7 +274,7 @@ def _error_size(error: Any, question: Query, output: str, group_size: int) -> fl
         raise InvalidArgument(f"a relative error must be above zero, got {error!r}")
     aggregate = dict(question.aggregates)[output]
     match aggregate:
-        case Count() | CountUnits() | Histogram():
+        case Count() | CountUnits() | BinnedCounts():
             return share * group_size
         case Mean(of) | Sum(of):
             low, high = _bounds(question, of, output)
@@ -281,7 +285,7 @@ def _error_size(error: Any, question: Query, output: str, group_size: int) -> fl
             raise InvalidArgument(f"{output} has no public size to take a share of; state its error as a number")
 
 
-def _bounds(question: Query, of: Any, output: str) -> tuple[float, float]:
+def _bounds(question: Query[Any], of: Any, output: str) -> tuple[float, float]:
     known = schema(question.source).get(of) if isinstance(of, str) else None
     if known is None or not known.bounded:
         raise InvalidArgument(f"{output} is not about a column with declared bounds; state its error as a number")

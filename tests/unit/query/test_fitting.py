@@ -6,8 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deniable.query.fitting import fit
-from deniable.query.sharing import binary_places, on_grid, whole_shares
+from deniable.query.totals import binary_places, fit, on_grid, whole_shares
 
 
 @st.composite

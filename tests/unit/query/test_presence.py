@@ -6,7 +6,7 @@ from deniable.plan.codebook import Codebook
 from deniable.plan.nodes import scan
 from deniable.query import aggregates as ask
 from deniable.query.builder import Query
-from deniable.query.lowering import lowered
+from deniable.query.compile import compile_query
 from deniable.query.presence import present_columns
 
 BOOK = Codebook.from_yaml("""
@@ -22,7 +22,7 @@ tables:
 
 
 def query():
-    return Query(source=scan(BOOK), asker=None)
+    return Query(source=scan(BOOK), runner=None)
 
 
 @pytest.mark.parametrize(
@@ -44,5 +44,5 @@ def test_what_a_filter_implies(condition, present):
 
 @pytest.mark.parametrize(("condition", "counts"), [("x > 0", 1), ("y > 0", 2), ("coalesce(x, 1) > 0", 2)])
 def test_a_mean_shares_the_count_only_then(condition, counts):
-    low = lowered(query().where(condition).agg(n=ask.count(), m=ask.mean("x")), BOOK.unit)
+    low = compile_query(query().where(condition).agg(n=ask.count(), m=ask.mean("x")), BOOK.unit)
     assert sum(type(aggregate).__name__ == "Rows" for _, aggregate in low.plan.aggregates) == counts

@@ -12,7 +12,8 @@ from deniable.errors import InvalidArgument, QueryRefused
 from deniable.kernels.laws import Law
 from deniable.mechanisms.selection import new_key_delta
 from deniable.plan.sensitivity import Sensitivity
-from deniable.query.pricing import Additive, Needs, Request, Selection, bill, coarse
+from deniable.query.allocation import Additive, Measurements, Request, Selection, allocate, coarse
+from deniable.query.columns import SliceColumn
 
 EPSILON_RULE = Filters.single(Rule(RuleKind.BASIC, Spend(Fraction(10), Fraction(1, 10**5))))
 RHO_RULE = budget(rho=10, delta=1e-5).filters()
@@ -22,20 +23,25 @@ RHO_RULE = budget(rho=10, delta=1e-5).filters()
 def needs(draw, *, observed=None):
     groups = draw(st.integers(1, 5))
     additive = tuple(
-        Additive(f"m{i}", Sensitivity(l0=groups, l1=groups * each, linf=each))
+        Additive(SliceColumn(f"m{i}"), Sensitivity(l0=groups, l1=groups * each, linf=each))
         for i, each in enumerate(draw(st.lists(st.integers(1, 50), max_size=3)))
     )
     selections = tuple(
         Selection(
-            f"c{i}", Fraction(draw(st.integers(1, 9)), 2), draw(st.booleans()), groups, draw(st.integers(1, 3)), 64
+            SliceColumn(f"c{i}"),
+            Fraction(draw(st.integers(1, 9)), 2),
+            draw(st.booleans()),
+            groups,
+            draw(st.integers(1, 3)),
+            64,
         )
         for i in range(draw(st.integers(0 if additive else 1, 2)))
     )
     units = ()
     if draw(st.booleans() if observed is None else observed):
-        additive = (*additive, Additive("u", Sensitivity(l0=groups, l1=groups, linf=1)))
-        units = ("u",)
-    return Needs(additive, selections, units)
+        additive = (*additive, Additive(SliceColumn("u"), Sensitivity(l0=groups, l1=groups, linf=1)))
+        units = (SliceColumn("u"),)
+    return Measurements(additive, selections, units)
 
 
 asked_epsilon = st.fractions(Fraction(1, 100), Fraction(5), max_denominator=100)
@@ -45,7 +51,7 @@ asked_epsilon = st.fractions(Fraction(1, 100), Fraction(5), max_denominator=100)
 @given(needs=needs(), asked=asked_epsilon, law=st.sampled_from([None, Law.LAPLACE, Law.GAUSSIAN]))
 def test_the_charge_covers_what_happens_in_epsilon(needs, asked, law):
     delta = Fraction(1, 10**6)
-    stated = bill(needs, Request(asked, None, delta, law), EPSILON_RULE)
+    stated = allocate(needs, Request(asked, None, delta, law), EPSILON_RULE)
     assert isinstance(stated.charge, Bounded)
     assert stated.charge.epsilon == asked
     assert stated.charge.delta <= delta
@@ -55,7 +61,7 @@ def test_the_charge_covers_what_happens_in_epsilon(needs, asked, law):
 @settings(max_examples=40, deadline=None)
 @given(needs=needs(), asked=st.fractions(Fraction(1, 1000), Fraction(1), max_denominator=1000))
 def test_the_charge_is_what_happens_in_rho(needs, asked):
-    stated = bill(needs, Request(None, asked, Fraction(1, 10**6)), RHO_RULE)
+    stated = allocate(needs, Request(None, asked, Fraction(1, 10**6)), RHO_RULE)
     assert stated.charge == stated.cost
     spend = RHO_RULE.rules[0].read(stated.charge)
     assert spend.loss <= asked
@@ -65,10 +71,10 @@ def test_the_charge_is_what_happens_in_rho(needs, asked):
 @settings(max_examples=30, deadline=None)
 @given(needs=needs(observed=st.just(True)), asked=asked_epsilon)
 def test_the_threshold_hides_a_key_only_one_unit_has(needs, asked):
-    stated = bill(needs, Request(asked, None, Fraction(1, 10**6)), EPSILON_RULE)
+    stated = allocate(needs, Request(asked, None, Fraction(1, 10**6)), EPSILON_RULE)
     (threshold,) = stated.thresholds
-    moved = next(part.moved for part in needs.additive if part.name == "u")
-    noise = stated.noises["u"]
+    moved = next(part.sensitivity for part in needs.additive if part.key == SliceColumn("u"))
+    noise = stated.noises[SliceColumn("u")]
     leak = new_key_delta(threshold.at, scale=noise.scale, l0=moved.l0, linf=1, law=noise.law)
     assert leak <= threshold.delta
     if threshold.at > 2:  # one lower would not do: the threshold is not needlessly high
@@ -77,29 +83,29 @@ def test_the_threshold_hides_a_key_only_one_unit_has(needs, asked):
 
 
 def test_without_delta_only_laplace_is_used_and_observed_keys_are_refused():
-    one = Needs((Additive("m", Sensitivity(l0=1, l1=1, linf=1)),), ())
+    one = Measurements((Additive(SliceColumn("m"), Sensitivity(l0=1, l1=1, linf=1)),), ())
     pure = budget(epsilon=1).filters()
-    assert bill(one, Request(Fraction(1), None, Fraction(0)), pure).law is Law.LAPLACE
+    assert allocate(one, Request(Fraction(1), None, Fraction(0)), pure).law is Law.LAPLACE
     with pytest.raises(InvalidArgument, match="needs a delta"):
-        bill(one, Request(Fraction(1), None, Fraction(0), Law.GAUSSIAN), pure)
+        allocate(one, Request(Fraction(1), None, Fraction(0), Law.GAUSSIAN), pure)
     with pytest.raises(QueryRefused, match="keys-need-delta"):
-        bill(Needs(one.additive, (), ("m",)), Request(Fraction(1), None, Fraction(0)), pure)
+        allocate(Measurements(one.additive, (), (SliceColumn("m"),)), Request(Fraction(1), None, Fraction(0)), pure)
 
 
 def test_the_better_law_is_chosen_and_said():
-    narrow = Needs((Additive("m", Sensitivity(l0=1, l1=1, linf=1)),), ())
-    wide = Needs((Additive("m", Sensitivity(l0=50, l1=50, linf=1)),), ())
+    narrow = Measurements((Additive(SliceColumn("m"), Sensitivity(l0=1, l1=1, linf=1)),), ())
+    wide = Measurements((Additive(SliceColumn("m"), Sensitivity(l0=50, l1=50, linf=1)),), ())
     asked = Request(Fraction(1), None, Fraction(1, 10**7))
-    assert bill(narrow, asked, EPSILON_RULE).law is Law.LAPLACE
-    stated = bill(wide, asked, EPSILON_RULE)
+    assert allocate(narrow, asked, EPSILON_RULE).law is Law.LAPLACE
+    stated = allocate(wide, asked, EPSILON_RULE)
     assert stated.law is Law.GAUSSIAN
     assert "times as wide" in stated.reason
 
 
 def test_rho_can_be_paid_from_an_epsilon_budget():
-    one = Needs((Additive("m", Sensitivity(l0=1, l1=1, linf=1)),), ())
+    one = Measurements((Additive(SliceColumn("m"), Sensitivity(l0=1, l1=1, linf=1)),), ())
     asked = Request(None, Fraction(1, 100), Fraction(1, 10**6))
-    stated = bill(one, asked, EPSILON_RULE)
+    stated = allocate(one, asked, EPSILON_RULE)
     assert isinstance(stated.charge, Bounded)
     assert float(stated.charge.epsilon) >= epsilon(stated.cost, delta=stated.charge.delta).lower
     assert rho(stated.cost) <= Fraction(1, 100)
@@ -121,7 +127,7 @@ def test_a_request_is_paid_in_one_currency(epsilon, rho):
 @pytest.mark.parametrize("law", [Law.LAPLACE, None])
 def test_a_tiny_price_is_refused_in_one_line(asked, law):
     """No float is as large as the scale it would need; the message says about how large that is."""
-    part = Additive("m", Sensitivity(l0=2, l1=6, linf=3))
+    part = Additive(SliceColumn("m"), Sensitivity(l0=2, l1=6, linf=3))
     for request, rule in (
         (Request(asked, None, Fraction(0), law), EPSILON_RULE),
         (Request(None, asked**2, Fraction(0), law), RHO_RULE),
@@ -130,8 +136,8 @@ def test_a_tiny_price_is_refused_in_one_line(asked, law):
             InvalidArgument,
             match=r"^this price needs noise of (more than )?[\d.]+e\+\d+ grid steps, more than can be drawn; .*$",
         ):
-            bill(Needs((part,), (), ()), request, rule)
-    choice = Selection("c", Fraction(1, 2), True, 2, 1, 64)
+            allocate(Measurements((part,), (), ()), request, rule)
+    choice = Selection(SliceColumn("c"), Fraction(1, 2), True, 2, 1, 64)
     assert choice.score_error(asked, Fraction(1, 20)) == float("inf")
 
 

@@ -10,7 +10,7 @@ import deniable as dp
 from deniable.errors import QueryRefused
 from deniable.plan.codebook import Codebook
 from deniable.plan.datasheet import datasheet
-from deniable.query import lowered
+from deniable.query import compile_query
 from deniable.release.dataset import Dataset
 from deniable.testing import Silent
 
@@ -106,14 +106,14 @@ def test_columns_of_the_unit_cost_one_group(session: Any) -> None:
     book = Codebook.from_record(BOOK)
     assert book.unit is not None
     by = {
-        keys: lowered(session.query().group_by(*keys).agg(n=dp.count()), book.unit).plan.bounding.groups
+        keys: compile_query(session.query().group_by(*keys).agg(n=dp.count()), book.unit).plan.bounding.groups
         for keys in (("carrier",), ("carrier", "seats"), ("origin",), ("carrier", "origin"))
     }
     assert by == {("carrier",): 1, ("carrier", "seats"): 1, ("origin",): 6, ("carrier", "origin"): 6}
     computed = session.query().group_by(large="seats >= 2").agg(n=dp.count())
-    assert lowered(computed, book.unit).plan.bounding.groups == 1
+    assert compile_query(computed, book.unit).plan.bounding.groups == 1
     asked = session.query().group_by("carrier").bound(groups=3).agg(n=dp.count())
-    assert lowered(asked, book.unit).plan.bounding.groups == 3  # the query's own bound
+    assert compile_query(asked, book.unit).plan.bounding.groups == 3  # the query's own bound
 
 
 def test_a_unit_that_breaks_its_word_is_kept_in_one_group(session: Any) -> None:
@@ -123,7 +123,7 @@ def test_a_unit_that_breaks_its_word_is_kept_in_one_group(session: Any) -> None:
     assert sum(answer.columns["r"].values) in (2 + 2 + 2, 2 + 2 + 1)
     unit = Codebook.from_record(BOOK).unit
     assert unit is not None
-    assert "a unit with several values of carrier is kept in one group" in lowered(query, unit).notes[0]
+    assert "a unit with several values of carrier is kept in one group" in compile_query(query, unit).notes[0]
 
 
 def test_the_word_is_part_of_the_codebook() -> None:

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from deniable.exact import exp
 from deniable.query import ranking
-from deniable.query.choices import Ranked
 from deniable.query.ranking import Occupied, ranked_choices
 from deniable.testing import Seeded, Silent
 from deniable.testing.output_law import output_law
@@ -37,7 +36,7 @@ def test_the_law_is_that_of_single_candidates(counts: list[int], q: Fraction) ->
     temperature = Fraction(3, 2)
     law = output_law(
         lambda entropy: ranked_choices(
-            occupied(counts), Ranked("h", q, len(counts)), temperature=temperature, entropy=entropy
+            occupied(counts), q=q, bins=len(counts), temperature=temperature, entropy=entropy
         )
     )
     weights = [exp(score(counts, place, q) / temperature, 200) for place in range(len(counts))]
@@ -58,7 +57,7 @@ def test_groups_are_chosen_for_apart_however_they_are_blocked(tables: list[list[
     """Without noise each group gets the first of its own best candidates, and blocks of any size hold every group once."""
     before, ranking._PIECES = ranking._PIECES, most
     try:
-        found = ranked_choices(occupied(*tables), Ranked("h", q, 5), temperature=Fraction(1), entropy=Silent())
+        found = ranked_choices(occupied(*tables), q=q, bins=5, temperature=Fraction(1), entropy=Silent())
     finally:
         ranking._PIECES = before
     for counts, place in zip(tables, found.tolist(), strict=True):
@@ -71,7 +70,7 @@ def test_draws_follow_the_law_over_a_wide_range() -> None:
     many, runs = 10**6, 4000
     group = np.repeat(np.arange(runs), 2)
     rows = Occupied(runs, group, np.tile([250_000, 750_000], runs), np.ones(2 * runs, dtype=np.int64))
-    drawn = ranked_choices(rows, Ranked("h", Fraction(1, 2), many), temperature=Fraction(1), entropy=Seeded(5))
+    drawn = ranked_choices(rows, q=Fraction(1, 2), bins=many, temperature=Fraction(1), entropy=Seeded(5))
     inner = np.exp(0) * 500_001
     share = inner / (inner + np.exp(-1) * 499_999)
     between = (drawn >= 250_000) & (drawn <= 750_000)
@@ -94,5 +93,5 @@ def test_entries_that_meet_are_added_up() -> None:
 def test_groups_without_rows_choose_among_all_candidates() -> None:
     empty = np.array([], dtype=np.int64)
     nobody = Occupied(2000, empty, empty, empty)
-    drawn = ranked_choices(nobody, Ranked("h", Fraction(1, 2), 4), temperature=Fraction(1), entropy=Seeded(2))
+    drawn = ranked_choices(nobody, q=Fraction(1, 2), bins=4, temperature=Fraction(1), entropy=Seeded(2))
     assert np.abs(np.bincount(drawn, minlength=4) / 2000 - 0.25).max() < 0.06

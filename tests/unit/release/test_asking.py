@@ -101,7 +101,7 @@ def test_several_quantiles_share_one_pass_and_keep_their_order_without_noise(exa
     query = exact.query("stays").agg(**asked)
     (row,) = query.release(epsilon=50).table
     assert row["q10"] <= row["q50"] <= row["q90"]
-    assert len(query.price(epsilon=1).bill.etas) == 3
+    assert len(query.price(epsilon=1).allocation.etas) == 3
 
 
 def test_the_budget_is_shared_evenly_or_as_fixed(exact):
@@ -110,8 +110,8 @@ def test_the_budget_is_shared_evenly_or_as_fixed(exact):
     assert "2 numbers share the budget evenly" in str(even)
     assert "in the parts asked for" in str(fixed)
     assert fixed.pair == even.pair
-    scale = {name: noise.scale for name, noise in fixed.bill.noises.items()}
-    usual = {name: noise.scale for name, noise in even.bill.noises.items()}
+    scale = {name.column: noise.scale for name, noise in fixed.allocation.noises.items()}
+    usual = {name.column: noise.scale for name, noise in even.allocation.noises.items()}
     assert float(usual["m0"] / scale["m0"]) == pytest.approx(1.5, rel=1e-6)  # three quarters instead of a half
     assert float(usual["m1"] / scale["m1"]) == pytest.approx(0.5, rel=1e-6)
     observed = exact.query("stays").group_by("place").agg(n=ask.count())

@@ -5,12 +5,14 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterator
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any, get_type_hints
 
 import pytest
 
 import deniable as dp
 from deniable.errors import DeniableError, InvalidArgument
+from deniable.query import Payment
 from deniable.query.builder import Query
 from deniable.release.rehearsal import Rehearsal
 from deniable.release.session import Session
@@ -64,12 +66,14 @@ TAKERS = sorted({(owner.__name__, name, key) for owner, name, key in takers()})
 def call(mine: Session, owner: str, name: str, given: Any) -> Any:
     """The method with `given` in place of a query."""
     target: Any = mine.query("x") if owner == "Query" else mine
-    terms = {"epsilon": 1} if name == "release_of" else {}
-    return getattr(target, name)(given, **terms)
+    terms = (Payment(epsilon=Fraction(1)),) if name in ("release_query", "price_query") else ()
+    return getattr(target, name)(given, *terms)
 
 
 def test_the_walk_finds_them():
-    assert {("Query", "join", "other"), ("Query", "union", "others"), ("Session", "release_of", "query")} <= set(TAKERS)
+    assert {("Query", "join", "other"), ("Query", "union", "others"), ("Session", "release_query", "query")} <= set(
+        TAKERS
+    )
     assert get_type_hints(Rehearsal.bounds_view)["ask"]
 
 

@@ -11,8 +11,8 @@ from deniable.errors import InvalidArgument
 from deniable.kernels.laws import Law
 from deniable.plan.codebook import Codebook
 from deniable.query import aggregates as ask
-from deniable.query import lowered
-from deniable.query.choosing import contribution
+from deniable.query import compile_query
+from deniable.query.contribution import unit_contributions
 from deniable.release.bounds_view import BoundCandidate
 from deniable.release.dataset import Dataset
 from deniable.release.rehearsal import Rehearsal
@@ -79,13 +79,13 @@ def test_one_unit_is_one_row_however_much_it_contributes():
     most = {"groups": 50, "rows": 50}
     session = opened()
     asked = session.query()
-    ready = lowered(
-        asked._on(contribution(query, most))
+    ready = compile_query(
+        asked._on(unit_contributions(query, most))
         .agg(g=ask.quantile("groups", 0.9), r=ask.quantile("rows", 0.9))
         .bound(rows=1),
         session.unit,
     )
-    assert [(part.sensitivity, part.groups) for part in ready.needs.selections] == [(Fraction(9, 10), 1)] * 2
+    assert [(part.sensitivity, part.groups) for part in ready.measurements.selections] == [(Fraction(9, 10), 1)] * 2
     heavy = {"user": [*ROWS["user"], *[500] * 300], "site": [*ROWS["site"], *(f"x {n}" for n in range(300))]}
     heavy["ward"] = [*ROWS["ward"], *["a"] * 300]
     usual, other = (ReferenceEngine({"logs": rows}, session.codebook, key=3).run(ready.plan) for rows in (ROWS, heavy))
@@ -114,8 +114,8 @@ def test_a_bound_on_all_rows_of_a_unit():
     grouped = session.query().bound(total=3).group_by("ward").agg(n=ask.count())
     assert sum(row["n"] for row in grouped.release(epsilon=1).table) == answer.value("n")
     assert "3 rows in all" in answer.facts.contribution
-    (noisy,) = lowered(grouped, session.unit).needs.additive
-    assert (noisy.moved.l1, noisy.moved.linf, noisy.moved.l0) == (3, 3, 2)
+    (noisy,) = compile_query(grouped, session.unit).measurements.additive
+    assert (noisy.sensitivity.l1, noisy.sensitivity.linf, noisy.sensitivity.l0) == (3, 3, 2)
 
 
 def test_the_view_shows_what_bounds_lose_and_what_noise_they_need():

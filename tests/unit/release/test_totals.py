@@ -10,7 +10,7 @@ from deniable.engines.reference import ReferenceEngine
 from deniable.errors import InvalidArgument
 from deniable.plan.codebook import Codebook
 from deniable.query import aggregates as ask
-from deniable.query import answered, drawn, lowered
+from deniable.query import answer_columns, compile_query, draw_slices
 from deniable.release.answer import Release
 from deniable.release.dataset import Dataset
 from deniable.testing import Seeded, Silent
@@ -114,12 +114,12 @@ def test_whole_numbers_are_not_negative_and_still_add_up(levels):
 def test_intervals_hold_the_truth_as_often_as_they_say(law):
     query = table(asked(Silent())).cube().agg(n=ask.count())
     true = query.release(epsilon=1).columns["n"].values
-    ready, price = lowered(query, query.asker.unit), query.price(epsilon=1, law=law)
+    ready, price = compile_query(query, query.runner.unit), query.price(epsilon=1, law=law)
     codebook = Codebook.from_yaml(BOOK)
     result = ReferenceEngine({"trips": ROWS}, codebook, key=7).run(ready.plan)
     inside = cells = 0
     for seed in range(100):
-        (column,) = answered(ready, drawn(ready, result, price.bill, Seeded(seed)), price)
+        (column,) = answer_columns(ready, draw_slices(ready, result, price.allocation, Seeded(seed)), price)
         held = [low <= value <= high for low, value, high in zip(column.lower, true, column.upper, strict=True)]
         inside, cells = inside + sum(held), cells + len(held)
     assert inside / cells >= 0.94  # the seeds are fixed: 1200 cells, twelve of one draw
@@ -176,7 +176,7 @@ def test_every_slice_is_paid_for():
     narrow, wide = plain.price(epsilon=1), plain.rollup().with_other().price(epsilon=1)
     assert wide.errors["n"].within > narrow.errors["n"].within
     assert wide.spend.loss == narrow.spend.loss == 1
-    assert len(wide.bill.noises) == 4  # rows and units by site, rows of the others, rows in all
+    assert len(wide.allocation.noises) == 4  # rows and units by site, rows of the others, rows in all
 
 
 def test_the_release_keeps_levels_and_what_was_measured(tmp_path):
@@ -219,8 +219,8 @@ def test_bad_levels_are_refused_in_a_line():
 def test_whatever_is_hidden_one_unit_moves_the_others_by_at_most_the_price():
     session = asked(Silent())
     query = session.query().group_by("city", "site").with_other().agg(n=ask.count(), s=ask.sum("cost"))
-    ready = lowered(query, session.unit)
-    moved = {entry.name: entry.moved for entry in ready.needs.additive if entry.name.endswith("+")}
+    ready = compile_query(query, session.unit)
+    moved = {str(entry.key): entry.sensitivity for entry in ready.measurements.additive if entry.key.other}
     assert set(moved) == {"m0@0+", "m1@0+"}
     codebook = Codebook.from_yaml(BOOK)
     whole = ReferenceEngine({"trips": ROWS}, codebook, key=7).run(ready.plan)

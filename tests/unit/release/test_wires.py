@@ -16,7 +16,8 @@ import deniable as dp
 from deniable.cost import Exponential
 from deniable.errors import EngineFailed, QueryRefused
 from deniable.ledger.anchor import FolderAnchor, Mark
-from deniable.query.pricing import Needs, Selection, bill, request
+from deniable.query.allocation import Measurements, Selection, allocate, request
+from deniable.query.columns import SliceColumn
 from deniable.query.sql import compiler
 from deniable.release.session import Session
 from deniable.testing import Silent
@@ -67,9 +68,9 @@ def test_an_unexpected_error_while_reading_does_not_show_its_own_text(monkeypatc
 def test_the_bill_of_choices_counts_every_group_and_every_time(paid: dict[str, Fraction]) -> None:
     asked = _session()
     for groups, times in product((1, 2, 5), repeat=2):
-        needs = Needs((), (Selection("m", Fraction(1), False, groups, times, 10),))
-        made = bill(needs, request(**paid), asked.filters)
-        assert made.cost == Exponential(eta=made.etas["m"]).repeated(groups * times)
+        needs = Measurements((), (Selection(SliceColumn("m"), Fraction(1), False, groups, times, 10),))
+        made = allocate(needs, request(**paid), asked.filters)
+        assert made.cost == Exponential(eta=made.etas[SliceColumn("m")]).repeated(groups * times)
 
 
 def test_a_median_by_group_costs_as_many_choices_as_a_unit_has_groups() -> None:
@@ -77,8 +78,8 @@ def test_a_median_by_group_costs_as_many_choices_as_a_unit_has_groups() -> None:
     for groups in (1, 3):
         query = asked.query().group_by("tag", values={"tag": ["a", "b", "c", "d"]}).bound(groups=groups)
         price = query.agg(m=dp.median("clamp(x, 0, 9)")).price(rho=1)
-        (eta,) = price.bill.etas.values()
-        assert price.bill.cost == Exponential(eta=eta).repeated(groups)
+        (eta,) = price.allocation.etas.values()
+        assert price.allocation.cost == Exponential(eta=eta).repeated(groups)
 
 
 def test_another_threshold_is_another_answer() -> None:
@@ -86,7 +87,7 @@ def test_another_threshold_is_another_answer() -> None:
     query = asked.query().group_by("tag").agg(n=dp.count())
     paid = [{"rho": Fraction(1, 50), "delta": delta} for delta in (Fraction(1, 1000), Fraction(1, 10**60))]
     few, many = (query.price(**terms) for terms in paid)
-    assert few.bill.noises == many.bill.noises
+    assert few.allocation.noises == many.allocation.noises
     assert few.threshold < 40 < many.threshold
     assert len({query.mechanism(**terms).recipe for terms in paid}) == 2
     assert [row["n"] for row in query.release(**paid[0]).table] != []

@@ -6,21 +6,23 @@ Below it everything becomes one `Query`, the same a builder makes; above it only
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any, Generic, TypeVar
 
 from sqlglot import exp
 
 from deniable.errors import DeniableError, QueryRefused
+from deniable.plan.analysis import facts
 from deniable.plan.codebook import Codebook
 from deniable.plan.expression import Column, Expression
 from deniable.plan.relation import shape
 from deniable.query.aggregates import CountUnits
-from deniable.query.builder import Asker, Key, Query
+from deniable.query.builder import Key, Query, QueryRunner
+from deniable.query.compile import compile_query
 from deniable.query.keys import key_set
-from deniable.query.lowering import lowered
+from deniable.query.sql.aggregates import AggregateCalls
 from deniable.query.sql.averages import averages_units, over_units
 from deniable.query.sql.env import Env, aggregates, checked_clauses, output_name, part, unknown_function
 from deniable.query.sql.grouping import grouping_sets
-from deniable.query.sql.measures import Measures
 from deniable.query.sql.post import Constant, Field, Operation, Operator, Value
 from deniable.query.sql.reading import Statement
 from deniable.query.sql.rows import rows
@@ -28,21 +30,25 @@ from deniable.query.sql.source import Source, placed, refused
 from deniable.query.sql.stage import Ordering, Stage, identity
 from deniable.query.sql.values import Values
 
+Answer = TypeVar("Answer")
+
 
 @dataclass(frozen=True, slots=True)
-class Private:
+class PrivateStatement(Generic[Answer]):
     """A private query, the stages over its release (none when the release is the answer), and what must be said."""
 
-    query: Query
+    query: Query[Answer]
     stages: tuple[Stage, ...]
     notices: tuple[str, ...]
 
 
-def compiled(statement: Statement, codebook: Codebook, asker: Asker) -> Private:
+def compile_statement(
+    statement: Statement, codebook: Codebook, runner: QueryRunner[Answer]
+) -> PrivateStatement[Answer]:
     """The query a statement asks, or its refusal; nothing is read or spent."""
     try:
         env = Env(codebook, statement.text)
-        built = _select(statement.tree, env, asker)
+        built = _select(statement.tree, env, runner)
         _checked_unit(statement, codebook)
         query = replace(built.query, groups=statement.options.groups, total=statement.options.rows)
         _checked_strategy(statement, observed=key_set(query).observed)
@@ -74,7 +80,7 @@ def _checked_strategy(statement: Statement, *, observed: bool) -> None:
         raise QueryRefused("declared-keys", "all keys are declared, so all groups are shown", rewrite="PUBLIC_GROUPS")
 
 
-def _filled(private: Private, least: int) -> Private:
+def _filled(private: PrivateStatement[Answer], least: int) -> PrivateStatement[Answer]:
     """Only groups with so many units, by their noisy number, which is measured for it where it is not already."""
     query = private.query
     known = {aggregate: name for name, aggregate in query.aggregates}
@@ -89,7 +95,7 @@ def _filled(private: Private, least: int) -> Private:
     return replace(private, query=query, stages=(kept, *private.stages))
 
 
-def _select(query: exp.Expression, env: Env, asker: Asker) -> Private:
+def _select(query: exp.Expression, env: Env, runner: QueryRunner[Answer]) -> PrivateStatement[Answer]:
     while isinstance(query, exp.Subquery):
         query = query.this
     inner = env.within(query)
@@ -97,7 +103,7 @@ def _select(query: exp.Expression, env: Env, asker: Asker) -> Private:
         raise refused(query, env.text, "set-operation", "one query gives one release", "ask the parts singly")
     checked_clauses(query, env.text)
     if aggregates(query) or query.args.get("distinct"):
-        return _Boundary(query, inner, asker).done()
+        return _Boundary(query, inner, runner).done()
     if part(query, "from") is None:
         raise refused(query, env.text, "no-table", "this SELECT reads no table", "add FROM")
     below = _derived(query, inner)
@@ -109,7 +115,7 @@ def _select(query: exp.Expression, env: Env, asker: Asker) -> Private:
             query, env.text, "rows", "single rows are private: a query computes aggregates of them",
             "write COUNT(*), SUM(x), AVG(x) ... GROUP BY",
         )  # fmt: skip
-    return _above(query, inner, _select(*below, asker))
+    return _above(query, inner, _select(*below, runner))
 
 
 def _derived(query: exp.Select, env: Env) -> tuple[exp.Expression, Env] | None:
@@ -130,7 +136,7 @@ def _derived(query: exp.Select, env: Env) -> tuple[exp.Expression, Env] | None:
     return None if alias is not None and alias.args.get("columns") else (inner, seen)
 
 
-def _above(query: exp.Select, env: Env, below: Private) -> Private:
+def _above(query: exp.Select, env: Env, below: PrivateStatement[Answer]) -> PrivateStatement[Answer]:
     """One more SELECT over what is already released."""
     last = below.stages[-1] if below.stages else None
     keys = [new for new, _ in last.keys] if last else [key.name for key in below.query.keys]
@@ -204,28 +210,28 @@ def _whole(query: exp.Select, name: str, text: str) -> int | None:
 
 
 @dataclass(slots=True)
-class _Boundary:
+class _Boundary(Generic[Answer]):
     """The SELECT at the private boundary."""
 
     select: exp.Select
     env: Env
-    asker: Asker
+    runner: QueryRunner[Answer]
 
-    def done(self) -> Private:
+    def done(self) -> PrivateStatement[Answer]:
         select, source = self.select, rows(self.select, self.env)
         if averages_units(select):
             self.env.said.append("AVG with bounds per group is the mean over units of each unit's own average.")
-            built = _Boundary(over_units(select, source), self.env, self.asker).done()
+            built = _Boundary(over_units(select, source), self.env, self.runner).done()
             return replace(built, query=replace(built.query, rows=1))
         if shape(source.relation).public:
             raise QueryRefused("public-query", "this part reads public tables only", rewrite="ask it by itself")
         keys, levels = self._keys(source)
-        query = Query(source=source.relation, asker=self.asker, keys=keys)
+        query = Query(source=source.relation, runner=self.runner, keys=keys)
         if keys:
             query = query.grouping_sets(*levels)
-        measures = Measures(source)
+        calls = AggregateCalls(source)
         named = {key.of: key.name for key in keys}
-        values = Values(self.env.text, keys=named, measures=measures, levels=query.levels or (tuple(named.values()),))
+        values = Values(self.env.text, keys=named, calls=calls, levels=query.levels or (tuple(named.values()),))
         if any(isinstance(each, exp.Star) for each in select.expressions):
             raise refused(select, self.env.text, "rows", "single rows are private", "list keys and aggregates")
         items = [
@@ -236,22 +242,22 @@ class _Boundary:
         aliased = replace(values, aliases={name.lower(): value for name, value in items})
         condition = None if having is None else aliased.condition(having.this)
         stage = _stage(select, items, [key.name for key in keys], aliased, condition)
-        if not measures.found:
+        if not calls.found:
             self._checked_keys_only(query)
-            measures.found[CountUnits()] = "units"
-        query = replace(query, aggregates=tuple((name, aggregate) for aggregate, name in measures.found.items()))
-        self._checked_aggregates(query, measures)
+            calls.found[CountUnits()] = "units"
+        query = replace(query, aggregates=tuple((name, aggregate) for aggregate, name in calls.found.items()))
+        self._checked_aggregates(query, calls)
         plain = identity(stage, [key.name for key in keys], [name for name, _ in query.aggregates])
-        notices = [*self._missing_keys(keys, source, query.levels), *measures.notices]
-        return Private(query, () if plain else (stage,), tuple(notices))
+        notices = [*self._missing_keys(keys, source, query.levels), *calls.notices]
+        return PrivateStatement(query, () if plain else (stage,), tuple(notices))
 
-    def _checked_aggregates(self, query: Query, measures: Measures) -> None:
-        """Refuse an aggregate that has no bounds where it stands, rather than when all are lowered together."""
+    def _checked_aggregates(self, query: Query[Any], calls: AggregateCalls) -> None:
+        """Refuse an aggregate that has no bounds where it stands, rather than when all are compiled together."""
         unit = self.env.codebook.unit
         assert unit is not None
         for name, aggregate in query.aggregates:
-            with placed(measures.nodes.get(name, self.select), self.env.text):
-                lowered(
+            with placed(calls.nodes.get(name, self.select), self.env.text):
+                compile_query(
                     replace(query, keys=(), levels=None, aggregates=((name, aggregate),), rows=unit.rows or 1), unit
                 )
 
@@ -285,7 +291,7 @@ class _Boundary:
                 "group by something many units share, or use a sub-query per unit",
             )  # fmt: skip
 
-    def _checked_keys_only(self, query: Query) -> None:
+    def _checked_keys_only(self, query: Query[Any]) -> None:
         if not query.keys:
             raise refused(self.select, self.env.text, "rows", "this query computes nothing", "write COUNT(*)")
         if not key_set(query).observed:
@@ -295,8 +301,6 @@ class _Boundary:
             )  # fmt: skip
 
     def _missing_keys(self, keys: tuple[Key, ...], source: Source, levels: object) -> list[str]:
-        from deniable.plan.analysis import facts
-
         absent = [key.name for key in keys if facts(key.of, source.schema).nullable]
         totals = " and in no total" if levels else ""
         return [f"Rows whose {' or '.join(absent)} is missing are in no group{totals}."] if absent else []

@@ -13,10 +13,9 @@ from deniable.plan.codebook import Codebook
 from deniable.plan.expression import Arithmetic, Column, Compare, Literal
 from deniable.plan.nodes import Filter, GroupAgg, Histogram, Join, Project, Relation, Rows, Scan, Total, Union, UnitAgg
 from deniable.plan.spread import Spread
-from deniable.query.lowering import Lowered
+from deniable.query.compile import CompiledQuery
 from deniable.query.price import Price
-from deniable.query.slices import column_of
-from deniable.query.sql.compiler import Private
+from deniable.query.sql.compiler import PrivateStatement
 from deniable.query.sql.post import Apply, Constant, Operation
 from deniable.query.sql.stage import Stage
 
@@ -56,35 +55,47 @@ class Explanation:
     __repr__ = __str__
 
 
-def explained(private: Private, ready: Lowered, price: Price, *, unit: str, bounds: str) -> Explanation:
+def explain_statement(
+    private: PrivateStatement[Any], compiled: CompiledQuery, price: Price, *, unit: str, bounds: str
+) -> Explanation:
     """The explanation of a priced query."""
-    bill = price.bill
-    measured = dict(ready.plan.aggregates)
-    split = [
-        f"{_shown(measured[column_of(part.name)])}: one unit moves it by at most {part.moved.linf * part.moved.step} in each of "
-        f"{part.moved.l0} cells; {bill.noises[part.name].law.value} noise of scale "
-        f"{float(bill.noises[part.name].scale * part.moved.step):.6g}"
-        for part in ready.needs.additive
-    ]
-    split += [
-        f"a private choice among {part.candidates} public values, {part.times} per group"
-        for part in ready.needs.selections
-    ]
-    mechanisms = [f"{price.law} noise on integers"] if ready.needs.additive else []
-    mechanisms += ["the exponential mechanism"] if ready.needs.selections else []
-    mechanisms += [f"a threshold of {price.threshold} noisy units"] if price.threshold is not None else []
     steps = [line for stage in private.stages for line in _steps(stage)]
     return Explanation(
         unit,
         bounds,
         price.keys,
-        tuple(mechanisms),
-        tuple(split),
+        tuple(mechanisms_used(compiled, price)),
+        tuple(numbers_measured(compiled, price)),
         price,
-        plan_text(ready.plan),
+        plan_text(compiled.plan),
         tuple(steps),
         private.notices,
     )
+
+
+def numbers_measured(compiled: CompiledQuery, price: Price) -> Iterator[str]:
+    """What is measured, how far one unit moves it, and the noise it gets, one sentence each."""
+    measured, allocation = dict(compiled.plan.aggregates), price.allocation
+    for part in compiled.measurements.additive:
+        apart, noise = part.sensitivity, allocation.noises[part.key]
+        yield (
+            f"{_shown(measured[part.key.column])}: one unit moves it by at most {apart.linf * apart.step} in each of "
+            f"{apart.l0} cell{'s' if apart.l0 > 1 else ''}; {noise.law.value} noise of scale {float(noise.scale * apart.step):.6g}"
+        )
+    for found, margin in zip(compiled.measurements.found, allocation.margins, strict=True):
+        yield f"{found.k} private choices among found values and a stop {margin.at} rows above the next"
+    for selection in compiled.measurements.selections:
+        yield f"a private choice among {selection.candidates} public values, {selection.times} per group"
+
+
+def mechanisms_used(compiled: CompiledQuery, price: Price) -> Iterator[str]:
+    """The mechanisms of a query, by name."""
+    if compiled.measurements.additive:
+        yield f"{price.law} noise on integers"
+    if compiled.measurements.selections or compiled.measurements.found:
+        yield "the exponential mechanism"
+    if price.threshold is not None:
+        yield f"a threshold of {price.threshold} noisy units"
 
 
 def _steps(stage: Stage) -> Iterator[str]:
@@ -106,13 +117,15 @@ def plan_text(plan: GroupAgg) -> str:
     bounding = plan.bounding
     spread = {each.spread.rows for _, each in plan.aggregates if isinstance(each, Rows | Total) and each.spread}
     spread |= {each.most for _, each in plan.aggregates if isinstance(each, Histogram) and each.bits}
-    counted = f", as at most {min(spread)} rows in each" if spread else ""
-    rows = counted if bounding.rows_per_group is None else f", {bounding.rows_per_group} rows in each"
+    most = bounding.rows_per_group or min(spread, default=None)
+    how = "as at most " if bounding.rows_per_group is None else ""
+    rows = "" if most is None else f", {how}{most} row{'s' if most > 1 else ''} in each"
+    groups = f"{bounding.groups} group{'s' if bounding.groups > 1 else ''}"
     keys = ", ".join(
         key.name if key.expression == Column(key.name) else f"{key.name} = {_shown(key.expression)}"
         for key in plan.keys
     )
-    head = [f"group by {keys or 'nothing'}, each unit in at most {bounding.groups} groups{rows}"]
+    head = [f"group by {keys or 'nothing'}, each unit in at most {groups}{rows}"]
     head += [f"  {name} = {_shown(aggregate)}" for name, aggregate in plan.aggregates]
     return "\n".join([*head, *(f"  {line}" for line in _lines(plan.source))])
 

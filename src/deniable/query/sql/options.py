@@ -7,7 +7,7 @@ out of the query; places in the rest of the text do not move.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from types import SimpleNamespace
 from typing import Any, TypeAlias
@@ -15,7 +15,9 @@ from typing import Any, TypeAlias
 import sqlglot
 from sqlglot import exp
 
-from deniable.errors import QueryRefused, Span
+from deniable.errors import InvalidArgument, QueryRefused, Span
+from deniable.kernels import Law
+from deniable.query.payment import law_of
 
 Token: TypeAlias = Any
 """A token of SQLGlot, whose module of tokens differs between its versions: text, start, end."""
@@ -30,7 +32,7 @@ STRATEGIES = ("laplace_threshold", "public_groups")
 """How groups may be chosen: by a threshold on units, or as declared."""
 
 _WHOLE = ("max_groups_contributed", "max_rows_contributed", "min_privacy_units_per_group")
-_KNOWN = {"epsilon", "delta", "privacy_unit_column", "group_selection_strategy", *_WHOLE}
+_KNOWN = {"epsilon", "delta", "privacy_unit_column", "group_selection_strategy", "noise", *_WHOLE}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,8 @@ class Options:
     rows: int | None = None
     least_units: int | None = None
     strategy: str | None = None
+    law: Law | None = None
+    laws: tuple[tuple[str, Law], ...] = ()
 
 
 def taken(text: str, dialect: str) -> tuple[str, Options]:
@@ -72,6 +76,7 @@ def _options(text: str, tokens: Sequence[Token], at: int) -> tuple[Options, int]
     if at >= len(tokens) or tokens[at].text != "(":
         raise _refused(text, tokens[at - 1], "OPTIONS is followed by (name = value, ...)")
     found: dict[str, Token] = {}
+    laws: tuple[tuple[str, Law], ...] = ()
     at += 1
     while at < len(tokens) and tokens[at].text != ")":
         if tokens[at].text == ",":
@@ -83,10 +88,34 @@ def _options(text: str, tokens: Sequence[Token], at: int) -> tuple[Options, int]
         if name not in _KNOWN or name in found:
             known = ", ".join(sorted(_KNOWN))
             raise _refused(text, tokens[at], f"{name!r} is not an option here, or stands twice; known: {known}")
+        if name == "noise" and at + 2 < len(tokens) and tokens[at + 2].text == "(":
+            laws, at = _laws(text, tokens, at + 3)
+            continue
         found[name], at = _value(tokens, at + 2)
     if at >= len(tokens):
         raise _refused(text, tokens[-1], "OPTIONS( is never closed")
-    return _read(text, found), at
+    return replace(_read(text, found), laws=laws), at
+
+
+def _laws(text: str, tokens: Sequence[Token], at: int) -> tuple[tuple[tuple[str, Law], ...], int]:
+    """`noise = (n = gaussian, avg = laplace)`: the law of the noise of single outputs; and where the next option stands."""
+    laws: dict[str, Law] = {}
+    while at < len(tokens) and tokens[at].text != ")":
+        if tokens[at].text == ",":
+            at += 1
+            continue
+        if at + 2 >= len(tokens) or tokens[at + 1].text != "=" or tokens[at].text in laws:
+            raise _refused(text, tokens[at], "laws of noise are written (output = law, ...), each output once")
+        laws[tokens[at].text] = _law(text, tokens[at + 2])
+        at += 3
+    return tuple(laws.items()), at + 1
+
+
+def _law(text: str, token: Token) -> Law:
+    try:
+        return law_of(token.text.lower().replace("_", " "))
+    except InvalidArgument:
+        raise _refused(text, token, "a law of noise is LAPLACE, GAUSSIAN or DISCRETE_GAUSSIAN") from None
 
 
 def _value(tokens: Sequence[Token], at: int) -> tuple[Token, int]:
@@ -116,6 +145,7 @@ def _read(text: str, found: dict[str, Token]) -> Options:
         rows=whole.get("max_rows_contributed"),
         least_units=whole.get("min_privacy_units_per_group"),
         strategy=strategy,
+        law=_law(text, found["noise"]) if "noise" in found else None,
     )
 
 

@@ -11,7 +11,7 @@ from fractions import Fraction
 from functools import cmp_to_key
 from typing import Any
 
-from deniable.query.answering import Answered
+from deniable.query.columns import AnswerColumn
 from deniable.query.sql.post import LEVEL, Cell, Field, Value, evaluate, fields
 
 _PLACE = "\0place"
@@ -45,7 +45,7 @@ class Released:
 
     keys: tuple[str, ...]
     groups: tuple[tuple[Any, ...], ...]
-    columns: tuple[Answered, ...]
+    columns: tuple[AnswerColumn, ...]
     levels: tuple[tuple[str, ...], ...] = ()
     level: tuple[int, ...] = ()
 
@@ -113,8 +113,8 @@ def _sorted(rows: list[dict[str, Cell]], term: Ordering) -> list[dict[str, Cell]
 
 
 def _column(
-    name: str, value: Value, rows: Sequence[dict[str, Cell]], known: dict[str, Answered], confidence: Fraction
-) -> Answered:
+    name: str, value: Value, rows: Sequence[dict[str, Cell]], known: dict[str, AnswerColumn], confidence: Fraction
+) -> AnswerColumn:
     cells = [evaluate(value, row) for row in rows]
     values = tuple(cell.value for cell in cells)
     sure = bool(cells) and all(cell.low is not None and cell.high is not None for cell in cells)
@@ -124,14 +124,16 @@ def _column(
         kind, error = (known[value.name].kind, known[value.name].error) if value.name in known else ("key", "exact")
         if value.name in known and not cells and known[value.name].lower is not None:
             lower, upper = (), ()
-        return replace(Answered(name, kind, values, lower, upper, error), **_choice_error(known.get(value.name), rows))
+        return replace(
+            AnswerColumn(name, kind, values, lower, upper, error), **_choice_error(known.get(value.name), rows)
+        )
     noisy = len(fields(value) & set(known))
     sureness = max(Fraction(0), 1 - noisy * (1 - confidence))
     error = f"interval by arithmetic, holds with probability {float(sureness):g}" if sure else "no interval is said"
-    return Answered(name, "computed", values, lower, upper, error)
+    return AnswerColumn(name, "computed", values, lower, upper, error)
 
 
-def _choice_error(column: Answered | None, rows: Sequence[dict[str, Cell]]) -> dict[str, Any]:
+def _choice_error(column: AnswerColumn | None, rows: Sequence[dict[str, Cell]]) -> dict[str, Any]:
     """The errors of private choices and the names of bins, for the rows that are left."""
     if column is None:
         return {}

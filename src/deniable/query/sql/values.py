@@ -13,8 +13,8 @@ from sqlglot import exp
 from deniable.errors import QueryRefused
 from deniable.plan.expression import Expression, Literal
 from deniable.plan.translate import Translator
+from deniable.query.sql.aggregates import AggregateCalls
 from deniable.query.sql.env import is_aggregate, own_aggregates, unknown_function
-from deniable.query.sql.measures import Measures
 from deniable.query.sql.post import LEVEL, Apply, Constant, Field, Function, Operation, Operator, Value
 from deniable.query.sql.source import refused
 
@@ -51,13 +51,13 @@ _FLOATS = {exp.DataType.Type.DOUBLE, exp.DataType.Type.FLOAT, exp.DataType.Type.
 class Values:
     """Reads expressions over released values.
 
-    At the boundary `keys` and `measures` say what is released; above it `visible` names the columns of the stage below.
+    At the boundary `keys` and `calls` say what is released; above it `visible` names the columns of the stage below.
     `aliases` are the SELECT list's own names, which HAVING and ORDER BY may use.
     """
 
     text: str
     keys: Mapping[Expression, str] = field(default_factory=dict)
-    measures: Measures | None = None
+    calls: AggregateCalls | None = None
     visible: Mapping[str, str] = field(default_factory=dict)
     table: str = ""
     levels: tuple[tuple[str, ...], ...] = ()
@@ -73,11 +73,11 @@ class Values:
         if isinstance(node, exp.Grouping | exp.GroupingId):
             return self._grouping(node)
         if is_aggregate(node) or isinstance(node, exp.Filter | exp.WithinGroup):
-            if self.measures is None:
+            if self.calls is None:
                 raise self._refused(
                     node, "aggregate-of-release", "an aggregate over released rows", "aggregate outside"
                 )
-            return self.measures.value(node, name)
+            return self.calls.value(node, name)
         if isinstance(node, exp.Select | exp.Subquery | exp.Exists | exp.Window) or isinstance(node.parent, exp.Window):
             code = "window" if isinstance(node, exp.Window) else "subquery"
             raise self._refused(node, code, f"{type(node).__name__.lower()} over released values is not answered")
@@ -112,17 +112,17 @@ class Values:
         """A key, a column of the stage below, or an alias."""
         if isinstance(node, exp.Column):
             return self._column(node)
-        if self.measures is None or own_aggregates(node) or not list(node.find_all(exp.Column)):
+        if self.calls is None or own_aggregates(node) or not list(node.find_all(exp.Column)):
             return None
         try:
-            of = self.measures.source.translator.expression(node)
+            of = self.calls.source.translator.expression(node)
         except QueryRefused:
             return None
         return Field(self.keys[of]) if of in self.keys else None
 
     def _column(self, node: exp.Column) -> Value:
-        if self.measures is not None:
-            found = self.measures.source.found(node)
+        if self.calls is not None:
+            found = self.calls.source.found(node)
             for each in found:
                 for of, name in self.keys.items():
                     if getattr(of, "name", None) == each.column:
@@ -133,7 +133,7 @@ class Values:
                 raise self._refused(
                     node, "not-grouped", f"{node.sql()!r} is neither grouped by nor aggregated", "add it to GROUP BY"
                 )
-            self.measures.source.resolve(node)
+            self.calls.source.resolve(node)
         elif node.name.lower() in self.visible and node.table.lower() in ("", self.table.lower()):
             return Field(self.visible[node.name.lower()])
         known = ", ".join(self.visible.values())

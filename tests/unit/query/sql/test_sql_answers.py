@@ -10,7 +10,7 @@ import pytest
 
 from deniable.errors import InvalidArgument, QueryRefused
 from deniable.query.aggregates import quantile
-from deniable.query.answering import Answered
+from deniable.query.columns import AnswerColumn
 from deniable.query.sql import Explanation, Released, Stage, applied
 from deniable.query.sql.post import Apply, Cell, Constant, Field, Function, Operation, Operator, evaluate
 from deniable.query.sql.stage import Ordering
@@ -59,7 +59,7 @@ def test_intervals_of_computed_values_hold_whenever_those_of_their_parts_do(valu
 
 
 def test_rows_are_sorted_stably_and_missing_values_go_where_they_were_asked() -> None:
-    column = Answered("n", "number", (2, None, 2, 1), None, None, "")
+    column = AnswerColumn("n", "number", (2, None, 2, 1), None, None, "")
     released = Released(("k",), (("a",), ("b",), ("c",), ("d",)), (column,))
     order = (Ordering(Field("n"), descending=True, missing_first=True),)
     stage = Stage((("k", "k"),), (("n", Field("n")),), order=order, limit=3)
@@ -173,7 +173,7 @@ def test_explain_names_everything_and_spends_nothing() -> None:
     assert _clinic().spent == before
     text = str(explained)
     for word in (
-        "one patient_id",
+        "one patient",
         "at most 60 groups",
         "threshold",
         "epsilon = 2",

@@ -54,8 +54,8 @@ def test_what_one_unit_adds_to_a_group_is_clipped(written: str, over_parts: str)
 def test_the_price_is_that_of_the_clip_and_the_guarantee_names_it() -> None:
     question = "SELECT SUM(duration, contribution_bounds_per_group => (0, {})) AS s FROM visits"
     errors = [str(_clinic().sql(f"EXPLAIN DP {question.format(end)}", epsilon=1, law="laplace")) for end in (10, 20)]
-    assert "one unit moves it by at most 10 in each of 1 cells; discrete Laplace noise of scale 10" in errors[0]
-    assert "one unit moves it by at most 20 in each of 1 cells; discrete Laplace noise of scale 20" in errors[1]
+    assert "one unit moves it by at most 10 in each of 1 cell; discrete Laplace noise of scale 10" in errors[0]
+    assert "one unit moves it by at most 20 in each of 1 cell; discrete Laplace noise of scale 20" in errors[1]
     assert "what it adds to s is clipped to [0, 10]" in _answer(question.format(10)).facts.contribution
     counted = "SELECT COUNT(*, contribution_bounds_per_group => (0, 3)) AS n FROM visits"
     assert "it counts at most 3 times in n" in _answer(counted).facts.contribution

@@ -1,7 +1,8 @@
 """Released totals that add up: post-processing of noisy levels, no further look at the data and no further cost.
 
-Declared levels are fitted together by least squares. Under a declared level, observed groups and the row of all others are
-moved, each by its share of the variance, until they add up to their parent. What was measured is kept.
+Declared levels are fitted together by least squares (`docs/theory/totals.md` has the derivation). Under a declared level,
+observed groups and the row of all others are moved, each by its share of the variance, until they add up to their parent.
+What was measured is kept.
 """
 
 from __future__ import annotations
@@ -11,17 +12,136 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import combinations, pairwise
-from typing import Any
+from math import ceil, log2, prod
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from deniable.kernels.integer_noise import weighted_error
 from deniable.plan.nodes import Aggregate, Histogram, Rows, Total, Units
-from deniable.query.drawing import Drawn
-from deniable.query.fitting import Axes, Fit, Floats, fit
-from deniable.query.lowering import Lowered
-from deniable.query.outputs import Band, Column, Noisy
-from deniable.query.sharing import binary_places, on_grid, whole_shares
+from deniable.query.columns import Floats, Intervals, Noisy, NumberColumn
+from deniable.query.compile import CompiledQuery
+from deniable.query.drawing import DrawnSlice
+
+Integers: TypeAlias = NDArray[np.int64]
+Axes: TypeAlias = tuple[int, ...]
+"""A level, as the places of its keys among all; a level's table has length one along the other axes."""
+
+
+# Least squares --------------------------------------------------------------------------------------------------------
+# A table splits into one part for each subset of its keys (the part that only these keys explain), parts of different
+# subsets do not disturb one another, and each level that has all keys of a subset measures its part with a known variance;
+# so the best estimate of a part is a weighted mean.
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """What least squares makes of some levels, from public facts alone.
+
+    `weights[part][level]` says how much a level counts for a part; `variance[level]` is that of a fitted cell, and
+    `reach[level]` bounds the sum of the absolute weights with which measured cells enter it.
+    """
+
+    sizes: tuple[int, ...]
+    levels: tuple[Axes, ...]
+    weights: Mapping[Axes, Mapping[Axes, float]]
+    variance: Mapping[Axes, float]
+    reach: Mapping[Axes, float]
+
+    def applied(self, tables: Mapping[Axes, Floats]) -> Floats:
+        """The fitted table by all keys; a level's is its sum over the keys outside the level. Further axes are left alone."""
+        full = tuple(range(len(self.sizes)))
+        total: Floats | None = None
+        for part, weights in self.weights.items():
+            found = sum((weight * self._part(tables[level], part) for level, weight in weights.items()), np.zeros(()))
+            spread = found / self._count(full, part)
+            total = spread if total is None else total + spread
+        assert total is not None
+        return np.broadcast_to(total, (*self.sizes, *next(iter(tables.values())).shape[len(self.sizes) :])).copy()
+
+    def _part(self, table: Floats, part: Axes) -> Floats:
+        """The table summed to a subset of its keys and centred along each of them."""
+        others = tuple(axis for axis in range(len(self.sizes)) if axis not in part)
+        summed: Floats = table.sum(axis=others, keepdims=True)
+        for axis in part:
+            summed = summed - summed.mean(axis=axis, keepdims=True)
+        return summed
+
+    def _count(self, level: Axes, part: Axes) -> int:
+        return _cells(self.sizes, level, part)
+
+
+def _cells(sizes: Sequence[int], level: Axes, part: Axes) -> int:
+    return prod(sizes[axis] for axis in level if axis not in part)
+
+
+def fit(sizes: Sequence[int], variances: Mapping[Axes, float]) -> Fit:
+    """The best unbiased estimate from levels whose cells carry independent noise of these variances."""
+    levels = tuple(variances)
+    parts = {part for level in levels for size in range(len(level) + 1) for part in combinations(level, size)}
+    weights, spread = {}, {}
+    for part in sorted(parts, key=lambda each: (len(each), each)):
+        exact = {
+            level: 1 / (variances[level] * _cells(sizes, level, part)) for level in levels if set(part) <= set(level)
+        }
+        total = sum(exact.values())
+        weights[part] = {level: each / total for level, each in exact.items()}
+        spread[part] = 1 / total
+    variance, reach = {}, {}
+    for level in levels:
+        inside = [part for part in weights if set(part) <= set(level)]
+        shares = {part: 1 / _cells(sizes, level, part) for part in inside}
+        left = {part: prod(1 - 1 / sizes[axis] for axis in part) for part in inside}
+        variance[level] = sum(shares[part] ** 2 * spread[part] * left[part] for part in inside)
+        reach[level] = sum(
+            shares[part] * 2 ** len(part) * sum(w * _cells(sizes, other, part) for other, w in weights[part].items())
+            for part in inside
+        )
+    return Fit(tuple(sizes), levels, weights, variance, reach)
+
+
+# Shares that add up ----------------------------------------------------------------------------------------------------
+
+_FINEST = 20
+"""Fitted numbers keep at most so many binary places."""
+
+
+def binary_places(values: Floats) -> int:
+    """How many binary places these numbers, and every sum of some of them, can have and still be exact as floats."""
+    largest = float(np.abs(values).sum())
+    return min(_FINEST, 51 - ceil(log2(max(1.0, largest))))
+
+
+def on_grid(values: Floats, places: int) -> Floats:
+    """The nearest multiples of 2**-places; sums of them are exact."""
+    return np.rint(values * 2.0**places) * 2.0**-places
+
+
+def whole_shares(total: int, wanted: Floats) -> Integers:
+    """Non-negative whole numbers that add up to `total`, as close as can be to what is wanted.
+
+    The nearest point of the simplex, then the largest remainders: no share is a whole one away from it.
+    """
+    near = _on_simplex(float(total), wanted)
+    shares = np.floor(near).astype(np.int64)
+    left = total - int(shares.sum())
+    order = np.argsort(-(near - shares), kind="stable")
+    shares[order[:left]] += 1
+    return shares
+
+
+def _on_simplex(total: float, wanted: Floats) -> Floats:
+    """The closest non-negative numbers with this sum: everything is lowered (or raised) by one amount and cut at zero."""
+    falling = np.sort(wanted)[::-1]
+    amounts = (np.cumsum(falling) - total) / np.arange(1, len(wanted) + 1)
+    kept = np.flatnonzero(falling - amounts > 0)
+    amount = amounts[kept[-1]] if len(kept) else amounts[-1]
+    near: Floats = np.maximum(wanted - amount, 0.0)
+    return near
+
+
+# Columns that add up ---------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,7 +160,12 @@ class Fitted:
     reach: float
     whole: bool
 
-    def around(self, beta: Fraction) -> Band:
+    @property
+    def is_count(self) -> bool:
+        """Whether whole numbers were measured."""
+        return self.measured.shown_in == 1
+
+    def around(self, beta: Fraction) -> Intervals:
         """An interval that fails with probability at most beta, around the estimate or around what was measured.
 
         Which of the two is decided from public facts: the narrower. It is widened where the number lies outside it.
@@ -50,7 +175,7 @@ class Fitted:
         low, high = raw.lower, raw.upper
         if half is not None and half < self.measured.noise.error(beta) * float(self.measured.step):
             low, high = self.estimate - half, self.estimate + half
-        return Band(self.values, np.minimum(low, self.values), np.maximum(high, self.values))
+        return Intervals(self.values, np.minimum(low, self.values), np.maximum(high, self.values))
 
     def _half_width(self, beta: Fraction) -> float | None:
         if self.deviation is None:
@@ -60,56 +185,56 @@ class Fitted:
         return None if within is None else float(within) * float(self.measured.step) * (1 + 1e-9)
 
 
-def consistent(lowered: Lowered, parts: tuple[Drawn, ...]) -> tuple[Drawn, ...]:
+def fit_totals(compiled: CompiledQuery, parts: tuple[DrawnSlice, ...]) -> tuple[DrawnSlice, ...]:
     """The same slices with columns that add up, where adding up is defined; whole numbers if the query asked for them."""
     done = list(parts)
     tables = [index for index, each in enumerate(parts) if not each.part.observed]
-    for name in sorted(lowered.additive):
-        if all(name in parts[index].columns for index in tables) and (len(tables) > 1 or lowered.whole):
-            for index, column in zip(tables, _levels(lowered, name, [parts[i] for i in tables]), strict=True):
+    for name in sorted(compiled.additive):
+        if all(name in parts[index].columns for index in tables) and (len(tables) > 1 or compiled.whole):
+            for index, column in zip(tables, _levels(compiled, name, [parts[i] for i in tables]), strict=True):
                 done[index] = _with(done[index], name, column)
-        _under_parents(lowered, name, done)
+        _under_parents(compiled, name, done)
     return tuple(done)
 
 
-def _with(drawn: Drawn, name: str, column: Column) -> Drawn:
+def _with(drawn: DrawnSlice, name: str, column: NumberColumn) -> DrawnSlice:
     return replace(drawn, columns={**drawn.columns, name: column})
 
 
-def _noisy(drawn: Drawn, name: str) -> Noisy:
+def _noisy(drawn: DrawnSlice, name: str) -> Noisy:
     column = drawn.columns[name]
     return column.measured if isinstance(column, Fitted) else column  # type: ignore[return-value]
 
 
-def _whole(lowered: Lowered, name: str) -> bool:
+def _whole(compiled: CompiledQuery, name: str) -> bool:
     """Whether this column is made whole: wanted, and never negative."""
-    aggregate: Aggregate = dict(lowered.plan.aggregates)[name]
+    aggregate: Aggregate = dict(compiled.plan.aggregates)[name]
     if isinstance(aggregate, Total):
-        return lowered.whole and aggregate.lower >= 0
-    return lowered.whole and isinstance(aggregate, Rows | Units | Histogram)
+        return compiled.whole and aggregate.lower >= 0
+    return compiled.whole and isinstance(aggregate, Rows | Units | Histogram)
 
 
 # Declared levels -------------------------------------------------------------------------------------------------------
 
 
-def _levels(lowered: Lowered, name: str, parts: Sequence[Drawn]) -> list[Fitted]:
+def _levels(compiled: CompiledQuery, name: str, parts: Sequence[DrawnSlice]) -> list[Fitted]:
     """One column, fitted over all declared levels."""
-    names = [key.name for key in lowered.keys.columns if any(key.name in each.part.level for each in parts)]
-    sizes = [len(key.domain or ()) for key in lowered.keys.columns if key.name in names]
+    names = [key.name for key in compiled.keys.columns if any(key.name in each.part.level for each in parts)]
+    sizes = [len(key.domain or ()) for key in compiled.keys.columns if key.name in names]
     axes = [tuple(names.index(key) for key in each.part.level) for each in parts]
     noisy = [_noisy(each, name) for each in parts]
     solved = fit(sizes, {level: float(column.noise.variance) for level, column in zip(axes, noisy, strict=True)})
     step = float(noisy[0].step)
     tables = {level: _shaped(column, level, sizes) for level, column in zip(axes, noisy, strict=True)}
     full = solved.applied(tables)
-    whole = _whole(lowered, name)
+    whole = _whole(compiled, name)
     if not whole and _add_up(axes, noisy, sizes):  # the best estimate of numbers that add up is these numbers
         return [
             _fitted(column.values, column.values, column, solved, level, whole)
             for level, column in zip(axes, noisy, strict=True)
         ]
     if whole:
-        grain = float(lowered.grains[name])
+        grain = float(noisy[0].shown_in)
         values = _whole_levels(full * (step / grain), axes, sizes, grain)
     else:
         units = full * step
@@ -179,28 +304,27 @@ def _shared(parents: Floats, wanted: Floats, above: Axes) -> Floats:
 # Observed groups and the others, under a declared parent ----------------------------------------------------------------
 
 
-def _under_parents(lowered: Lowered, name: str, done: list[Drawn]) -> None:
+def _under_parents(compiled: CompiledQuery, name: str, done: list[DrawnSlice]) -> None:
     """Make the shown groups of an observed level and its other rows add up to the level of their declared keys."""
     levels = {each.part.level: each for each in done if not each.part.observed}
     for index, other in enumerate(done):
         if not other.part.other or name not in other.columns:
             continue
-        parent = levels.get(other.part.moved_by)
+        parent = levels.get(other.part.sensitivity_level)
         if parent is None:
-            _apart(lowered, name, done, (index - 1, index))
+            _apart(compiled, name, done, (index - 1, index))
         else:
-            done[index - 1], done[index] = _beneath(lowered, name, parent, done[index - 1], other)
-    if lowered.whole:
-        _apart(lowered, name, done, [i for i, each in enumerate(done) if each.part.observed])
+            done[index - 1], done[index] = _beneath(compiled, name, parent, done[index - 1], other)
+    if compiled.whole:
+        _apart(compiled, name, done, [i for i, each in enumerate(done) if each.part.observed])
 
 
-def _apart(lowered: Lowered, name: str, done: list[Drawn], places: Sequence[int]) -> None:
+def _apart(compiled: CompiledQuery, name: str, done: list[DrawnSlice], places: Sequence[int]) -> None:
     """Nothing to add up to: whole numbers are only made non-negative."""
     for index in places:
         column = done[index].columns.get(name)
-        if _whole(lowered, name) and isinstance(column, Noisy):
-            grain = lowered.grains[name]
-            values = np.maximum(column.shown(grain), 0).astype(np.float64) * float(grain)
+        if _whole(compiled, name) and isinstance(column, Noisy):
+            values = np.maximum(column.shown(), 0).astype(np.float64) * float(column.shown_in)
             done[index] = _with(done[index], name, _moved(column, values, whole=True))
 
 
@@ -208,12 +332,14 @@ def _moved(column: Noisy, values: Floats, whole: bool) -> Fitted:
     return Fitted(values, values, column, None, 0.0, whole)
 
 
-def _beneath(lowered: Lowered, name: str, parent: Drawn, shown: Drawn, other: Drawn) -> tuple[Drawn, Drawn]:
+def _beneath(
+    compiled: CompiledQuery, name: str, parent: DrawnSlice, shown: DrawnSlice, other: DrawnSlice
+) -> tuple[DrawnSlice, DrawnSlice]:
     above = parent.columns[name]
     children = (_noisy(shown, name), _noisy(other, name))
     values = [column.values.astype(np.float64) for column in children]
-    members: Mapping[tuple[object, ...], list[int]] = _members(lowered, shown, other)
-    whole, step = _whole(lowered, name), float(lowered.grains[name])
+    members: Mapping[tuple[object, ...], list[int]] = _members(compiled, shown, other)
+    whole, step = _whole(compiled, name), float(children[0].shown_in)
     for place, group in enumerate(parent.groups):
         here = members[group]
         mine = np.stack([*values[0][here], values[1][place]])
@@ -223,9 +349,9 @@ def _beneath(lowered: Lowered, name: str, parent: Drawn, shown: Drawn, other: Dr
     return _with(shown, name, first), _with(other, name, second)
 
 
-def _members(lowered: Lowered, shown: Drawn, other: Drawn) -> Mapping[tuple[object, ...], list[int]]:
+def _members(compiled: CompiledQuery, shown: DrawnSlice, other: DrawnSlice) -> Mapping[tuple[object, ...], list[int]]:
     """The shown groups under every group of the declared keys."""
-    declared = [name in other.part.moved_by for name in lowered.keys.names]
+    declared = [name in other.part.sensitivity_level for name in compiled.keys.names]
     found: dict[tuple[object, ...], list[int]] = defaultdict(list)
     for index, group in enumerate(shown.groups):
         found[tuple(v if d else None for v, d in zip(group, declared, strict=True))].append(index)

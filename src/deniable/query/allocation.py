@@ -21,9 +21,11 @@ from deniable.errors import InvalidArgument, QueryRefused
 from deniable.exact import gaussian_mu, sqrt, up
 from deniable.exact.guards import Real, positive, probability
 from deniable.kernels import Law, Noise
+from deniable.mechanisms.private_top_k import margin_for
 from deniable.mechanisms.scores import exponential_score_error
 from deniable.mechanisms.selection import threshold_for
 from deniable.plan.sensitivity import Sensitivity
+from deniable.query.columns import SliceColumn
 
 _BETA = Fraction(1, 20)
 _LEAST_RHO = Fraction(1, 2**200)
@@ -38,9 +40,11 @@ GaussianLaw: TypeAlias = Literal[Law.GAUSSIAN, Law.DISCRETE_GAUSSIAN]
 class Additive:
     """A column of integers that will get noise, how far one unit moves it, and its part of the query's budget."""
 
-    name: str
-    moved: Sensitivity
+    key: SliceColumn
+    sensitivity: Sensitivity
     weight: Fraction = Fraction(1)
+    law: Law | None = None
+    """The law of its noise where the analyst chose one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +55,7 @@ class Selection:
     moves all of them in the same direction, which costs half.
     """
 
-    name: str
+    key: SliceColumn
     sensitivity: Fraction
     one_way: bool
     groups: int
@@ -68,14 +72,55 @@ class Selection:
         return up(exponential_score_error(beta, count=self.candidates, scale=self.temperature(eta)))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundSelection:
+    """A private choice of `k` of the fullest values that the data holds, among `candidates` of them and a stop.
+
+    One unit moves the counts of at most `l0` values, each by `linf` and all by `l1`; `one_way` when all in the same direction.
+    """
+
+    key: SliceColumn
+    k: int
+    candidates: int
+    l0: int
+    l1: int
+    linf: int
+    one_way: bool
+    weight: Fraction = Fraction(1)
+
+    @property
+    def times(self) -> int:
+        """How many choices are made."""
+        return self.k
+
+    def temperature(self, eta: Fraction) -> Fraction:
+        """Weights exp(count / temperature) give a loss range of `eta` per choice."""
+        return (1 if self.one_way or self.l0 == 1 else 2) * self.linf / eta
+
+    def margin(self, eta: Fraction, delta: Fraction) -> int:
+        """How far the stop stands above the next value, so that a value one unit alone has leaks with at most delta."""
+        scale = self.temperature(eta)
+        return margin_for(
+            delta, k=self.k, scale=scale, l0=self.l0, linf=self.linf, candidates=self.candidates, monotonic=self.one_way
+        )
+
+    def score_error(self, eta: Fraction, beta: Fraction) -> float:
+        """Every chosen value is this close to the best one left or the stop, with probability 1 - beta for each."""
+        return up(exponential_score_error(beta, count=self.candidates + 1, scale=self.temperature(eta)))
+
+
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What the analyst is willing to pay: `epsilon` or `rho`, with the `delta` granted to this query, and a law if fixed."""
+    """What the analyst is willing to pay: `epsilon` or `rho`, with the `delta` granted to this query, and laws if fixed.
+
+    `law` is that of everything, `laws` are those of single outputs, by name.
+    """
 
     epsilon: Fraction | None
     rho: Fraction | None
     delta: Fraction
     law: Law | None = None
+    laws: tuple[tuple[str, Law], ...] = ()
 
     def __post_init__(self) -> None:
         if (self.epsilon is None) == (self.rho is None):
@@ -88,6 +133,7 @@ class Request:
             None if self.rho is None else self.rho * factor,
             self.delta,
             self.law,
+            self.laws,
         )
 
 
@@ -105,41 +151,51 @@ def request(
 
 @dataclass(frozen=True, slots=True)
 class Threshold:
-    """Observed keys are shown when their noisy number of units reaches `at`; `delta` covers what a rare key could leak."""
+    """Observed keys are shown when their noisy number of units reaches `at`; `delta` covers what a rare key could leak.
 
-    column: str
+    Of a choice among found values, `at` is the margin of the stop.
+    """
+
+    column: SliceColumn
     at: int
     delta: Fraction
 
 
 @dataclass(frozen=True, slots=True)
-class Bill:
-    """Noise, choices and threshold for one query, and what they cost together.
+class Allocation:
+    """Noise, choices and threshold for one query, and what they cost together; `law` is that of columns nobody chose one for.
 
     `cost` is what happens, as records; `charge` is what the session's rule is asked to spend.
     """
 
-    noises: Mapping[str, Noise]
-    etas: Mapping[str, Fraction]
+    noises: Mapping[SliceColumn, Noise]
+    etas: Mapping[SliceColumn, Fraction]
     thresholds: tuple[Threshold, ...]
     law: Law
     cost: Cost
     charge: Cost
     reason: str
+    margins: tuple[Threshold, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Needs:
+class Measurements:
     """Everything a plan must measure, and the columns of units that the observed keys of each level are judged by."""
 
     additive: tuple[Additive, ...]
     selections: tuple[Selection, ...]
-    units: tuple[str, ...] = ()
+    units: tuple[SliceColumn, ...] = ()
+    found: tuple[FoundSelection, ...] = ()
+
+    @property
+    def choices(self) -> tuple[Selection | FoundSelection, ...]:
+        """All private choices."""
+        return (*self.selections, *self.found)
 
     @property
     def weight(self) -> Fraction:
         """What the parts of all numbers that share the query's budget come to."""
-        return self.measured + sum((part.weight for part in self.selections), Fraction(0))
+        return self.measured + sum((part.weight for part in self.choices), Fraction(0))
 
     @property
     def measured(self) -> Fraction:
@@ -152,37 +208,40 @@ class Needs:
         return len({part.weight for part in self.additive} | {part.weight for part in self.selections}) <= 1
 
 
-def bill(needs: Needs, asked: Request, filters: Filters) -> Bill:
+def allocate(wanted: Measurements, asked: Request, filters: Filters) -> Allocation:
     """The best way to answer within what was asked, priced under the session's rules.
 
     Guarantee: `charge` covers `cost`; every reading is rounded up.
     """
-    if needs.units and not asked.delta > 0:
+    if (wanted.units or wanted.found) and not asked.delta > 0:
         raise QueryRefused(
             "keys-need-delta",
-            "these group keys are taken from the data, so rare ones must be hidden, which needs a delta",
+            "these group keys or values are taken from the data, so rare ones must be hidden, which needs a delta",
             rewrite="declare the key's categories in the codebook, or open the session with delta=1e-7 or so",
         )
-    candidates = [_answer(needs, asked, law) for law in _laws(needs, asked)]
-    chosen = min(candidates, key=lambda option: _spread(needs, option.noises))
-    reason = _reason(candidates, chosen, needs, asked)
+    candidates = [_answer(wanted, asked, law) for law in _laws(wanted, asked)]
+    chosen = min(candidates, key=lambda option: _spread(wanted, option.noises))
+    reason = _reason(candidates, chosen, wanted, asked)
     charge = _charge(chosen, asked, filters)
-    return Bill(chosen.noises, chosen.etas, chosen.thresholds, chosen.law, chosen.cost, charge, reason)
+    return Allocation(
+        chosen.noises, chosen.etas, chosen.thresholds, chosen.law, chosen.cost, charge, reason, chosen.margins
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class _Option:
     law: Law
-    noises: Mapping[str, Noise]
-    etas: Mapping[str, Fraction]
+    noises: Mapping[SliceColumn, Noise]
+    etas: Mapping[SliceColumn, Fraction]
     thresholds: tuple[Threshold, ...]
     noise: Cost
     noise_delta: Fraction
+    margins: tuple[Threshold, ...] = ()
 
     @property
     def leaks(self) -> list[Cost]:
-        """What each threshold may leak."""
-        return [Bounded(epsilon=0, delta=threshold.delta) for threshold in self.thresholds]
+        """What each threshold and each margin may leak."""
+        return [Bounded(epsilon=0, delta=each.delta) for each in (*self.thresholds, *self.margins)]
 
     @property
     def cost(self) -> Cost:
@@ -191,81 +250,92 @@ class _Option:
 
     @property
     def key_delta(self) -> Fraction:
-        """What all thresholds together may leak."""
-        return sum((threshold.delta for threshold in self.thresholds), Fraction(0))
+        """What all thresholds and margins together may leak."""
+        return sum((each.delta for each in (*self.thresholds, *self.margins)), Fraction(0))
 
 
-def _laws(needs: Needs, asked: Request) -> Sequence[Law]:
+def _laws(wanted: Measurements, asked: Request) -> Sequence[Law]:
+    fixed = {part.law for part in wanted.additive if part.law is not None} | ({asked.law} if asked.law else set())
+    if asked.rho is None and not asked.delta > 0 and not all(law.pure for law in fixed):
+        raise InvalidArgument("Gaussian noise at a given epsilon needs a delta; open the session with one")
     if asked.law is not None:
-        if not asked.law.pure and asked.rho is None and not asked.delta > 0:
-            raise InvalidArgument("Gaussian noise at a given epsilon needs a delta; open the session with one")
         return (asked.law,)
     if asked.rho is not None:
         return (Law.GAUSSIAN,)
-    return (Law.LAPLACE, Law.GAUSSIAN) if asked.delta > 0 and needs.additive else (Law.LAPLACE,)
+    free = any(part.law is None for part in wanted.additive)
+    return (Law.LAPLACE, Law.GAUSSIAN) if asked.delta > 0 and free else (Law.LAPLACE,)
 
 
-def _answer(needs: Needs, asked: Request, law: Law) -> _Option:
-    spends_delta = not law.pure and asked.epsilon is not None
-    shares = 2 if spends_delta and needs.units else 1
-    noise_delta = asked.delta / shares if spends_delta else Fraction(0)
-    noises = _noises(needs, asked, law, noise_delta)
-    etas = {part.name: _eta(part, asked, needs.weight) for part in needs.selections}
-    each_delta = asked.delta / shares / max(1, len(needs.units))
-    thresholds = tuple(_threshold(needs, units, noises[units], each_delta) for units in needs.units)
-    costs = [noises[part.name].cost(part.moved) for part in needs.additive if part.moved.l1]
-    costs += [Exponential(eta=etas[part.name]).repeated(part.groups * part.times) for part in needs.selections]
-    return _Option(law, noises, etas, thresholds, composed(costs), noise_delta)
+def _answer(wanted: Measurements, asked: Request, law: Law) -> _Option:
+    """Every column with the law chosen for it, or with `law`; columns of one law are calibrated together.
+
+    Each law has its columns' part of epsilon, and of the delta an even share with the other laws that need one and the threshold.
+    """
+    blocks = {each: tuple(p for p in wanted.additive if (p.law or law) is each) for each in Law}
+    used = [each for each, parts in blocks.items() if parts]
+    needy = [each for each in used if not each.pure] if asked.epsilon is not None else []
+    hiding = len(wanted.units) + len(wanted.found)
+    shares = max(1, len(needy) + bool(hiding))
+    drawn: dict[SliceColumn, Noise] = {}
+    for each in used:
+        drawn |= _noises(blocks[each], wanted.weight, asked, each, asked.delta / shares)
+    noises = {part.key: drawn[part.key] for part in wanted.additive}
+    etas = {part.key: _eta(part, asked, wanted.weight) for part in wanted.choices}
+    key_delta = asked.delta / shares / max(1, hiding)
+    thresholds = tuple(_threshold(wanted, units, noises[units], key_delta) for units in wanted.units)
+    costs = [noises[part.key].cost(part.sensitivity) for part in wanted.additive if part.sensitivity.l1]
+    costs += [Exponential(eta=etas[part.key]).repeated(part.groups * part.times) for part in wanted.selections]
+    costs += [Exponential(eta=etas[part.key]).repeated(part.k) for part in wanted.found]
+    margins = tuple(Threshold(each.key, each.margin(etas[each.key], key_delta), key_delta) for each in wanted.found)
+    return _Option(law, noises, etas, thresholds, composed(costs), len(needy) * asked.delta / shares, margins)
 
 
-def _noises(needs: Needs, asked: Request, law: Law, noise_delta: Fraction) -> dict[str, Noise]:
+def _noises(
+    parts: Sequence[Additive], weight: Fraction, asked: Request, law: Law, delta: Fraction
+) -> dict[SliceColumn, Noise]:
+    """The noises of the columns of one law; `weight` is that of all numbers that share the budget."""
     match law:
         case Law.LAPLACE:
-            return _laplaces(needs, asked)
+            return {part.key: _laplace(part, _epsilon(part, weight, asked)) for part in parts}
         case Law.GAUSSIAN | Law.DISCRETE_GAUSSIAN:
-            square = _unit_square(needs, asked, law, noise_delta)
+            square = _unit_square(sum((part.weight for part in parts), Fraction(0)), weight, asked, law, delta)
         case _:
             assert_never(law)
     return {
-        part.name: Noise(law, _positive_scale(_root(part.moved.l2_squared * square / part.weight)))
-        for part in needs.additive
+        part.key: Noise(law, _positive_scale(_root(part.sensitivity.l2_squared * square / part.weight)))
+        for part in parts
     }
 
 
-def _unit_square(needs: Needs, asked: Request, law: GaussianLaw, delta: Fraction) -> Fraction:
-    """The squared scale, rounded up, for a column of weight and sensitivity one.
+def _unit_square(measured: Fraction, weight: Fraction, asked: Request, law: GaussianLaw, delta: Fraction) -> Fraction:
+    """The squared scale, rounded up, for a column of weight and sensitivity one; `measured` is the weight of this law's columns.
 
     Columns of discrete Gaussian noise are no Gaussian mechanism together; what is proved for them is their zCDP reading.
     """
     if asked.rho is not None:
-        return needs.weight / (2 * asked.rho)
+        return weight / (2 * asked.rho)
     assert asked.epsilon is not None
-    epsilon = asked.epsilon * (needs.measured / needs.weight if needs.additive else 1)
+    epsilon = asked.epsilon * measured / weight
     match law:
         case Law.GAUSSIAN:
-            return unit_scale(epsilon, delta) ** 2 * needs.measured
+            return unit_scale(epsilon, delta) ** 2 * measured
         case Law.DISCRETE_GAUSSIAN:
             rho = max(rho_within(epsilon=epsilon, delta=delta), _LEAST_RHO)
-            return needs.measured / (2 * rho)
+            return measured / (2 * rho)
         case _:
             assert_never(law)
 
 
-def _laplaces(needs: Needs, asked: Request) -> dict[str, Noise]:
+def _epsilon(part: Additive, weight: Fraction, asked: Request) -> Fraction:
+    """A column's part of a pure budget, or an epsilon whose reading as rho is its part of that."""
     if asked.rho is not None:
-        return _laplace_for_rho(needs, asked.rho)
+        return _pure_for(asked.rho * part.weight / weight)
     assert asked.epsilon is not None
-    share = asked.epsilon / needs.weight
-    return {part.name: _laplace(part, share * part.weight) for part in needs.additive}
+    return asked.epsilon * part.weight / weight
 
 
 def _laplace(part: Additive, epsilon: Fraction) -> Noise:
-    return Noise(Law.LAPLACE, _positive_scale(Fraction(part.moved.l1) / epsilon))
-
-
-def _laplace_for_rho(needs: Needs, rho: Fraction) -> dict[str, Noise]:
-    """Epsilons in the ratio of the roots of the weights, whose readings as rho come to at most `rho`."""
-    return {part.name: _laplace(part, _pure_for(rho * part.weight / needs.weight)) for part in needs.additive}
+    return Noise(Law.LAPLACE, _positive_scale(Fraction(part.sensitivity.l1) / epsilon))
 
 
 def _positive_scale(scale: Fraction) -> Fraction:
@@ -297,8 +367,9 @@ def _pure_for(rho: Fraction) -> Fraction:
     return sqrt(2 * rho, bits=64).lower
 
 
-def _eta(part: Selection, asked: Request, whole: Fraction) -> Fraction:
-    share = part.weight / whole / (part.groups * part.times)
+def _eta(part: Selection | FoundSelection, asked: Request, whole: Fraction) -> Fraction:
+    groups = part.groups if isinstance(part, Selection) else 1
+    share = part.weight / whole / (groups * part.times)
     if asked.epsilon is not None:
         return asked.epsilon * share
     assert asked.rho is not None
@@ -311,23 +382,26 @@ def unit_scale(epsilon: Fraction, delta: Fraction) -> Fraction:
     return 1 / gaussian_mu(epsilon, delta, bits=40).lower
 
 
-def _threshold(needs: Needs, name: str, noise: Noise, delta: Fraction) -> Threshold:
-    units = next(part for part in needs.additive if part.name == name)
-    at = threshold_for(delta, scale=noise.scale, l0=units.moved.l0, linf=units.moved.linf, law=noise.law)
-    return Threshold(name, at, delta)
+def _threshold(wanted: Measurements, key: SliceColumn, noise: Noise, delta: Fraction) -> Threshold:
+    units = next(part for part in wanted.additive if part.key == key)
+    at = threshold_for(delta, scale=noise.scale, l0=units.sensitivity.l0, linf=units.sensitivity.linf, law=noise.law)
+    return Threshold(key, at, delta)
 
 
-def _spread(needs: Needs, noises: Mapping[str, Noise]) -> float:
-    return math.fsum(math.log(1 + noises[part.name].error(_BETA)) for part in needs.additive)
+def _spread(wanted: Measurements, noises: Mapping[SliceColumn, Noise]) -> float:
+    return math.fsum(math.log(1 + noises[part.key].error(_BETA)) for part in wanted.additive)
 
 
-def _reason(options: Sequence[_Option], chosen: _Option, needs: Needs, asked: Request) -> str:
-    if not needs.additive:
+def _reason(options: Sequence[_Option], chosen: _Option, wanted: Measurements, asked: Request) -> str:
+    if not wanted.additive:
         return "private choices only: the exponential mechanism"
+    if any(part.law is not None for part in wanted.additive):
+        laws = dict.fromkeys(chosen.noises[part.key].law.value for part in wanted.additive)
+        return f"{' and '.join(laws)} noise, as asked"
     if len(options) == 1:
         return f"{chosen.law.value} noise" + (", as asked" if asked.law else "")
     other = next(option for option in options if option is not chosen)
-    ratio = math.exp((_spread(needs, other.noises) - _spread(needs, chosen.noises)) / len(needs.additive))
+    ratio = math.exp((_spread(wanted, other.noises) - _spread(wanted, chosen.noises)) / len(wanted.additive))
     return f"{chosen.law.value} noise: {other.law.value} noise would be {ratio:.2g} times as wide"
 
 

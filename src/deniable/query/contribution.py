@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from deniable.errors import InvalidArgument
 from deniable.exact.guards import Real, integer, open_probability
@@ -17,18 +17,23 @@ from deniable.plan.expression import And, Column, IsNull, Not
 from deniable.plan.nodes import Filter, Relation, Summary, UnitAgg, UnitValue
 from deniable.plan.relation import shape
 from deniable.query.aggregates import quantile
-from deniable.query.builder import Query
+from deniable.query.payment import Payment
+
+if TYPE_CHECKING:
+    from deniable.query.builder import Query
+
+Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True, slots=True)
-class ChosenBounds:
+class ChosenBounds(Generic[Answer]):
     """Bounds that were chosen privately: the question with them, and the release that paid for them."""
 
-    query: Query
+    query: Query[Answer]
     groups: int
     rows: int
     share: Fraction
-    release: Any
+    release: Answer
 
     def __str__(self) -> str:
         return f"groups: {self.groups}, rows: {self.rows}; about {float(self.share):.0%} of the units fit within each"
@@ -36,7 +41,9 @@ class ChosenBounds:
     __repr__ = __str__
 
 
-def chosen_bounds(query: Query, *, share: Real, most: Mapping[str, int], terms: Mapping[str, Any]) -> ChosenBounds:
+def choose_bounds(
+    query: Query[Answer], *, share: Real, most: Mapping[str, int], payment: Payment, request: str | None
+) -> ChosenBounds[Answer]:
     """Charge for the quantiles, and give the question the bounds they are."""
     unit = shape(query.source).unit
     if unit is not None and unit.is_row:
@@ -47,7 +54,7 @@ def chosen_bounds(query: Query, *, share: Real, most: Mapping[str, int], terms: 
     asked = {name: quantile(name, wanted) for name in (["groups"] if query.keys else []) + ["rows"]}
     contributions = replace(
         query,
-        source=contribution(query, most),
+        source=unit_contributions(query, most),
         keys=(),
         aggregates=tuple(asked.items()),
         levels=None,
@@ -57,13 +64,13 @@ def chosen_bounds(query: Query, *, share: Real, most: Mapping[str, int], terms: 
         rows=1,
         total=None,
     )
-    release = contributions.release(**terms)
+    release: Any = query.runner.release_query(contributions, payment, request)
     groups = max(1, int(release.value("groups"))) if query.keys else 1
     rows = max(1, int(release.value("rows")))
     return ChosenBounds(query.bound(groups=groups, rows=rows), groups, rows, wanted, release)
 
 
-def contribution(query: Query, most: Mapping[str, int]) -> Relation:
+def unit_contributions(query: Query[Any], most: Mapping[str, int]) -> Relation:
     """One row for every unit that has any: in how many groups it is, and how many rows it has in its fullest."""
     source: Relation = query.source
     if query.total is not None:

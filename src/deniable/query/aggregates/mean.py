@@ -1,0 +1,79 @@
+"""Means of bounded numbers: a noisy sum of distances from the middle of the bounds over a noisy count."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+from sqlglot import exp
+
+from deniable.query.aggregates.aggregate import (
+    Aggregate,
+    CommandForm,
+    Error,
+    Forecast,
+    Of,
+    Output,
+    Registration,
+    SliceAnswer,
+)
+from deniable.query.aggregates.measuring import Measuring
+from deniable.query.columns import AnswerColumn, interval_column
+from deniable.query.ratio import mean_error, mean_intervals
+
+
+@dataclass(frozen=True, slots=True)
+class MeanOf(Output):
+    """`centre` plus a sum of distances from it over a count; always within the bounds."""
+
+    averages: ClassVar[bool] = True
+
+    total: str
+    count: str
+    centre: Fraction
+    lower: Fraction
+    upper: Fraction
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return (self.total, self.count)
+
+    def answer(self, name: str, drawn: SliceAnswer, error: str) -> AnswerColumn:
+        """The mean with its interval."""
+        return interval_column(name, "mean", mean_intervals(self, drawn.columns, drawn.beta), error)
+
+    def error(self, forecast: Forecast) -> Error:
+        """For groups of the stated size, whatever their mean."""
+        return Error(mean_error(self, forecast), f"for {forecast.group_size:,} rows")
+
+
+@dataclass(frozen=True, slots=True)
+class Mean(Aggregate):
+    """The mean of a bounded number: a noisy sum around the middle of its bounds over a noisy count."""
+
+    averages: ClassVar[bool] = True
+
+    of: Of
+
+    def measure(self, measuring: Measuring) -> Output:
+        """A centred total and the count of the same rows."""
+        of = measuring.read(self.of)
+        total, centre, known = measuring.centred(of)
+        lower, upper = known.ends
+        return MeanOf(total, measuring.count(of), centre, lower * known.step, upper * known.step)
+
+
+def mean(of: Of) -> Mean:
+    """The mean of a bounded number.
+
+    Guarantee: post-processing of a noisy sum and a noisy count, both charged; the count is shared with `count(of)`.
+    """
+    return Mean(of)
+
+
+REGISTRATION = Registration(
+    sql={exp.Avg: lambda call: call.answer(Mean(call.of()))},
+    command={"mean": CommandForm(mean)},
+    sql_names=("AVG",),
+)

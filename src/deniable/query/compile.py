@@ -1,0 +1,312 @@
+"""From a question to a plan: which integers to measure, how much one unit moves each, and how the answers follow from them.
+
+Everything is decided from the codebook; a question that cannot be answered is refused here, before anything is spent.
+A unit with more rows in a group than may count is spread evenly over all of them, in every output alike (`plan.spread`);
+unless the query keeps some of its rows, or asks for a unit's total to be clipped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+from deniable.cost import Neighbours
+from deniable.errors import InvalidArgument
+from deniable.kernels import Law
+from deniable.plan import nodes as plan
+from deniable.plan.expression import columns
+from deniable.plan.nodes import Bounding, ByOrder, GroupAgg
+from deniable.plan.provenance import unit_columns
+from deniable.plan.relation import Shape, shape
+from deniable.plan.sensitivity import checked, sensitivity
+from deniable.plan.unit import Unit
+from deniable.query.aggregates import CountUnits, Output, Sum
+from deniable.query.aggregates.aggregate import PrivateChoice
+from deniable.query.aggregates.measuring import Measuring
+from deniable.query.allocation import Additive, Measurements, Selection
+from deniable.query.builder import Query
+from deniable.query.found_values import FoundValues, compile_found, found_column
+from deniable.query.keys import KeySet, key_set
+from deniable.query.public_conditions import check_categories
+from deniable.query.rounding_notes import rounding_notes
+from deniable.query.slices import Slice, adds_up, slices_of
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledQuery:
+    """A plan, what must be measured of it, and how each output follows."""
+
+    plan: GroupAgg
+    keys: KeySet
+    measurements: Measurements
+    steps: Mapping[str, Fraction]
+    grains: Mapping[str, Fraction]
+    """What each column is shown in whole multiples of: its own step where it is measured in parts of it."""
+    bins: Mapping[str, int]
+    choices: Mapping[str, PrivateChoice]
+    outputs: tuple[tuple[str, Output], ...]
+    notes: tuple[str, ...]
+    slices: tuple[Slice, ...]
+    additive: frozenset[str]
+    """Columns whose coarser groups are the sum of finer ones."""
+    other: str | None = None
+    whole: bool = False
+    found: bool = False
+    """Whether the answer is a list of values found in the data."""
+
+    def has_value(self, output: Output, part: Slice) -> bool:
+        """Whether an output has a value in a slice: hidden groups can be added up, but not their units or distinct values."""
+        return not part.other or self.additive.issuperset(output.columns)
+
+    def measured_by(self, laws: tuple[tuple[str, Law], ...]) -> Measurements:
+        """The measurements with the laws of noise that were chosen for outputs; `keys` is the number of units behind thresholds."""
+        if not laws:
+            return self.measurements
+        chosen: dict[str, tuple[str, Law]] = {}
+        for name, law in laws:
+            for column in self._noisy_columns(name):
+                other, before = chosen.setdefault(column, (name, law))
+                if before is not law:
+                    raise InvalidArgument(
+                        f"{other} and {name} are computed from the same noisy number, so they have one law: "
+                        f"{before.value} or {law.value}"
+                    )
+        additive = tuple(
+            replace(part, law=chosen[part.key.column][1]) if part.key.column in chosen else part
+            for part in self.measurements.additive
+        )
+        return replace(self.measurements, additive=additive)
+
+    def _noisy_columns(self, name: str) -> tuple[str, ...]:
+        outputs = dict(self.outputs)
+        if name == "keys" and name not in outputs and self.measurements.units:
+            return tuple(dict.fromkeys(key.column for key in self.measurements.units))
+        if name not in outputs:
+            raise InvalidArgument(f"law names {name!r}, which is not computed; it may name {', '.join(outputs)}")
+        if outputs[name].chosen is not None:
+            raise InvalidArgument(f"{name} is a private choice, by the exponential mechanism; it has no law of noise")
+        return outputs[name].columns
+
+
+def compile_query(query: Query[Any], unit: Unit) -> CompiledQuery:
+    """The plan of a query for this unit, or a refusal that says what to change."""
+    if not query.aggregates:
+        raise InvalidArgument("a query needs something to compute: .agg(n=dp.count())")
+    rows = _first(query.rows, query.total, unit.rows)
+    groups = _first(query.groups, unit_groups(query), query.total, unit.groups)
+    found = found_column(query)
+    if rows is None or (groups is None and (query.keys or found)):
+        raise InvalidArgument(
+            "there is no default bound: say how many groups one unit may touch and how many rows it may add to each, "
+            "unit: {id: ..., groups: 3, rows_per_group: 5} in the codebook or .bound(groups=3, rows=5) on the query"
+        )
+    if found is not None:
+        assert groups is not None
+        return _compile_found(compile_found(query, *found, rows=rows, groups=groups), rows)
+    measuring = Measuring(query.source, rows, _binding(query, rows) and not _keeps(query))
+    return _Compilation(query, measuring, groups if groups is not None and query.keys else 1).done()
+
+
+def unit_groups(query: Query[Any]) -> int | None:
+    """One group for each unit where every key is constant for it; a unit that breaks the word is kept in one all the same."""
+    constant = unit_columns(query.source)
+    return 1 if query.keys and all(columns(key.of) and columns(key.of) <= constant for key in query.keys) else None
+
+
+def _keeps(query: Query[Any]) -> bool:
+    """Whether some rows of a unit with too many are kept and the others left out."""
+    return query.sampled or isinstance(query.choice, ByOrder)
+
+
+def _binding(query: Query[Any], rows: int) -> bool:
+    """Whether a unit can have more rows in a group than may count."""
+    most = [most for most in (shape(query.source).most_rows, query.total) if most is not None]
+    return min(most, default=rows + 1) > rows
+
+
+def _compile_found(values: FoundValues, rows: int) -> CompiledQuery:
+    return CompiledQuery(
+        plan=values.plan,
+        keys=values.keys,
+        measurements=values.measurements,
+        steps={},
+        grains={},
+        bins={},
+        choices={},
+        outputs=values.outputs,
+        notes=(_clip_note(rows), values.note),
+        slices=values.slices,
+        additive=frozenset(),
+        found=True,
+    )
+
+
+def _clip_note(rows: int) -> str:
+    return f"what one unit adds to a group is clipped to what {rows} row{'s' if rows > 1 else ''} can add"
+
+
+def _first(*bounds: int | None) -> int | None:
+    return next((bound for bound in bounds if bound is not None), None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Compilation:
+    """One query on its way to a plan."""
+
+    query: Query[Any]
+    measuring: Measuring
+    groups: int
+
+    def done(self) -> CompiledQuery:
+        """The compiled query."""
+        keys, measuring = key_set(self.query), self.measuring
+        outputs = tuple((name, aggregate.measure(measuring)) for name, aggregate in self.query.aggregates)
+        units = measuring.add(plan.Units()) if keys.observed else None
+        node = self._plan(keys)
+        parts = slices_of(node, keys, other=self.query.other is not None)
+        below = checked(node)
+        additive = frozenset(name for name, _ in node.aggregates if adds_up(node, below, name))
+        notes = [self._contribution_note(), *self._spread_notes(), *_level_notes(node, parts, additive, outputs)]
+        if len(node.grouping) > 1 and measuring.spreads and any(output.averages for _, output in outputs):
+            notes.append("a total's mean weighs the groups of a unit by the rows that count in each")
+        notes += rounding_notes(node, [output for _, output in outputs])
+        return CompiledQuery(
+            plan=node,
+            keys=keys,
+            measurements=self._measurements(node, below, parts, additive, units, outputs),
+            steps=measuring.steps,
+            grains=measuring.grains,
+            bins=measuring.bins,
+            choices=measuring.choices,
+            outputs=outputs,
+            notes=tuple(notes),
+            slices=parts,
+            additive=additive,
+            other=self.query.other,
+            whole=self.query.whole,
+        )
+
+    def _plan(self, keys: KeySet) -> GroupAgg:
+        bounding = Bounding(
+            groups=self.groups,
+            rows_per_group=self.measuring.rows if _keeps(self.query) and self._binding else None,
+            rows_per_unit=self.query.total,
+            choice=self.query.choice,
+        )
+        aggregates = tuple((name, aggregate) for aggregate, name in self.measuring.measured.items())
+        read = [key.of for key in self.query.keys] + [
+            each.of for each in self.measuring.measured if each.of is not None
+        ]
+        check_categories(self.query.source, read)
+        return GroupAgg(self.query.source, keys.columns, bounding, aggregates, self.query.levels)
+
+    @property
+    def _binding(self) -> bool:
+        return _binding(self.query, self.measuring.rows)
+
+    def _contribution_note(self) -> str:
+        """How one unit's part is limited, in one sentence."""
+        most = self.measuring.rows
+        rows = "one row" if most == 1 else f"{most} rows"
+        many = f"a unit with more than {rows} in a group"
+        if not self._binding:
+            general = f"no unit has more than {rows} in a group"
+        elif _keeps(self.query):
+            how = "a sample by a keyed hash" if self.query.sampled else "by the order asked for"
+            general = f"of {many} {rows} {'is' if most == 1 else 'are'} kept, {how}"
+        else:
+            general = f"{many} counts as {rows}, spread evenly over all it has there"
+        clips = (aggregate.clip_note(name, most) for name, aggregate in self.query.aggregates)
+        kept = [key.name for key in self.query.keys] if self.query.groups is None and unit_groups(self.query) else []
+        once = [f"a unit with several values of {', '.join(kept)} is kept in one group"] if kept else []
+        return "; ".join([general, *(clip for clip in clips if clip is not None), *once])
+
+    def _spread_notes(self) -> Iterator[str]:
+        """What even weights mean for what was asked."""
+        if not self.measuring.spreads:
+            return
+        asked = [aggregate for _, aggregate in self.query.aggregates]
+        if any(each.averages for each in asked):
+            yield "units that are spread weigh alike in a mean, however many rows they have"
+        if len(asked) == 1 and isinstance(asked[0], Sum) and asked[0].clip is None:
+            yield 'a sum alone loses less where each unit\'s total is clipped instead: clip="total"'
+
+    def _measurements(
+        self,
+        node: GroupAgg,
+        below: Shape,
+        parts: tuple[Slice, ...],
+        adding: frozenset[str],
+        units: str | None,
+        outputs: tuple[tuple[str, Output], ...],
+    ) -> Measurements:
+        """What to measure in every slice, each with the sensitivity of its own level."""
+        asked = self._noisy() - self._threshold_only(units)
+        weights = self._weights(outputs, units)
+        additive: list[Additive] = []
+        selections: list[Selection] = []
+        for part in parts:
+            apart = {name: sensitivity(each, node, below, part.sensitivity_level) for name, each in node.aggregates}
+            wanted = asked & adding if part.other else asked | ({units} if units and part.observed else set())
+            additive += [Additive(part.key(name), apart[name], weights[name]) for name in apart if name in wanted]
+            rows = {name: each.linf for name, each in apart.items()}
+            selections += self._selections(node, below, part, rows, weights)
+        judged = tuple(part.key(units) for part in parts if units and part.observed and not part.other)
+        return Measurements(tuple(additive), tuple(selections), judged)
+
+    def _selections(
+        self, node: GroupAgg, below: Shape, part: Slice, rows: Mapping[str, int], weights: Mapping[str, Fraction]
+    ) -> list[Selection]:
+        assert below.unit is not None
+        replaced = below.unit.neighbours is Neighbours.REPLACE
+        touched = sensitivity(plan.Units(), node, below, part.sensitivity_level).l0
+        return [
+            choice.selection(
+                part.key(name),
+                rows=Fraction(rows[choice.histogram]),
+                groups=touched,
+                replaced=replaced,
+                weight=weights[name],
+            )
+            for name, choice in self.measuring.choices.items()
+        ]
+
+    def _weights(self, outputs: tuple[tuple[str, Output], ...], units: str | None) -> dict[str, Fraction]:
+        """The part of the budget of everything measured and chosen: the largest that an output using it was given."""
+        shares = dict(self.query.shares)
+        parts: dict[str, Fraction] = {}
+        for name, output in outputs:
+            for used in (output.chosen,) if output.chosen is not None else output.columns:
+                parts[used] = max(parts.get(used, Fraction(0)), shares.get(name, Fraction(1)))
+        if units is not None:
+            parts[units] = max(parts.get(units, Fraction(0)), shares.get("keys", Fraction(1)))
+        return {
+            name: parts.get(name, Fraction(1)) for name in (*self.measuring.measured.values(), *self.measuring.choices)
+        }
+
+    def _threshold_only(self, units: str | None) -> set[str]:
+        """The column of units when nobody asked for it: it is measured only where keys are observed."""
+        shown = any(aggregate == CountUnits() for _, aggregate in self.query.aggregates)
+        return {units} if units and not shown else set()
+
+    def _noisy(self) -> set[str]:
+        """The columns that get noise: all but histograms that are only chosen from."""
+        chosen_from = {choice.histogram for choice in self.measuring.choices.values()}
+        return set(self.measuring.measured.values()) - (chosen_from - self.measuring.shown_histograms)
+
+
+def _level_notes(
+    node: GroupAgg,
+    parts: tuple[Slice, ...],
+    additive: frozenset[str],
+    outputs: Sequence[tuple[str, Output]],
+) -> list[str]:
+    notes = []
+    apart = [name for name, output in outputs if not additive.issuperset(output.columns)]
+    if len(node.grouping) > 1 and apart:
+        notes.append(f"totals count a unit in several groups once, so {', '.join(apart)} need not add up")
+    if len(node.grouping) > 1 and any(part.observed for part in parts) and not any(part.other for part in parts):
+        notes.append("totals include the rows of groups that are not shown")
+    return notes

@@ -1,0 +1,103 @@
+"""How large a weighted sum of independent noises can be: what the intervals of means, variances and covariances invert.
+
+`docs/theory/ratio-intervals.md` has the proofs. Coefficients are arrays, one entry for each cell of a table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import assert_never
+
+import numpy as np
+
+from deniable.exact import ln, sqrt
+from deniable.exact.normal import normal_quantile
+from deniable.kernels import Law, Noise
+from deniable.query.columns import Floats, Truths
+
+_APART = 1.001
+"""Scales of Laplace noise closer than this are moved apart, upwards, so that the closed form of their sum stays exact enough."""
+_SLACK = 1 + 1e-6
+"""Rounding of floats, against us."""
+
+
+@dataclass(frozen=True, slots=True)
+class NoiseSum:
+    """The noises of some columns, each with the grid its whole steps stand for."""
+
+    noises: tuple[Noise, ...]
+    steps: tuple[Fraction, ...]
+
+    def exceeds(self, distance: Floats, coefficients: Sequence[Floats], beta: Fraction) -> Truths:
+        """Where the sum of coefficient times noise surpasses `distance` with probability at most beta, certainly.
+
+        Guarantee: True only where that holds; for fixed coefficients it is True from some distance on.
+        """
+        sizes = [np.abs(c) * float(step) for c, step in zip(coefficients, self.steps, strict=True)]
+        laws = {noise.law for noise in self.noises}
+        if len(laws) > 1:
+            beyond: Truths = distance > self._apart(sizes, beta) * _SLACK
+            return beyond
+        (law,) = laws
+        scales = [size * float(noise.scale) for size, noise in zip(sizes, self.noises, strict=True)]
+        reach = np.sum(sizes, axis=0)
+        match law:
+            case Law.LAPLACE:
+                beyond = _laplace_tail(distance - reach * _SLACK, scales) * _SLACK <= float(beta)
+            case Law.GAUSSIAN:
+                beyond = distance > (_normal(beta) * _root_sum(scales) + reach / 2) * _SLACK
+            case Law.DISCRETE_GAUSSIAN:
+                beyond = distance > _subgaussian(beta) * _root_sum(scales) * _SLACK
+            case _:
+                assert_never(law)
+        return beyond
+
+    def _apart(self, sizes: Sequence[Floats], beta: Fraction) -> Floats:
+        """Each noise within its own error: the probability is shared among them."""
+        part = beta / len(self.noises)
+        total: Floats = np.sum(
+            [size * noise.error(part) for size, noise in zip(sizes, self.noises, strict=True)], axis=0
+        )
+        return total
+
+
+@lru_cache(maxsize=256)
+def _normal(beta: Fraction) -> float:
+    return float(normal_quantile(1 - beta / 2, bits=40).upper)
+
+
+@lru_cache(maxsize=256)
+def _subgaussian(beta: Fraction) -> float:
+    return float(sqrt(2 * ln(2 / beta).upper, 64).upper)
+
+
+def _root_sum(scales: Sequence[Floats]) -> Floats:
+    total: Floats = np.sqrt(np.sum([scale**2 for scale in scales], axis=0))
+    return total
+
+
+def _laplace_tail(distance: Floats, scales: Sequence[Floats]) -> Floats:
+    """P(|sum| > distance) for continuous Laplace noises of these scales; 1 below zero."""
+    apart = _moved_apart(np.sort(np.stack(np.broadcast_arrays(*scales)), axis=0))
+    squares = apart**2
+    total = np.zeros(np.broadcast_shapes(apart.shape[1:], np.shape(distance)))
+    away = np.maximum(distance, 0.0)
+    for i in range(len(apart)):
+        weight = np.ones(apart.shape[1:])
+        for j in range(len(apart)):
+            if j != i:
+                weight = weight * squares[i] / (squares[i] - squares[j])
+        total = total + weight * np.exp(-away / apart[i])
+    tail: Floats = np.where(distance < 0, 1.0, np.clip(total, 0.0, 1.0))
+    return tail
+
+
+def _moved_apart(rising: Floats) -> Floats:
+    """Scales in rising order, none nought, each a little larger than the one before: more noise, never less."""
+    apart: Floats = np.maximum(rising, np.maximum(rising[-1] * 1e-4, 1e-300))
+    for i in range(1, len(apart)):
+        apart[i] = np.maximum(apart[i], apart[i - 1] * _APART)
+    return apart

@@ -1,0 +1,239 @@
+"""Means, variances and covariances from noisy sums and a noisy count: their intervals, and their errors before anything is drawn.
+
+An interval holds every value that the noise explains: for a mean t, the noisy sum less t times the noisy count is nothing but
+noise, of a known law (Fieller's inversion). A variance is one about the true mean, which lies in an interval of its own.
+`docs/theory/ratio-intervals.md` has the proofs. Sampling error and the effect of clipping are not in it; a release says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from deniable.query.columns import Floats, Intervals, Noisy, NumberColumn, Truths
+from deniable.query.noise_sum import NoiseSum
+
+if TYPE_CHECKING:
+    from deniable.query.aggregates.aggregate import Forecast
+    from deniable.query.aggregates.mean import MeanOf
+    from deniable.query.aggregates.spread import MomentOf
+
+_HALVINGS = 44
+_CENTRES = Fraction(1, 10)
+"""The part of an error probability that a variance leaves to the means it is about; its value hardly depends on them."""
+
+
+def mean_intervals(output: MeanOf, noisy: Mapping[str, NumberColumn], beta: Fraction) -> Intervals:
+    """A mean with the interval of all means that the noise explains; the whole public range where the count is lost in noise."""
+    total, count = noisy[output.total], noisy[output.count]
+    centre, lower, upper = float(output.centre), float(output.lower), float(output.upper)
+    value = np.clip(total.values / np.maximum(count.values, 1.0) + centre, lower, upper)
+    if not (isinstance(total, Noisy) and isinstance(count, Noisy)):
+        ratio = _quotient(total.around(beta / 2), count.around(beta / 2))
+        return Intervals(value, ratio.lower + centre, ratio.upper + centre).clipped(lower, upper)
+    low, high = _centred_mean(total, count, lower - centre, upper - centre, beta)
+    return _around(value, low + centre, high + centre, lower, upper)
+
+
+def _centred_mean(total: Noisy, count: Noisy, lower: float, upper: float, beta: Fraction) -> tuple[Floats, Floats]:
+    """The ends of a mean less its centre."""
+    noises = NoiseSum((total.noise, count.noise), (total.step, count.step))
+    one = np.ones(len(total.steps))
+    inversion = _Inversion(total.values, total.values, count.values, lambda t, d: noises.exceeds(d, [one, t], beta))
+    return inversion.ends(lower, upper)
+
+
+def moment_intervals(output: MomentOf, noisy: Mapping[str, NumberColumn], beta: Fraction) -> Intervals:
+    """A variance, standard deviation or covariance with its interval."""
+    lower, upper, shift = float(output.lower), float(output.upper), float(output.shift)
+    sums = [noisy[name] for name in (output.products, output.left, output.right, output.count)]
+    products, left, right, count = sums
+    rows = np.maximum(count.values, 1.0)
+    value = np.clip(products.values / rows + shift - (left.values / rows) * (right.values / rows), lower, upper)
+    if (
+        isinstance(products, Noisy)
+        and isinstance(left, Noisy)
+        and isinstance(right, Noisy)
+        and isinstance(count, Noisy)
+    ):
+        low, high = _moment_ends(output, products, left, right, count, beta)
+        found = _around(value, low + shift, high + shift, lower, upper)
+    else:
+        found = _moment_apart(output, noisy, beta, value).clipped(lower, upper)
+    return Intervals(*map(np.sqrt, (found.value, found.lower, found.upper))) if output.root else found
+
+
+def _moment_ends(
+    output: MomentOf, products: Noisy, left: Noisy, right: Noisy, count: Noisy, beta: Fraction
+) -> tuple[Floats, Floats]:
+    """The ends of a moment less its shift: the means within their own intervals, the rest by inversion about them."""
+    same = output.left == output.right
+    part = beta * _CENTRES / (1 if same else 2)
+    x_reach, y_reach = output.reaches
+    x_low, x_high = _centred_mean(left, count, -x_reach, x_reach, part)
+    y_low, y_high = (x_low, x_high) if same else _centred_mean(right, count, -y_reach, y_reach, part)
+    corners = [(x, y) for x in (x_low, x_high) for y in (y_low, y_high)]
+    if same:
+        middle = np.clip(left.values / np.maximum(count.values, 1.0), x_low, x_high)
+        nought = np.where((x_low <= 0) & (x_high >= 0), 0.0, np.minimum(np.abs(x_low), np.abs(x_high)))
+        corners = [(x, x) for x in (x_low, x_high, middle, nought)]
+    tops = np.stack([products.values - y * left.values - x * right.values + x * y * count.values for x, y in corners])
+    squares = np.stack([x * y for x, y in corners])
+    x_size, y_size = (np.max(np.abs(ends), axis=0) for ends in ((x_low, x_high), (y_low, y_high)))
+    noises, weights = _moment_noises(same, products, left, right, count, x_size, y_size)
+
+    def exceeds(t: Floats, distance: Floats) -> Truths:
+        most = np.maximum(np.abs(t - squares.min(axis=0)), np.abs(t - squares.max(axis=0)))
+        return noises.exceeds(distance, [*weights, most], beta * (1 - _CENTRES))
+
+    inversion = _Inversion(tops.min(axis=0), tops.max(axis=0), count.values, exceeds)
+    shift = float(output.shift)
+    return inversion.ends(float(output.lower) - shift, float(output.upper) - shift)
+
+
+def _moment_noises(
+    same: bool, products: Noisy, left: Noisy, right: Noisy, count: Noisy, x_size: Floats, y_size: Floats
+) -> tuple[NoiseSum, list[Floats]]:
+    columns = (products, left, count) if same else (products, left, right, count)
+    weights = [2 * x_size] if same else [y_size, x_size]
+    noises = NoiseSum(tuple(each.noise for each in columns), tuple(each.step for each in columns))
+    return noises, [np.ones(len(products.steps)), *weights]
+
+
+@dataclass(frozen=True, slots=True)
+class _Inversion:
+    """All t for which a number in [lowest, highest] less t times a noisy count may be noise alone.
+
+    `exceeds(t, distance)` says where noise of the size that t gives it is almost never that large. On either side of the
+    estimate the distance grows linearly and the noise convexly, so the ends of the interval are found by halving.
+    """
+
+    lowest: Floats
+    highest: Floats
+    count: Floats
+    exceeds: Callable[[Floats, Floats], Truths]
+
+    def ends(self, lower: float, upper: float) -> tuple[Floats, Floats]:
+        """The two ends within public bounds; both bounds where the count is not above nought."""
+        lost = self.count <= 0
+        rows = np.where(lost, 1.0, self.count)
+        high = self._end(np.clip(self.highest / rows, lower, upper), upper, lambda t: t * rows - self.highest)
+        low = self._end(np.clip(self.lowest / rows, lower, upper), lower, lambda t: self.lowest - t * rows)
+        return np.where(lost, lower, low), np.where(lost, upper, high)
+
+    def _end(self, start: Floats, end: float, distance: Callable[[Floats], Floats]) -> Floats:
+        """From `start` towards the public bound `end`: where noise no longer explains the distance."""
+        inner, outer = start, np.full_like(start, end)
+        reached = ~self.exceeds(outer, distance(outer))
+        for _ in range(_HALVINGS):
+            middle = (inner + outer) / 2
+            beyond = self.exceeds(middle, distance(middle))
+            inner, outer = np.where(beyond, inner, middle), np.where(beyond, middle, outer)
+        return np.where(reached, end, outer)
+
+
+def _around(value: Floats, low: Floats, high: Floats, lower: float, upper: float) -> Intervals:
+    """An interval that holds its own estimate, within public bounds."""
+    return Intervals(value, np.minimum(low, value), np.maximum(high, value)).clipped(lower, upper)
+
+
+# Errors before anything is drawn ---------------------------------------------------------------------------------------
+
+
+def mean_error(output: MeanOf, forecast: Forecast) -> float:
+    """The error of the mean of a group of the stated size, whatever the mean is within its bounds."""
+    reach = float(max(output.upper - output.centre, output.centre - output.lower))
+    whole = float(output.upper - output.lower)
+    return min(whole, _mean_within(forecast, output.total, output.count, reach, forecast.beta))
+
+
+def _mean_within(forecast: Forecast, total: str, count: str, reach: float, beta: Fraction) -> float:
+    """w such that sum over count is within w of any mean in [-reach, reach], with probability 1 - beta."""
+    noises = _noise_sum(forecast, (total, count))
+    return _least_error(forecast, count, 2 * reach, lambda w, d: noises.exceeds(d, [np.ones(1), reach + w], beta))
+
+
+def moment_error(output: MomentOf, forecast: Forecast, beta: Fraction) -> float:
+    """The error of a variance, standard deviation or covariance of a group of the stated size, whatever its values are."""
+    same = output.left == output.right
+    part = beta * _CENTRES / (1 if same else 2)
+    x_reach, y_reach = output.reaches
+    x_off = _mean_within(forecast, output.left, output.count, x_reach, part)
+    y_off = x_off if same else _mean_within(forecast, output.right, output.count, y_reach, part)
+    columns = (output.products, output.left, *(() if same else (output.right,)), output.count)
+    noises, shift = _noise_sum(forecast, columns), float(output.shift)
+    weights = [np.full(1, each) for each in ((2 * x_reach,) if same else (y_reach, x_reach))]
+    most = max(abs(float(output.upper) - shift), abs(float(output.lower) - shift)) + x_reach * y_reach
+    rest = beta * (1 - _CENTRES)
+    whole = float(output.upper - output.lower)
+    first = _least_error(
+        forecast, output.count, whole, lambda w, d: noises.exceeds(d, [np.ones(1), *weights, most + w], rest)
+    )
+    error = min(whole, first + x_off * y_off)
+    return float(np.sqrt(error)) if output.root else error
+
+
+def _noise_sum(forecast: Forecast, columns: tuple[str, ...]) -> NoiseSum:
+    return NoiseSum(tuple(map(forecast.noise, columns)), tuple(map(forecast.step, columns)))
+
+
+def _least_error(
+    forecast: Forecast,
+    count: str,
+    whole: float,
+    exceeds: Callable[[Floats, Floats], Truths],
+) -> float:
+    """The least w up to `whole` that the noise of a group of the stated size does not surpass."""
+    rows = forecast.group_size
+    if rows - forecast.noise(count).error(forecast.beta / 20) * float(forecast.step(count)) < 1:
+        return whole
+    inner, outer = np.zeros(1), np.full(1, whole)
+    if not exceeds(outer, outer * rows)[0]:
+        return whole
+    for _ in range(_HALVINGS):
+        middle = (inner + outer) / 2
+        inner, outer = (inner, middle) if exceeds(middle, middle * rows)[0] else (middle, outer)
+    return float(outer[0])
+
+
+# Columns that were fitted ----------------------------------------------------------------------------------------------
+# Their noises are no longer independent: each number keeps to its own interval, and the error probability is shared.
+
+
+def _moment_apart(output: MomentOf, noisy: Mapping[str, NumberColumn], beta: Fraction, value: Floats) -> Intervals:
+    part = beta / len(output.columns)
+    count = noisy[output.count].around(part)
+    products = _quotient(noisy[output.products].around(part), count)
+    left, right = (_quotient(noisy[name].around(part), count) for name in (output.left, output.right))
+    shift = float(output.shift)
+    squared = _square(left) if output.left == output.right else _product(left, right)
+    return Intervals(value, products.lower + shift - squared.upper, products.upper + shift - squared.lower)
+
+
+def _quotient(top: Intervals, bottom: Intervals) -> Intervals:
+    """top / bottom where bottom is a count of at least one; unbounded where its interval reaches below one."""
+    least, most = np.maximum(bottom.lower, 1.0), np.maximum(bottom.upper, 1.0)
+    unsure = bottom.lower < 1.0
+    low = np.where(top.lower < 0, top.lower / least, top.lower / most)
+    high = np.where(top.upper > 0, top.upper / least, top.upper / most)
+    return Intervals(
+        top.value / np.maximum(bottom.value, 1.0), np.where(unsure, -np.inf, low), np.where(unsure, np.inf, high)
+    )
+
+
+def _square(band: Intervals) -> Intervals:
+    ends = np.stack([band.lower**2, band.upper**2])
+    least = np.where((band.lower <= 0) & (band.upper >= 0), 0.0, ends.min(axis=0))
+    return Intervals(band.value**2, least, ends.max(axis=0))
+
+
+def _product(left: Intervals, right: Intervals) -> Intervals:
+    with np.errstate(invalid="ignore"):
+        ends = np.stack([a * b for a in (left.lower, left.upper) for b in (right.lower, right.upper)])
+    unsure = np.isnan(ends).any(axis=0)
+    low, high = np.nan_to_num(ends).min(axis=0), np.nan_to_num(ends).max(axis=0)
+    return Intervals(left.value * right.value, np.where(unsure, -np.inf, low), np.where(unsure, np.inf, high))
