@@ -38,7 +38,11 @@ def contribution(compiled: CompiledQuery) -> str:
     groups = (
         f"at most {bounding.groups} group{'s' if bounding.groups > 1 else ''}" if compiled.plan.keys else "one total"
     )
-    rows = "" if bounding.rows_per_unit is None else f", {bounding.rows_per_unit} row{'s' if bounding.rows_per_unit > 1 else ''} in all"
+    rows = (
+        ""
+        if bounding.rows_per_unit is None
+        else f", {bounding.rows_per_unit} row{'s' if bounding.rows_per_unit > 1 else ''} in all"
+    )
     return f"{groups}{rows}; {compiled.notes[0]}"
 
 
