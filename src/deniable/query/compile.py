@@ -16,13 +16,16 @@ from deniable.cost import Neighbours
 from deniable.errors import InvalidArgument
 from deniable.kernels import Law
 from deniable.plan import nodes as plan
-from deniable.plan.expression import columns
+from deniable.plan.analysis import facts
+from deniable.plan.expression import Expression, Fold, children, columns
+from deniable.plan.facts import Facts
 from deniable.plan.nodes import Bounding, ByOrder, GroupAgg
-from deniable.plan.provenance import unit_columns
-from deniable.plan.relation import Shape, shape
+from deniable.plan.provenance import computed, unit_columns
+from deniable.plan.relation import Shape, schema, shape
+from deniable.plan.rewriting import rounds_quotients
 from deniable.plan.sensitivity import checked, sensitivity
 from deniable.plan.unit import Unit
-from deniable.query.aggregates import CountUnits, Output, Sum
+from deniable.query.aggregates import CountUnits, Output, Sum, TopK
 from deniable.query.aggregates.aggregate import PrivateChoice
 from deniable.query.aggregates.measuring import Measuring
 from deniable.query.allocation import Additive, Measurements, Selection
@@ -30,7 +33,6 @@ from deniable.query.builder import Query
 from deniable.query.found_values import FoundValues, compile_found, found_column
 from deniable.query.keys import KeySet, key_set
 from deniable.query.public_conditions import check_categories
-from deniable.query.rounding_notes import rounding_notes
 from deniable.query.slices import Slice, adds_up, slices_of
 
 
@@ -96,7 +98,7 @@ def compile_query(query: Query[Any], unit: Unit) -> CompiledQuery:
         raise InvalidArgument("a query needs something to compute: .agg(n=dp.count())")
     rows = _first(query.rows, query.total, unit.rows)
     groups = _first(query.groups, unit_groups(query), query.total, unit.groups)
-    found = found_column(query)
+    found = found_column(query) if any(isinstance(each, TopK) for _, each in query.aggregates) else None
     if rows is None or (groups is None and (query.keys or found)):
         raise InvalidArgument(
             "there is no default bound: say how many groups one unit may touch and how many rows it may add to each, "
@@ -171,7 +173,7 @@ class _Compilation:
         notes = [self._contribution_note(), *self._spread_notes(), *_level_notes(node, parts, additive, outputs)]
         if len(node.grouping) > 1 and measuring.spreads and any(output.averages for _, output in outputs):
             notes.append("a total's mean weighs the groups of a unit by the rows that count in each")
-        notes += rounding_notes(node, [output for _, output in outputs])
+        notes += _rounding_notes(node, [output for _, output in outputs])
         return CompiledQuery(
             plan=node,
             keys=keys,
@@ -310,3 +312,34 @@ def _level_notes(
     if len(node.grouping) > 1 and any(part.observed for part in parts) and not any(part.other for part in parts):
         notes.append("totals include the rows of groups that are not shown")
     return notes
+
+
+# What a reader must know where an answer is not what plain SQL would give -------------------------------------------------
+
+_QUOTIENTS = "quotients of two columns are rounded to a multiple of 2^-20, except where they are compared"
+_LETTERS = "UPPER and LOWER change the letters A to Z alone in columns without declared categories"
+_WIDE = "the bounds are wide: a quantile is rounded to the middle of a bin of width"
+
+
+def _rounding_notes(node: GroupAgg, outputs: Sequence[Output]) -> list[str]:
+    """One sentence for each such thing in a plan."""
+    used = list(_used(node))
+    widths = sorted({output.bin_width for output in outputs if output.bin_width is not None})
+    told = " and ".join(f"{float(width):,.6g}" for width in widths)
+    return [
+        *([_QUOTIENTS] if any(rounds_quotients(each) for each, _ in used) else []),
+        *([_LETTERS] if any(_folds_free_text(each, known) for each, known in used) else []),
+        *([f"{_WIDE} {told}, and its error in ranks is that of the nearest value in the bin"] if widths else []),
+    ]
+
+
+def _used(node: GroupAgg) -> Iterator[tuple[Expression, Mapping[str, Facts]]]:
+    known = schema(node.source)
+    yield from ((each, known) for each in (*node.inputs, *(key.expression for key in node.keys)))
+    yield from computed(node.source)
+
+
+def _folds_free_text(expression: Expression, known: Mapping[str, Facts]) -> bool:
+    if isinstance(expression, Fold) and facts(expression.value, known).categories is None:
+        return True
+    return any(_folds_free_text(child, known) for child in children(expression))

@@ -189,7 +189,7 @@ def _least_error(
 ) -> float:
     """The least w up to `whole` that the noise of a group of the stated size does not surpass."""
     rows = forecast.group_size
-    if rows - forecast.noise(count).error(forecast.beta / 20) * float(forecast.step(count)) < 1:
+    if rows - forecast.noise(count).error(forecast.beta / 20) * forecast.step(count) < 1:
         return whole
     inner, outer = np.zeros(1), np.full(1, whole)
     if not exceeds(outer, outer * rows)[0]:

@@ -5,9 +5,9 @@ import pytest
 from deniable.plan.codebook import Codebook
 from deniable.plan.nodes import scan
 from deniable.query import aggregates as ask
+from deniable.query.aggregates.measuring import present_columns
 from deniable.query.builder import Query
 from deniable.query.compile import compile_query
-from deniable.query.presence import present_columns
 
 BOOK = Codebook.from_yaml("""
 format: 1
