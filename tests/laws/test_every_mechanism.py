@@ -132,6 +132,7 @@ CASES = {
     "truncated_laplace": Case(NUMBER >> m.truncated_laplace(scale=1, radius=3), 0, 1, ALL),
     "upper_estimate": Case(NUMBER >> m.upper_estimate(scale=1, radius=3), 0, 1, ALL),
     "lower_estimate": Case(NUMBER >> m.lower_estimate(scale=1, radius=3), 0, 1, ALL),
+    "staircase": Case(NUMBER >> m.staircase(width=3, scale=2), 0, 3, ALL, d_in=3, tail=FINE),
     "bounded_geometric": Case(
         Space(Lattice(lower=0, upper=4), AbsoluteDistance()) >> m.bounded_geometric(scale=1), 0, 1, ALL
     ),
