@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.engines.engine import Result, SparseHistogram
+from deniable.kernels.peeling import peel
 from deniable.mechanisms.carried import saturated_sum
 from deniable.noise import Entropy
 from deniable.noise.weighted_choice import weighted_choices
@@ -200,9 +201,9 @@ def _choices(
 
 def _fullest(choice: Ordered, counts: Integers, temperature: Fraction, entropy: Entropy) -> Integers:
     """One row of chosen bins for each group, each chosen among those that are left."""
-    left = np.ones_like(counts)
-    picked = np.empty((len(counts), min(choice.k, choice.bins)), dtype=np.int64)
-    for place in range(picked.shape[1]):
-        picked[:, place] = weighted_choices(counts, scale=temperature, entropy=entropy, counts=left)
-        left[np.arange(len(left)), picked[:, place]] = 0
-    return picked
+    return peel(
+        len(counts),
+        choice.bins,
+        min(choice.k, choice.bins),
+        lambda left: weighted_choices(counts, scale=temperature, entropy=entropy, counts=left),
+    )

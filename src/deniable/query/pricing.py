@@ -21,7 +21,7 @@ from deniable.errors import InvalidArgument, QueryRefused
 from deniable.exact import gaussian_mu, sqrt, up
 from deniable.exact.guards import Real, positive, probability
 from deniable.kernels import Law, Noise
-from deniable.mechanisms.scores import exponential_score_error
+from deniable.kernels.peeling import exponential_score_error
 from deniable.mechanisms.selection import threshold_for
 from deniable.plan.sensitivity import Sensitivity
 
