@@ -132,6 +132,7 @@ CASES = {
     "truncated_laplace": Case(NUMBER >> m.truncated_laplace(scale=1, radius=3), 0, 1, ALL),
     "upper_estimate": Case(NUMBER >> m.upper_estimate(scale=1, radius=3), 0, 1, ALL),
     "lower_estimate": Case(NUMBER >> m.lower_estimate(scale=1, radius=3), 0, 1, ALL),
+    "staircase": Case(NUMBER >> m.staircase(width=3, scale=2), 0, 3, ALL, d_in=3, tail=FINE),
     "bounded_geometric": Case(
         Space(Lattice(lower=0, upper=4), AbsoluteDistance()) >> m.bounded_geometric(scale=1), 0, 1, ALL
     ),
@@ -330,7 +331,7 @@ COMBINATORS = {
 }
 """Mechanisms made of mechanisms, whose laws fill files of their own."""
 NO_MECHANISM = {
-    "Belief", "Combination", "ConsistentMarginals",
+    "Combination", "ConsistentMarginals",
     "Estimate", "Hit", "Law", "Leader", "Leaders", "LearntBounds", "LocalStability", "LossAt",
     "MedianStability", "MaxNoise", "Moments", "NoisySpine",
     "NoisyTree",
@@ -339,7 +340,7 @@ NO_MECHANISM = {
     "whole_counts", "estimate_mean", "estimate_share", "estimate_shares",  # post-processing
     "keep_probability", "margin_for", "new_key_delta", "threshold_for",  # prices and settings, of public numbers alone
     "local_stability", "median_stability", "stability_plot",  # studies of made-up data
-    "detection_power", "loss_at", "odds", "posterior", "truth_probability",  # readings of a loss
+    "loss_at",  # a reading of a loss
 }  # fmt: skip
 
 

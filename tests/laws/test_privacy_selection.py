@@ -11,6 +11,7 @@ from deniable.core.space import Space
 from deniable.cost import Bounded, Exponential
 from deniable.exact import Interval, exp, ln
 from deniable.kernels.laws import Law, mass
+from deniable.kernels.peeling import exponential_score_error
 from deniable.mechanisms import (
     MaxNoise,
     exponential,
@@ -19,7 +20,6 @@ from deniable.mechanisms import (
     one_shot_top_k,
     report_noisy_max,
 )
-from deniable.mechanisms.scores import exponential_score_error
 from deniable.testing.laws_privacy import check_privacy, compare, hockey_stick
 from deniable.testing.output_law import OutputLaw, chance, output_law
 

@@ -121,7 +121,7 @@ def items(row: Any) -> list[Any]:
     return parts(row) if not alone else [] if missing(row) else [row]
 
 
-class Guarded:
+class OpaqueCell:
     """A value of an unknown type, which may fail to hash or to compare: then it equals itself alone."""
 
     __slots__ = ("code", "value")
@@ -133,7 +133,7 @@ class Guarded:
         return self.code
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Guarded):
+        if not isinstance(other, OpaqueCell):
             return False
         try:
             return self.value is other.value or bool(self.value == other.value)
@@ -141,7 +141,7 @@ class Guarded:
             return False
 
     def __repr__(self) -> str:
-        return f"Guarded({type(self.value).__name__})"
+        return f"OpaqueCell({type(self.value).__name__})"
 
 
 def _code(value: Any) -> int:
@@ -158,7 +158,7 @@ def countable(row: Any) -> Any:
     try:
         return _countable(row)
     except Exception:  # a list that holds itself, a dictionary whose keys do not sort
-        return Guarded(row)
+        return OpaqueCell(row)
 
 
 def _countable(row: Any) -> Any:
@@ -178,7 +178,7 @@ def _countable(row: Any) -> Any:
         return (set, frozenset(countable(cell) for cell in row))
     if missing(row):
         return None
-    return row if type(row).__module__.split(".")[0] in _TRUSTED and _hashable(row) else Guarded(row)
+    return row if type(row).__module__.split(".")[0] in _TRUSTED and _hashable(row) else OpaqueCell(row)
 
 
 def _hashable(row: Any) -> bool:

@@ -37,6 +37,7 @@ from deniable.mechanisms.selection import keep_probability, new_key_delta, thres
 from deniable.mechanisms.set_union import set_union
 from deniable.mechanisms.spine import NoisySpine, noisy_hierarchy
 from deniable.mechanisms.stable_release import release_if_stable
+from deniable.mechanisms.staircase_noise import staircase
 from deniable.mechanisms.stream_max import stream_maximum
 from deniable.mechanisms.streams import Side, alerts
 from deniable.mechanisms.survey import Survey
@@ -124,6 +125,7 @@ __all__ = [
     "set_union",
     "shuffled",
     "stability_plot",
+    "staircase",
     "stream_maximum",
     "threshold_for",
     "threshold_histogram",

@@ -20,12 +20,12 @@ from deniable.cost import Cost
 from deniable.errors import InvalidArgument, SpaceMismatch
 from deniable.exact.guards import Real, integer, positive, rational
 from deniable.kernels import Law, Noise
+from deniable.kernels.peeling import exponential_score_error
 from deniable.mechanisms.additive import additive_utility, noisy_values
 from deniable.mechanisms.grid import values_of
 from deniable.mechanisms.noisy_max import MaxNoise, contest_cost, winner
 from deniable.mechanisms.norms import Norms
 from deniable.mechanisms.rows import added_or_removed, counts_apart, rows_of
-from deniable.mechanisms.scores import exponential_score_error
 from deniable.mechanisms.tree import NoisyTree, tree_depth, tree_nodes, tree_sums
 from deniable.noise import Entropy
 

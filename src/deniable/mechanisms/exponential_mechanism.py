@@ -8,8 +8,9 @@ from deniable.core.space import Space
 from deniable.core.step import step
 from deniable.cost import Exponential
 from deniable.exact.guards import Real, positive
+from deniable.kernels.peeling import exponential_score_error
 from deniable.mechanisms.likelihoods import ChoiceLikelihood
-from deniable.mechanisms.scores import exponential_score_error, scores, selection
+from deniable.mechanisms.scores import scores, selection
 
 
 @step

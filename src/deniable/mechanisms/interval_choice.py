@@ -20,8 +20,8 @@ from deniable.core.space import Space
 from deniable.core.step import step
 from deniable.cost import Exponential
 from deniable.exact.guards import Real, nonnegative, positive
+from deniable.kernels.peeling import exponential_score_error
 from deniable.mechanisms.grid import Grid, public_grid
-from deniable.mechanisms.scores import exponential_score_error
 from deniable.noise import Entropy
 from deniable.noise.weighted_choice import weighted_choice
 

@@ -156,7 +156,7 @@ def local_stability(query: Transformation, *, most_rows: int | None = None) -> L
     if not number <= _MOST_DATA_SETS:
         raise InvalidArgument(f"there are {number} data sets to try, more than {_MOST_DATA_SETS}: fewer rows or kinds")
     answers = {
-        _tally(rows, len(members)): int(query.function([members[place] for place in rows], _Undrawn()))
+        _tally(rows, len(members)): int(query.function([members[place] for place in rows], _NoDraws()))
         for size in sizes
         for rows in combinations_with_replacement(range(len(members)), size)
     }
@@ -217,7 +217,7 @@ def _members(space: Space) -> tuple[Any, ...]:
             raise SpaceMismatch(f"local stability needs rows of finitely many kinds, got {space.domain!r}")
 
 
-class _Undrawn(Entropy):
+class _NoDraws(Entropy):
     """Entropy for a query that must not draw."""
 
     __slots__ = ()

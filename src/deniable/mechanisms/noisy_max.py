@@ -24,8 +24,9 @@ from deniable.errors import InvalidArgument
 from deniable.exact import Interval, exp
 from deniable.exact.guards import Real, positive
 from deniable.kernels.laws import least
+from deniable.kernels.peeling import exponential_score_error
 from deniable.mechanisms.carried import check_whole
-from deniable.mechanisms.scores import Scores, exponential_score_error, scores, selection
+from deniable.mechanisms.scores import Scores, scores, selection
 from deniable.noise import Entropy
 from deniable.noise.scale import VECTOR_LIMIT
 

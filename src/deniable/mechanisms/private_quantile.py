@@ -20,12 +20,12 @@ from deniable.core.space import Space
 from deniable.core.step import step
 from deniable.errors import InvalidArgument
 from deniable.exact.guards import Real, positive
+from deniable.kernels.peeling import exponential_score_error
 from deniable.mechanisms.grid import public_grid, values_of
 from deniable.mechanisms.noisy_max import MaxNoise, contest_cost
 from deniable.mechanisms.quantile import crowded_scores, rank_spread, share
 from deniable.mechanisms.ranked import Ranked, ranked
 from deniable.mechanisms.rows import added_or_removed, rows_of
-from deniable.mechanisms.scores import exponential_score_error
 from deniable.noise import Entropy
 from deniable.noise.flip_choice import flip_choice, windowed_flip
 from deniable.noise.weighted_choice import weighted_choice

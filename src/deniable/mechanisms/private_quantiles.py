@@ -24,13 +24,13 @@ from deniable.core.step import step
 from deniable.cost import Cost, Exponential, composed
 from deniable.errors import InvalidArgument
 from deniable.exact.guards import Real, integer, positive
+from deniable.kernels.peeling import exponential_score_error
 from deniable.mechanisms.grid import MOST_POINTS, Grid, public_grid, values_of
 from deniable.mechanisms.noisy_max import MaxNoise
 from deniable.mechanisms.private_quantile import quantile_point
 from deniable.mechanisms.quantile import rank_spread, share
 from deniable.mechanisms.ranked import Ranked
 from deniable.mechanisms.rows import added_or_removed, rows_of
-from deniable.mechanisms.scores import exponential_score_error
 from deniable.noise import Entropy
 
 _FINEST = 10**6

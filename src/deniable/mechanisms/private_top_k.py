@@ -25,8 +25,8 @@ from deniable.errors import InvalidArgument, SpaceMismatch
 from deniable.exact import exp, expm1, ln
 from deniable.exact.guards import Real, integer, open_probability, positive
 from deniable.kernels.laws import least
+from deniable.kernels.peeling import exponential_score_error
 from deniable.mechanisms.norms import Norms, norms, spread
-from deniable.mechanisms.scores import exponential_score_error
 from deniable.noise import Entropy
 
 _LARGEST = 2**62

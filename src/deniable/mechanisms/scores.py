@@ -15,7 +15,6 @@ from deniable.core.mechanism import Mechanism, Utility
 from deniable.core.space import Space
 from deniable.cost import Cost
 from deniable.errors import InvalidArgument, SpaceMismatch
-from deniable.exact import ln
 from deniable.mechanisms.carried import carried, vector
 from deniable.mechanisms.norms import check_scores, spread
 from deniable.noise import Entropy
@@ -70,13 +69,3 @@ def selection(
         utility,
         likelihood=likelihood,
     )
-
-
-def exponential_score_error(beta: Fraction, *, count: int, scale: Fraction) -> Fraction:
-    """By how much the chosen score can fall short of the best, except with probability `beta`.
-
-    Worst case: one best candidate and count - 1 that all fall short by the error t, where P[one of those] is
-    (count - 1) e**(-t/scale) / (1 + (count - 1) e**(-t/scale)); rounded up.
-    """
-    odds = (count - 1) * (1 - beta) / beta
-    return scale * ln(odds).upper if odds > 1 else Fraction(0)

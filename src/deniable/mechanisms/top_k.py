@@ -16,6 +16,7 @@ from deniable.core.step import step
 from deniable.cost import Bounded, Repeated
 from deniable.errors import InvalidArgument
 from deniable.exact.guards import Real, integer, positive
+from deniable.kernels.peeling import peel
 from deniable.mechanisms.noisy_max import MaxNoise, contest_cost, contest_error, noisy_scores, spare, winner
 from deniable.mechanisms.scores import Scores, scores, selection
 from deniable.noise import Entropy
@@ -80,12 +81,13 @@ def one_shot_top_k(space: Space, *, k: int, scale: Real) -> Mechanism:
 
 def peeled(values: NDArray[Any], k: int, *, noise: MaxNoise, scale: Fraction, entropy: Entropy) -> list[int]:
     """k different indices, each the noisy best of those that are left."""
-    left, remaining, chosen = np.asarray(values), np.arange(len(values)), []
-    for _ in range(k):
-        place = winner(left, noise=noise, scale=scale, entropy=entropy)
-        chosen.append(int(remaining[place]))
-        left, remaining = np.delete(left, place), np.delete(remaining, place)
-    return chosen
+    scores = np.asarray(values)
+
+    def best_left(left: NDArray[np.int64]) -> NDArray[np.int64]:
+        remaining = np.flatnonzero(left[0])
+        return remaining[[winner(scores[remaining], noise=noise, scale=scale, entropy=entropy)]]
+
+    return [int(index) for index in peel(1, len(scores), k, best_left)[0]]
 
 
 def largest(noisy: NDArray[Any], count: int) -> NDArray[np.int64]:

@@ -21,8 +21,8 @@ from deniable.errors import InvalidArgument, QueryRefused
 from deniable.exact import gaussian_mu, sqrt, up
 from deniable.exact.guards import Real, positive, probability
 from deniable.kernels import Law, Noise
+from deniable.kernels.peeling import exponential_score_error
 from deniable.mechanisms.private_top_k import margin_for
-from deniable.mechanisms.scores import exponential_score_error
 from deniable.mechanisms.selection import threshold_for
 from deniable.plan.sensitivity import Sensitivity
 from deniable.query.columns import SliceColumn

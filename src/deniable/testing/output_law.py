@@ -20,7 +20,7 @@ import numpy as np
 
 from deniable import noise
 from deniable.exact import Interval, exp, ln
-from deniable.kernels import integer_choice
+from deniable.kernels import integer_choice, staircase
 from deniable.kernels.laws import Law, least, mass, upper_tail
 from deniable.mechanisms import constant_time, selection
 from deniable.noise import Entropy, flip_choice, uniform, weighted_choice
@@ -200,6 +200,13 @@ def _integer_branches(scores: tuple[int, ...], tails: integer_choice.Tails, tail
     return sides, max(0, _ONE - sum(low for _, (low, _) in sides))
 
 
+@lru_cache(maxsize=64)
+def _stair_branches(kind: staircase.Staircase, tail: Fraction) -> tuple[Branches, int]:
+    reach = kind.error(tail)
+    places = sorted(range(-reach, reach + 1), key=abs)
+    return [(at, chance(kind.mass(at))) for at in places], chance(2 * kind.tail(reach + 1))[1]
+
+
 def _coin(p: Fraction | Interval) -> Branches:
     if isinstance(p, Interval):
         return [(answer, chance(share)) for answer, share in ((True, p), (False, 1 - p)) if share.upper > 0]
@@ -300,6 +307,7 @@ def _replacements(tail: Fraction) -> dict[Callable[..., Any], Callable[..., Any]
         integer_choice.integer_choice: lambda scores, tails, entropy: entropy.take(
             *_integer_branches(tuple(int(score) for score in scores), tails, tail)
         ),
+        staircase.staircase_draw: lambda kind, entropy: entropy.take(*_stair_branches(kind, tail)),
         noise.bernoullis: lambda p, count, entropy: np.array(
             [entropy.take(_coin(Fraction(p))) for _ in range(count)], dtype=np.bool_
         ),

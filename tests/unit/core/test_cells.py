@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import deniable as dp
-from deniable.core.cells import Guarded, countable, items, key, number, parts, table, whole
+from deniable.core.cells import OpaqueCell, countable, items, key, number, parts, table, whole
 from deniable.core.ordering import public_order
 from deniable.mechanisms.grid import values_of
 
@@ -51,7 +51,7 @@ def test_what_can_be_no_key_is_none():
 def test_unfriendly_objects_are_counted_by_themselves():
     one, other = Unfriendly(), Unfriendly()
     assert len({countable(one), countable(one), countable(other)}) == 2
-    assert isinstance(countable(one), Guarded)
+    assert isinstance(countable(one), OpaqueCell)
     assert len({countable(Incomparable()), countable(Incomparable())}) == 2
     assert countable({1, 2}) == countable({2, 1}) != countable([1, 2])
 

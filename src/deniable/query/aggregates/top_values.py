@@ -12,6 +12,7 @@ from sqlglot import exp
 
 from deniable.errors import QueryRefused
 from deniable.exact.guards import integer
+from deniable.kernels.peeling import peel
 from deniable.noise import Entropy
 from deniable.noise.weighted_choice import weighted_choices
 from deniable.query.aggregates.aggregate import (
@@ -59,12 +60,12 @@ class Ordered:
 
     def _fullest(self, counts: NDArray[np.int64], temperature: Fraction, entropy: Entropy) -> NDArray[np.int64]:
         """Each bin is chosen among those that are left."""
-        left = np.ones_like(counts)
-        chosen = np.empty((len(counts), self.times), dtype=np.int64)
-        for place in range(self.times):
-            chosen[:, place] = weighted_choices(counts, scale=temperature, entropy=entropy, counts=left)
-            left[np.arange(len(left)), chosen[:, place]] = 0
-        return chosen
+        return peel(
+            len(counts),
+            self.bins,
+            self.times,
+            lambda left: weighted_choices(counts, scale=temperature, entropy=entropy, counts=left),
+        )
 
 
 @dataclass(frozen=True, slots=True)
