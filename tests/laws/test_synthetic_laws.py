@@ -74,12 +74,3 @@ def test_a_unit_that_is_said_to_have_fewer_rows_than_it_has_is_caught():
     assert compare(*laws(fault, Kind.GAUSSIAN, Fraction(1), cut, four), losses=losses).broken
     sound = replace(asked, moved=Contribution(2))
     assert not compare(*laws(sound, Kind.GAUSSIAN, Fraction(1), cut, four), losses=losses).broken
-
-
-def test_scores_of_changed_rows_cost_what_they_move():
-    """One changed row moves a table in two cells, by two in squares, and a sum of distances by two, by four in squares."""
-    book = Codebook.from_record({**BOOK.to_record(), "unit": "changed rows"})
-    asked = replace(coins("tree"), codebook=book, moved=Contribution(1, 2))
-    changed = CellRows((np.array([0, 0]), np.array([0, 1])))
-    left, right, cost = laws(asked, Kind.GAUSSIAN, Fraction(1, 7), Fraction(1, 2000), changed)
-    assert not compare(left, right, cost, losses=(0, 2, 6, 12)).broken

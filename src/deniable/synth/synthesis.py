@@ -43,7 +43,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
 }
 """What each method may be told, and what it does if not; None is chosen from the number of columns."""
 MOST_PAIR_CELLS = 1 << 27
-MOST_CELLS = 1 << 18
+MOST_CELLS = 1 << 16
 """MWEM keeps a weight for every combination of cells, at most so many."""
 NOISE_LIMIT = 10_000
 """A one-way table with more noise than this, in rows, is refused unless the caller insists."""

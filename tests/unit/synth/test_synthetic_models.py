@@ -307,7 +307,9 @@ def test_other_methods_learn_what_depends_on_what():
     data = rows(3000, 7)
     for stored in (
         measure_mwem(measurer(data, Seeded(3), kind=Kind.PURE, whole=5.0), rounds=6, degree=2),
-        measure_privbayes(measurer(data, Seeded(3), kind=Kind.PURE, whole=5.0), degree=2, score="mi", most_rows=10**6, network=None),
+        measure_privbayes(
+            measurer(data, Seeded(3), kind=Kind.PURE, whole=5.0), degree=2, score="mi", most_rows=10**6, network=None
+        ),
         measure_aim(measurer(data, Seeded(3), kind=Kind.CONCENTRATED, whole=0.5), rounds=6, degree=3, focus=()),
     ):  # fmt: skip
         model, notes = fit(stored)
@@ -315,7 +317,11 @@ def test_other_methods_learn_what_depends_on_what():
         gaps = [np.abs(model.table(places) - table(data, places)).sum() / 6000 for places in combinations(range(4), 2)]
         assert np.mean(gaps) < 0.08, stored.method
     given = measure_privbayes(
-        measurer(data, Seeded(3), kind=Kind.PURE), degree=1, score="r", most_rows=9, network=[(3, ()), (0, (3,)), (1, (0,)), (2, (1,))]
+        measurer(data, Seeded(3), kind=Kind.PURE),
+        degree=1,
+        score="r",
+        most_rows=9,
+        network=[(3, ()), (0, (3,)), (1, (0,)), (2, (1,))],
     )  # fmt: skip
     assert given.network == ((3, ()), (0, (3,)), (1, (0,)), (2, (1,)))
 
@@ -346,7 +352,8 @@ import sys
 
 class Gone:
     def find_spec(self, name, path=None, target=None):
-        if name.split(".")[:2] in (["deniable", part] for part in ("engines", "core", "plan", "ledger", "release", "query", "mechanisms")):
+        gone = ("engines", "core", "plan", "ledger", "release", "query", "mechanisms")
+        if name.split(".")[:2] in (["deniable", part] for part in gone):
             raise ImportError(name + " is gone")
         if name.startswith(("deniable.synth.measured", "duckdb")):
             raise ImportError(name + " is gone")
