@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
-from typing import Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from deniable.accounting import Filters, Implications, Rule, Spend, Tally, implications
 from deniable.core.family import MechanismFamily
@@ -40,11 +40,12 @@ from deniable.release.digest import query_digest, value_digest
 from deniable.release.payment import Payment, Purchase, purchase
 from deniable.release.remaining import Remaining
 from deniable.release.statement import facts, guarantee, notes, value_statement
-from deniable.release.synthetic import Synthesizer
-from deniable.release.twin import SYNTHETIC, Twin
-from deniable.release.twin_scores import TwinScores, distances_on_data, on_data, teaching_on_data
 from deniable.release.value import ValueRelease, accuracy_of, value_packed
-from deniable.synth.synthesis import synthesis
+
+if TYPE_CHECKING:
+    from deniable.release.synthetic import Synthesizer
+    from deniable.release.twin import Twin
+    from deniable.release.twin_scores import TwinScores
 
 Made = TypeVar("Made")
 
@@ -294,7 +295,9 @@ class Session:
         packed = unpacked(found.payload)
         if packed.release.get("kind") == "value":
             return ValueRelease.from_packed(packed, found.receipt)
-        if packed.release.get("kind") == SYNTHETIC:
+        if packed.release.get("kind") == "synthetic":
+            from deniable.release.twin import Twin
+
             return Twin.from_packed(packed, found.receipt)
         return Release.from_packed(packed, found.receipt)
 
@@ -419,6 +422,9 @@ class Session:
         Cells come from the codebook alone; `bins` says into how many cells of equal width a number is cut. Errors in pairs with a
         `focus` column count more. One unit keeps at most `rows` rows. `options` are those of the method.
         """
+        from deniable.release.synthetic import Synthesizer
+        from deniable.synth.synthesis import synthesis
+
         if not isinstance(self._engine, RowEngine):
             raise InvalidArgument(
                 f"{self.engine} hands out no rows, which a synthesizer counts; use DuckDB or PostgreSQL"
@@ -445,7 +451,10 @@ class Session:
 
         Guarantee: charged before data was read; the numbers are noisy, and stored.
         """
-        if not isinstance(twin, Twin):
+        from deniable.release.twin import Twin as TwinType
+        from deniable.release.twin_scores import distances_on_data, on_data, teaching_on_data
+
+        if not isinstance(twin, TwinType):
             raise InvalidArgument(f"evaluate takes a twin of session.synthesizer(...).release(...), got {shown(twin)}")
         on = on_data(self, twin, table, rows)
         if target is None:

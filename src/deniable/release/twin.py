@@ -22,10 +22,10 @@ from deniable.release.release_table import ReleaseTable, extended_release_table,
 from deniable.synth.fitted.comparison import ReleasedComparison, compare_released
 from deniable.synth.fitted.conditions import conditions
 from deniable.synth.fitted.decoding import decoded, framed
-from deniable.synth.fitted.fitting import fit
 from deniable.synth.fitted.intervals import TableError, table_error
 from deniable.synth.fitted.record_model import RecordModel
 from deniable.synth.fitted.stored import Measurements
+from deniable.synth.fitted.twin_model import fit
 from deniable.synth.fitted.twin_page import twin_page
 from deniable.synth.fitted.twin_query import TwinAnswer, ask
 from deniable.synth.fitted.warnings_of_twin import failure_signs

@@ -19,14 +19,14 @@ from deniable.errors import InvalidArgument
 from deniable.synth.attribute import Attribute, Attributes
 from deniable.synth.fitted.agreement import NoisyPair, agreed, raked, simplex
 from deniable.synth.fitted.conditions import conditions
-from deniable.synth.fitted.fitting import fit
-from deniable.synth.fitted.groups import grouping
 from deniable.synth.fitted.intervals import table_error
+from deniable.synth.fitted.joined_cells import grouping
 from deniable.synth.fitted.logistic import area_under_curve, train
 from deniable.synth.fitted.mwem_model import SWEEPS, TOLERANCE, reweighted
-from deniable.synth.fitted.pair_choice import shares, spanning_tree, worthwhile
+from deniable.synth.fitted.pair_choice import shares, spanning_tree, uncovered, worthwhile
 from deniable.synth.fitted.pair_model import moved_weights
 from deniable.synth.fitted.stored import Marginal, Measurements, ungrouped
+from deniable.synth.fitted.twin_model import fit
 from deniable.synth.fitted.twin_query import ask
 from deniable.synth.fitted.warnings_of_twin import failure_signs
 from deniable.synth.fitted.words import ReleasedWords, rounded, uniforms
@@ -177,6 +177,11 @@ def test_pairs_are_chosen_by_expected_error():
     assert worthwhile(np.array([-5.0, -1.0, 0.0]), cells, ones, 1.0) == []
     assert worthwhile(np.array([500.0, 300.0, 600.0]), cells, np.array([1.0, 3.0, 1.0]), 1.0)[0] == 1
     assert spanning_tree([(0, 1), (1, 2), (0, 2)], [1.0, 3.0, 2.0], 4) == [1, 2]
+    even = np.full((2, 2), 25)
+    chain = [((0, 1), even), ((0, 2), even), ((1, 2), even)]  # of a largest score of 100, 0-1 and 1-2 have 80
+    left = uncovered(chain, np.array([80.0, 64.0, 80.0]), 3)
+    assert left == pytest.approx(np.array([80.0, 6.4, 80.0]))
+    assert uncovered(chain, np.array([80.0, 0.0, 0.0]), 3) == pytest.approx(np.array([80.0, 0.0, 0.0]))
     assert sum(shares([8.0, 27.0])) == pytest.approx(1)
     assert shares([8.0, 27.0])[0] == pytest.approx(4 / 13)
 
@@ -360,7 +365,7 @@ class Gone:
 
 sys.meta_path.insert(0, Gone())
 import json
-from deniable.synth.fitted.fitting import fit
+from deniable.synth.fitted.twin_model import fit
 from deniable.synth.fitted import comparison, conditions, decoding, intervals, logistic, twin_page, twin_query, warnings_of_twin
 from deniable.synth.fitted.stored import Measurements
 from deniable.synth.fitted.words import ReleasedWords
