@@ -74,3 +74,28 @@ def test_a_unit_that_is_said_to_have_fewer_rows_than_it_has_is_caught():
     assert compare(*laws(fault, Kind.GAUSSIAN, Fraction(1), cut, four), losses=losses).broken
     sound = replace(asked, moved=Contribution(2))
     assert not compare(*laws(sound, Kind.GAUSSIAN, Fraction(1), cut, four), losses=losses).broken
+
+
+def test_cells_cut_by_private_quantiles_are_paid_for():
+    """The cuts follow from a first noisy table, so the shape of the second is part of what is told."""
+    book = Codebook.from_record(
+        {
+            "name": "ages",
+            "unit": "rows",
+            "tables": {"ages": {"variables": {"age": {"type": "integer", "bounds": [0, 2], "missing": {"impute": 0}}}}},
+        }
+    )
+    told = {"columns": "all", "method": "tree", "focus": (), "rows": None, "bins": None, "options": {}}
+    asked = synthesis(book, None, **told, quantiles={"age": 2})
+    two, three = CellRows((np.array([0, 2]),)), CellRows((np.array([0, 2, 2]),))
+    mechanism = asked.at(Kind.GAUSSIAN, Fraction(1, 4))
+
+    def law(data: CellRows) -> OutputLaw:
+        run = lambda entropy: json.dumps(mechanism.function(data, entropy).to_record())  # noqa: E731
+        return output_law(run, tail=Fraction(1, 10**4), cut=Fraction(1, 10**4))
+
+    left, right = law(two), law(three)
+    assert len({json.loads(each)["attributes"][0]["edges"][1] for each in left.chances}) > 1
+    assert not compare(left, right, mechanism.cost(d_in=1), losses=(0, 1, 4, 8)).broken
+    cheap = asked.at(Kind.GAUSSIAN, Fraction(3)).cost(d_in=1)
+    assert compare(left, right, cheap, losses=(0, 1, 4, 8)).broken

@@ -415,12 +415,14 @@ class Session:
         focus: str | Sequence[str] = (),
         rows: int | None = None,
         bins: Mapping[str, int] | None = None,
+        quantiles: Mapping[str, int] | None = None,
         **options: Any,
     ) -> Synthesizer:
         """A plan for synthetic rows of a table: `price` it for free, `release` it under one charge for a twin.
 
-        Cells come from the codebook alone; `bins` says into how many cells of equal width a number is cut. Errors in pairs with a
-        `focus` column count more. One unit keeps at most `rows` rows. `options` are those of the method.
+        Cells come from the codebook; `bins` says into how many cells of equal width a number is cut, `quantiles` into how many of
+        about equal counts (found privately, a tenth of the price). Errors in pairs with a `focus` column count more. One unit
+        keeps at most `rows` rows. `options` are those of the method.
         """
         from deniable.release.synthetic import Synthesizer
         from deniable.synth.synthesis import synthesis
@@ -429,9 +431,8 @@ class Session:
             raise InvalidArgument(
                 f"{self.engine} hands out no rows, which a synthesizer counts; use DuckDB or PostgreSQL"
             )
-        asked = synthesis(
-            self.codebook, table, columns=columns, method=method, focus=focus, rows=rows, bins=bins, options=options
-        )
+        told: dict[str, Any] = {"columns": columns, "method": method, "focus": focus, "rows": rows, "bins": bins}
+        asked = synthesis(self.codebook, table, **told, quantiles=quantiles, options=options)
         return Synthesizer(self, asked)
 
     def evaluate(

@@ -141,6 +141,10 @@ BAD = [
     ({"method": "privbayes", "columns": ["sex", "age"], "network": {"sex": ["age"], "age": ["sex"]}}, {"epsilon": 1}, "circle"),
     ({"method": "privbayes", "columns": ["sex", "age"], "network": {"sex": []}}, {"epsilon": 1}, "every column"),
     ({"table": "nowhere"}, {"epsilon": 1}, "no table 'nowhere'"),
+    ({"quantiles": {"pay": 1}}, {"epsilon": 1}, "quantiles of pay"),
+    ({"quantiles": {"pay": 4}, "bins": {"pay": 4}}, {"epsilon": 1}, "one of them"),
+    ({"quantiles": {"sex": 4}}, {"epsilon": 1}, "is for numbers"),
+    ({"apart": [["sex"], ["sex", "age"]]}, {"epsilon": 1}, "names a column twice"),
     ({}, {}, "epsilon= or rho="),
     ({}, {"epsilon": -1}, "epsilon"),
     ({}, {"epsilon": 1e-7}, "noise of about"),
@@ -172,6 +176,32 @@ def test_without_a_delta_gaussian_methods_are_refused_and_others_are_pure(tmp_pa
     for method in ("pairs", "aim"):
         rho.synthesizer(columns=["sex", "works"], method=method).release(rho=0.25)
     assert Fraction(49, 100) < rho.spent.loss <= Fraction(1, 2)
+
+
+def test_quantile_bins_are_paid_for_and_shown_apart(session):
+    plan = session.synthesizer(columns=["sex", "age", "pay"], quantiles={"pay": 6})
+    told = plan.price(epsilon=4).plan
+    assert told["preprocessing: share of the whole"] == 0.1
+    assert told["preprocessing: noise of a fine table"] > 0
+    assert told["rows of one unit"] == 2
+    assert session.spent.loss == 0
+    twin = plan.release(epsilon=4)
+    pay = twin.measurements.attributes.columns[2]
+    assert 2 <= pay.present <= 6
+    assert (pay.edges[0], pay.edges[-1]) == (0, 2001)
+    assert session.spent.loss <= 4
+    values = [value for value in twin.frame(300, form="dict")["pay"] if value is not None]
+    assert all(0 <= value <= 1000 for value in values)
+    assert session.evaluate(twin, epsilon=1)["1-way TVD"] <= 1  # the data is read in the twin's own cells
+
+
+def test_columns_can_be_fitted_apart(session):
+    twin = session.synthesizer(columns=["sex", "age", "town", "works"], apart=[["sex", "age"], ["town"]]).release(
+        epsilon=4
+    )
+    assert set(twin.measurements.scores) == {(0, 1)}
+    assert {table.places for table in twin.measurements.marginals if len(table.places) == 2} <= {(0, 1)}
+    assert "one-way tables alone" in twin.error(["sex", "works"]).basis
 
 
 def test_noise_that_drowns_everything_is_allowed_for_those_who_insist(session):

@@ -28,7 +28,7 @@ def measure_mwem(measurer: Measurer, *, rounds: int, degree: int) -> Measurement
     share = (1 - TOTAL) / (2 * rounds)
     found: list[Marginal] = [measurer.table((), TOTAL)]
     total = noisy_rows(found)
-    noise = float(measurer.allowance.noise(share, measurer.moved).scale) * sqrt(2 / pi)
+    noise = float(measurer.noise(share).scale) * sqrt(2 / pi)
     grid = domain_columns(attributes)
     weights, goals = np.full(grid[0].size, 1 / grid[0].size), cast("Goals", ())
     numbers = {places: cell_numbers(grid, _blank(measurer, places)) for places in workload}

@@ -5,6 +5,7 @@ All of it is Gaussian noise in one filter, so which pairs are measured, and how 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import combinations
 
 import numpy as np
@@ -22,10 +23,16 @@ FOCUS = 3.0
 """An error in a pair with a focus column counts as much as this many others."""
 
 
-def measure_pairs(measurer: Measurer, *, method: str, focus: tuple[int, ...]) -> Measurements:
-    """One-way tables, scores, pairs: by expected error, or with `method` "tree" the spanning tree of the largest scores."""
+def measure_pairs(
+    measurer: Measurer, *, method: str, focus: tuple[int, ...], apart: Sequence[Sequence[int]] = ()
+) -> Measurements:
+    """One-way tables, scores, pairs: by expected error, or with `method` "tree" the spanning tree of the largest scores.
+
+    With `apart` only pairs within one of these sets of columns are looked at; the sets are then independent.
+    """
     attributes = measurer.attributes
-    pairs = list(combinations(range(len(attributes.columns)), 2))
+    every = combinations(range(len(attributes.columns)), 2)
+    pairs = [pair for pair in every if not apart or any(set(pair) <= set(part) for part in apart)]
     first = ONES if pairs else 1.0
     ones = [
         measurer.table((place,), first * share)
@@ -60,7 +67,7 @@ def _chosen(
     if method == "tree":
         return spanning_tree([(places[0], places[1]) for places, _ in expected], (scores * weights).tolist(), columns)
     cells = np.array([float(table.size) for _, table in expected])
-    noise = float(measurer.allowance.noise(rest, measurer.moved).scale)
+    noise = float(measurer.noise(rest).scale)
     return worthwhile(uncovered(expected, scores, columns), cells, weights, noise)
 
 
