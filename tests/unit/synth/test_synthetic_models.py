@@ -35,6 +35,7 @@ from deniable.synth.measured.allowance import Allowance
 from deniable.synth.measured.coded import CellRows, Contribution
 from deniable.synth.measured.mwem_rounds import measure_mwem
 from deniable.synth.measured.pair_rounds import measure_pairs
+from deniable.synth.measured.private_cuts import cut_by_quantiles
 from deniable.synth.measured.privbayes_rounds import measure_privbayes
 from deniable.synth.measured.table_noise import Measurer
 from deniable.testing import Seeded, Silent
@@ -306,6 +307,22 @@ def test_no_data_raises_and_every_method_gives_rows(count):
         assert all(
             (column >= 0).all() and (column < size).all() for column, size in zip(cells, COLUMNS.sizes, strict=True)
         )
+
+
+@pytest.mark.parametrize("whole", [1e-7, 0.0123, 3.7, 1e5])
+def test_no_method_asks_for_more_than_it_was_given(whole):
+    """Shares are rounded so that the filter inside never refuses: it would lose what was charged."""
+    data = rows(30, 1)
+    measure_pairs(measurer(data, Seeded(1), whole=whole), method="pairs", focus=(1,))
+    measure_pairs(measurer(data, Seeded(1), whole=whole), method="tree", focus=())
+    for kind in (Kind.PURE, Kind.CONCENTRATED):
+        measure_mwem(measurer(data, Seeded(1), kind=kind, whole=whole), rounds=3, degree=2)
+        measure_privbayes(
+            measurer(data, Seeded(1), kind=kind, whole=whole), degree=2, score="mi", most_rows=50, network=None
+        )
+    measure_aim(measurer(data, Seeded(1), kind=Kind.CONCENTRATED, whole=whole), rounds=3, degree=3, focus=())
+    cut = cut_by_quantiles(measurer(data, Seeded(1), whole=whole), [(1, 3)])
+    measure_pairs(cut, method="pairs", focus=())
 
 
 def test_other_methods_learn_what_depends_on_what():

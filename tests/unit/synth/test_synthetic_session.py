@@ -76,6 +76,24 @@ def test_frames_have_the_codebooks_types_and_values(twin):
         twin.frame(3, form="excel")
 
 
+def test_rows_keep_public_rules(twin):
+    never = [{"sex": "f", "works": True}, {"age": (0, 2), "town": ["a", "b"]}]
+    rows = twin.frame(150, never=never, order=[("age", "pay")], form="dict")
+    assert len(rows["sex"]) == 150
+    for sex, works, age, town, pay in zip(
+        *(rows[name] for name in ("sex", "works", "age", "town", "pay")), strict=True
+    ):
+        assert not (sex == "f" and works is True)
+        assert not (age is not None and age <= 2 and town in ("a", "b"))
+        assert age is None or pay is None or age <= pay
+    with pytest.raises(InvalidArgument, match="hardly a row"):
+        twin.frame(50, never=[{"sex": ["f", "m"]}])
+    with pytest.raises(InvalidArgument, match="order needs"):
+        twin.frame(50, order=[("age", "since")])
+    with pytest.raises(InvalidArgument, match="no column"):
+        twin.frame(50, never=[{"hat": 1}])
+
+
 def test_a_twin_says_what_it_promises_and_how_wrong_it_is(twin, tmp_path):
     assert "with and without one who" in twin.guarantee
     assert len(twin.release_table().rows) == 8
