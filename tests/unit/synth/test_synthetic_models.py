@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import subprocess
 import sys
 from fractions import Fraction
 from itertools import combinations
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,6 +18,7 @@ from deniable.core.domain import Tables
 from deniable.core.metric import UnitDistance
 from deniable.core.space import Space
 from deniable.errors import InvalidArgument
+from deniable.synth import fitted
 from deniable.synth.attribute import Attribute, Attributes
 from deniable.synth.fitted.agreement import NoisyPair, agreed, raked, simplex
 from deniable.synth.fitted.conditions import conditions
@@ -34,6 +37,7 @@ from deniable.synth.measured.aim_rounds import measure_aim
 from deniable.synth.measured.allowance import Allowance
 from deniable.synth.measured.coded import CellRows, Contribution
 from deniable.synth.measured.mwem_rounds import measure_mwem
+from deniable.synth.measured.on_data import OnData, score_table, table_distances
 from deniable.synth.measured.pair_rounds import measure_pairs
 from deniable.synth.measured.private_cuts import cut_by_quantiles
 from deniable.synth.measured.privbayes_rounds import measure_privbayes
@@ -399,3 +403,57 @@ def test_the_half_without_data_works_where_the_other_half_is_gone():
         [sys.executable, "-c", APART], input=json.dumps(stored.to_record()), capture_output=True, text=True, check=True
     )
     assert answer.stdout.split() == ["7", "True"]
+
+
+SEEN = (
+    "deniable.engines",
+    "deniable.core",
+    "deniable.plan",
+    "deniable.ledger",
+    "deniable.release",
+    "deniable.synth.measured",
+)
+
+
+def reaches_data(source: str) -> list[str]:
+    """The modules that a source imports, at its top or inside functions, and that could lead to data."""
+    nodes = list(ast.walk(ast.parse(source)))
+    named = [node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)]
+    named += [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
+    return [name for name in named if name.startswith(SEEN)]
+
+
+def test_no_module_of_the_half_without_data_imports_a_way_to_it():
+    files = sorted((Path(fitted.__file__).parent).glob("*.py"))
+    assert len(files) > 15
+    assert {file.name: reaches_data(file.read_text(encoding="utf-8")) for file in files} == {
+        file.name: [] for file in files
+    }
+    planted = "def domain():\n    from deniable.engines.table_space import frame_rows\n    return frame_rows"
+    assert reaches_data(planted) == ["deniable.engines.table_space"]
+
+
+@pytest.mark.parametrize("moved", [Contribution(1), Contribution(2), Contribution(1, 2)])
+def test_what_is_measured_of_a_twin_on_the_data_moves_by_its_bound(moved):
+    """All rows of one unit come, or one row changes: the table of scores and the sums of distances move by what is charged."""
+    data = rows(60, 4)
+    stored = measure_pairs(measurer(data, Seeded(2)), method="pairs", focus=())
+    model, _ = fit(stored)
+    on = OnData(SPACE, lambda cells: cells, moved, "made up")
+    groups = [np.array(group)[column] for group, column in zip(stored.groups, data.columns, strict=True)]
+    regression = train(groups, stored.group_sizes(range(4)), data.columns[3] == 1, [0, 1, 2])
+    families = [
+        table_distances(on, stored, model, [1, 2, 3], "distances"),
+        score_table(on, stored, regression, [-1.0, 0.0, 1.0], 3, [1], "teaching"),
+    ]
+    reached = 0
+    for other in range(12):
+        extra = [rows(2, other).columns[place][: moved.rows] for place in range(4)]
+        kept = [column[:-1] if moved.moves == 2 else column for column in data.columns]
+        near = CellRows(tuple(np.concatenate([column, more]) for column, more in zip(kept, extra, strict=True)))
+        for family in families:
+            mechanism = family.at(5)
+            gap = mechanism.function(data, Silent())["counts"] - mechanism.function(near, Silent())["counts"]
+            assert np.abs(gap).sum() <= mechanism.cost(d_in=1).sensitivity
+            reached = max(reached, int(np.abs(gap).max()))
+    assert reached >= moved.rows
