@@ -29,6 +29,7 @@ class Command(NamedTuple):
 COMMANDS: dict[str, Command] = {
     "query": Command("deniable.cli.query", "ask a private table and pay from its budget"),
     "sql": Command("deniable.cli.sql", "ask private tables in SQL, or have a query explained"),
+    "synthesize": Command("deniable.cli.synthesize", "write synthetic rows of a private table"),
     "price": Command("deniable.cli.price", "say what a query would cost, for free"),
     "budget": Command("deniable.cli.budget", "show what a budget has spent and left"),
     "codebook": Command("deniable.cli.codebook", "draft, check or import a codebook"),

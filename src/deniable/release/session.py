@@ -56,17 +56,16 @@ from deniable.release.query_mechanism import QueryFamily, QueryMechanism
 from deniable.release.remaining import Remaining
 from deniable.release.sql import answer_statement
 from deniable.release.statement import facts, guarantee, notes, value_statement
-from deniable.release.synthetic import Synthesizer
-from deniable.release.twin import SYNTHETIC, Twin
-from deniable.release.twin_scores import TwinScores, distances_on_data, on_data, teaching_on_data
 from deniable.release.value import VALUE_KINDS, ValueRelease, accuracy_of, value_packed
-from deniable.synth.synthesis import synthesis
 
 if TYPE_CHECKING:
     from deniable.models.fitted import FittedModel
     from deniable.models.scores import Score
     from deniable.release.first_look import FirstLook
     from deniable.release.slice_choice import SliceChoice
+    from deniable.release.synthetic import Synthesizer
+    from deniable.release.twin import Twin
+    from deniable.release.twin_scores import TwinScores
     from deniable.release.workload import Workload
 
 Made = TypeVar("Made")
@@ -472,7 +471,9 @@ class Session:
         kind = packed.release.get("kind")
         if kind in VALUE_KINDS:
             return ValueRelease.from_packed(packed, found.receipt).shown()
-        if kind == SYNTHETIC:
+        if kind == "synthetic":
+            from deniable.release.twin import Twin
+
             return Twin.from_packed(packed, found.receipt)
         if kind == "workload":
             from deniable.release.workload import WorkloadRelease
@@ -633,20 +634,24 @@ class Session:
         focus: str | Sequence[str] = (),
         rows: int | None = None,
         bins: Mapping[str, int] | None = None,
+        quantiles: Mapping[str, int] | None = None,
         **options: Any,
     ) -> Synthesizer:
         """A plan for synthetic rows of a table: `price` it for free, `release` it under one charge for a twin.
 
-        Cells come from the codebook alone; `bins` says into how many cells of equal width a number is cut. Errors in pairs with a
-        `focus` column count more. One unit keeps at most `rows` rows. `options` are those of the method.
+        Cells come from the codebook; `bins` says into how many cells of equal width a number is cut, `quantiles` into how many of
+        about equal counts (found privately, a tenth of the price). Errors in pairs with a `focus` column count more. One unit
+        keeps at most `rows` rows. `options` are those of the method.
         """
+        from deniable.release.synthetic import Synthesizer
+        from deniable.synth.synthesis import synthesis
+
         if not isinstance(self._engine, RowEngine):
             raise InvalidArgument(
                 f"{self.engine} hands out no rows, which a synthesizer counts; use DuckDB or PostgreSQL"
             )
-        asked = synthesis(
-            self.codebook, table, columns=columns, method=method, focus=focus, rows=rows, bins=bins, options=options
-        )
+        told: dict[str, Any] = {"columns": columns, "method": method, "focus": focus, "rows": rows, "bins": bins}
+        asked = synthesis(self.codebook, table, **told, quantiles=quantiles, options=options)
         return Synthesizer(self, asked)
 
     def evaluate(
@@ -666,7 +671,10 @@ class Session:
 
         Guarantee: charged before data was read; the numbers are noisy, and stored.
         """
-        if not isinstance(twin, Twin):
+        from deniable.release.twin import Twin as TwinType
+        from deniable.release.twin_scores import distances_on_data, on_data, teaching_on_data
+
+        if not isinstance(twin, TwinType):
             raise InvalidArgument(f"evaluate takes a twin of session.synthesizer(...).release(...), got {shown(twin)}")
         on = on_data(self, twin, table, rows)
         if target is None:

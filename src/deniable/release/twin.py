@@ -20,18 +20,20 @@ from deniable.noise import Entropy, system_entropy
 from deniable.release.facts import ReleaseFacts
 from deniable.release.release_table import ReleaseTable, extended_release_table, release_table
 from deniable.synth.fitted.comparison import ReleasedComparison, compare_released
-from deniable.synth.fitted.conditions import conditions
+from deniable.synth.fitted.conditions import Condition, conditions
 from deniable.synth.fitted.decoding import decoded, framed
-from deniable.synth.fitted.fitting import fit
 from deniable.synth.fitted.intervals import TableError, table_error
+from deniable.synth.fitted.public_rules import PublicRules
 from deniable.synth.fitted.record_model import RecordModel
 from deniable.synth.fitted.stored import Measurements
+from deniable.synth.fitted.twin_model import fit
 from deniable.synth.fitted.twin_page import twin_page
 from deniable.synth.fitted.twin_query import TwinAnswer, ask
 from deniable.synth.fitted.warnings_of_twin import failure_signs
 
 SYNTHETIC = "synthetic"
 """The kind of a stored release that is a twin."""
+_REDRAWS = 50
 
 
 class Twin:
@@ -81,22 +83,51 @@ class Twin:
         rows: int | None = None,
         *,
         where: Mapping[str, Any] | None = None,
+        never: Sequence[Mapping[str, Any]] = (),
+        order: Sequence[tuple[str, str]] = (),
         form: str = "pandas",
         entropy: Entropy | None = None,
     ) -> Any:
         """Synthetic rows, as many as the noisy number of rows unless said; `form` is "pandas", "polars", "arrow" or "dict".
 
-        With `where` rows are drawn given a condition: {"sex": "F", "age": (30, 40), "ward": ["a", "b"], "note": None}. A test may
-        give `entropy` a seed of its own.
+        With `where` rows are drawn given a condition: {"sex": "F", "age": (30, 40), "ward": ["a", "b"], "note": None}. Public rules
+        are kept by drawing again: `never=[{"sex": "M", "pregnant": True}]`, `order=[("start", "end")]`. A test may give `entropy` a
+        seed of its own.
 
         Guarantee: post-processing; free. No value outside the codebook.
         """
         count = max(round(self.model.total), 1) if rows is None else integer(rows=rows, least=1)
         attributes, source = self.measurements.attributes, entropy or system_entropy()
         wanted = conditions(where or {}, attributes)
+        rules = PublicRules.of(attributes, never, order)
+        columns = self._drawn(count, wanted, source)
+        if rules:
+            columns = self._ruled(columns, rules, count, wanted, source)
+        return framed(columns, attributes, form)
+
+    def _drawn(self, count: int, wanted: Mapping[int, Condition], source: Entropy) -> dict[str, list[Any]]:
+        attributes = self.measurements.attributes
         allowed = {place: each.share(attributes.columns[place]) for place, each in wanted.items()}
-        cells = self.model.cells(count, source, allowed)
-        return framed(decoded(attributes, cells, source, wanted), attributes, form)
+        return decoded(attributes, self.model.cells(count, source, allowed), source, wanted)
+
+    def _ruled(
+        self,
+        columns: dict[str, list[Any]],
+        rules: PublicRules,
+        count: int,
+        wanted: Mapping[int, Condition],
+        source: Entropy,
+    ) -> dict[str, list[Any]]:
+        """Rows that keep the rules: those that do not are drawn again, a public number of times."""
+        kept: dict[str, list[Any]] = {name: [] for name in columns}
+        for _ in range(_REDRAWS):
+            for row in rules.kept(columns, len(columns[self.columns[0]])):
+                for name, cells in columns.items():
+                    kept[name].append(cells[row])
+            if len(kept[self.columns[0]]) >= count:
+                return {name: cells[:count] for name, cells in kept.items()}
+            columns = self._drawn(count, wanted, source)
+        raise InvalidArgument("the model has hardly a row that keeps these rules; check never= and order=")
 
     def error(self, columns: str | Sequence[str], *, confidence: float = 0.95) -> TableError:
         """An interval for every cell of a table of these columns, and how far the whole can be from the data."""

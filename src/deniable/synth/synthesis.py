@@ -28,6 +28,7 @@ from deniable.synth.measured.cells_of_codebook import private_table, synthesizab
 from deniable.synth.measured.coded import Contribution, Read, cell_rows
 from deniable.synth.measured.mwem_rounds import measure_mwem
 from deniable.synth.measured.pair_rounds import ONES, SCORES, measure_pairs
+from deniable.synth.measured.private_cuts import FINE, PREPROCESSING, cut_by_quantiles
 from deniable.synth.measured.privbayes_rounds import STRUCTURE, TOTAL, measure_privbayes
 from deniable.synth.measured.table_noise import Measurer
 
@@ -35,15 +36,15 @@ METHODS = ("pairs", "tree", "mwem", "privbayes", "aim")
 GAUSSIAN = ("pairs", "tree")
 """Methods whose every step is Gaussian noise: they need a delta, and squares of mu add up."""
 OPTIONS: dict[str, dict[str, Any]] = {
-    "pairs": {},
-    "tree": {},
+    "pairs": {"apart": None},
+    "tree": {"apart": None},
     "mwem": {"rounds": None, "degree": 2},
     "privbayes": {"degree": 2, "score": "mi", "most_rows": 1_000_000, "network": None},
     "aim": {"rounds": None, "degree": 3},
 }
 """What each method may be told, and what it does if not; None is chosen from the number of columns."""
 MOST_PAIR_CELLS = 1 << 27
-MOST_CELLS = 1 << 18
+MOST_CELLS = 1 << 16
 """MWEM keeps a weight for every combination of cells, at most so many."""
 NOISE_LIMIT = 10_000
 """A one-way table with more noise than this, in rows, is refused unless the caller insists."""
@@ -62,6 +63,7 @@ class Synthesis:
     moved: Contribution
     reading: str
     options: Mapping[str, Any]
+    quantiles: tuple[tuple[int, int], ...] = ()
 
     def kind(self, delta: Fraction) -> RuleKind:
         """What is added up inside: squares of mu, rho where choices are exponential, epsilon where there is no delta."""
@@ -86,8 +88,10 @@ class Synthesis:
         )
 
     def measure(self, measurer: Measurer) -> Measurements:
-        """Everything the method asks of the data."""
+        """Everything the method asks of the data; first, where it is asked for, cells cut by private quantiles."""
         told = self.options
+        if self.quantiles:
+            measurer = cut_by_quantiles(measurer, self.quantiles)
         match self.method:
             case "mwem":
                 return measure_mwem(measurer, rounds=told["rounds"], degree=told["degree"])
@@ -102,17 +106,28 @@ class Synthesis:
             case "aim":
                 return measure_aim(measurer, rounds=told["rounds"], degree=told["degree"], focus=self.focus)
             case _:
-                return measure_pairs(measurer, method=self.method, focus=self.focus)
+                return measure_pairs(measurer, method=self.method, focus=self.focus, apart=told.get("apart") or ())
 
     def recipe(self, kind: RuleKind) -> str:
         """The method and everything that decides what it measures, as text."""
         cells = [each.to_record() for each in self.attributes.columns]
         decided = {"cells": cells, "focus": self.focus, "kind": kind.value, "options": dict(self.options)}
+        decided |= {"quantiles": self.quantiles}
         return f"synthesizer({self.method}, {json.dumps(decided, sort_keys=True)})"
 
     def forecast(self, allowance: Allowance) -> dict[str, Any]:
         """What will be measured with how much noise, from public facts."""
-        sizes = self.attributes.sizes
+        left = 1 - PREPROCESSING if self.quantiles else 1.0
+        told = self._forecast(Allowance(allowance.kind, allowance.whole * Fraction(left)))
+        told["rows of one unit"] = self.moved.rows
+        if self.quantiles:
+            share = PREPROCESSING / len(self.quantiles)
+            told["preprocessing: share of the whole"] = PREPROCESSING
+            told["preprocessing: noise of a fine table"] = float(allowance.noise(share, self.moved).scale)
+        return told
+
+    def _forecast(self, allowance: Allowance) -> dict[str, Any]:
+        sizes = [dict(self.quantiles).get(place, size) for place, size in enumerate(self.attributes.sizes)]
         if self.method in ("mwem", "privbayes"):
             tables = self.options["rounds"] if self.method == "mwem" else len(sizes)
             share = (1 - TOTAL) / (2 * tables) if self.method == "mwem" else (1 - TOTAL - STRUCTURE) / tables
@@ -142,19 +157,32 @@ def synthesis(
     rows: int | None,
     bins: Mapping[str, int] | None,
     options: Mapping[str, Any],
+    quantiles: Mapping[str, int] | None = None,
 ) -> Synthesis:
     """What these words ask for; whatever cannot work is refused here, before there is a price."""
     if method not in METHODS:
         raise InvalidArgument(f"method must be one of {', '.join(METHODS)}, got {method!r}")
     source = private_table(codebook, table).name
-    attributes = synthesizable(codebook, source, columns, dict(bins or {}))
+    cuts = _quantiles(quantiles or {}, bins or {})
+    nominal = synthesizable(codebook, source, columns, {**(bins or {}), **cuts})
+    attributes = synthesizable(codebook, source, columns, {**(bins or {}), **dict.fromkeys(cuts, FINE)})
     wanted = [focus] if isinstance(focus, str) else list(focus)
     places = tuple(attributes.place(name) for name in wanted)
-    _check_size(attributes, method)
+    for name in cuts:
+        if attributes.columns[attributes.place(name)].type not in ("integer", "number", "decimal"):
+            raise InvalidArgument(f"quantiles= is for numbers, and {name} is none")
+    _check_size(nominal, method)
     read, moved, reading = cell_rows(codebook, source, attributes, rows=rows)
-    return Synthesis(
-        codebook, source, attributes, method, places, read, moved, reading, _options(method, options, attributes)
-    )
+    told = _options(method, options, attributes)
+    by = tuple((attributes.place(name), count) for name, count in cuts.items())
+    return Synthesis(codebook, source, attributes, method, places, read, moved, reading, told, by)
+
+
+def _quantiles(quantiles: Mapping[str, int], bins: Mapping[str, int]) -> dict[str, int]:
+    both = sorted(set(quantiles) & set(bins))
+    if both:
+        raise InvalidArgument(f"{both[0]} is named in bins= and in quantiles=; its cells come from one of them")
+    return {name: integer(least=2, **{f"quantiles of {name}": count}) for name, count in quantiles.items()}
 
 
 def _options(method: str, options: Mapping[str, Any], attributes: Attributes) -> dict[str, Any]:
@@ -167,6 +195,8 @@ def _options(method: str, options: Mapping[str, Any], attributes: Attributes) ->
     if "rounds" in known:
         count = 2 * len(attributes.columns) if told["rounds"] is None else told["rounds"]
         told["rounds"] = integer(rounds=count, least=1)
+    if told.get("apart") is not None:
+        told["apart"] = _apart(told["apart"], attributes)
     if "degree" in known:
         told["degree"] = integer(degree=told["degree"], least=1)
     if method == "privbayes":
@@ -175,6 +205,16 @@ def _options(method: str, options: Mapping[str, Any], attributes: Attributes) ->
             raise InvalidArgument(f'score must be "mi" or "r", got {told["score"]!r}')
         told["network"] = None if told["network"] is None else _network(told["network"], attributes)
     return told
+
+
+def _apart(given: Sequence[Sequence[str]], attributes: Attributes) -> list[list[int]]:
+    """Sets of columns fitted apart; columns that are in none of them make one more."""
+    parts = [list(attributes.places(part)) for part in given]
+    named = [place for part in parts for place in part]
+    if len(set(named)) != len(named):
+        raise InvalidArgument("apart= names a column twice; every column is in one set")
+    rest = [place for place in range(len(attributes.columns)) if place not in named]
+    return [*parts, *([rest] if rest else [])]
 
 
 def _network(given: Mapping[str, Sequence[str]], attributes: Attributes) -> list[tuple[int, tuple[int, ...]]]:

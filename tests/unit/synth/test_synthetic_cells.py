@@ -6,6 +6,7 @@ from collections import Counter
 from datetime import date
 
 import numpy as np
+import pandas
 import pytest
 
 import deniable as dp
@@ -15,6 +16,7 @@ from deniable.synth.attribute import Attribute, Attributes
 from deniable.synth.fitted.decoding import decoded
 from deniable.synth.measured.cells_of_codebook import synthesizable
 from deniable.synth.measured.coded import cell_rows
+from deniable.synth.measured.private_cuts import quantile_cells
 from deniable.testing import Seeded
 from tests.unit.synth.people import BOOK, COLUMNS, people, people_rows
 
@@ -98,3 +100,23 @@ def test_cells_come_back_as_values_of_the_codebook():
         if column.ordered and column.type == "integer":
             again = [column.absent if value is None else value for value in table[column.name]]
             assert column.encode(np.array(again)).tolist() == cells[place].tolist()
+
+
+def test_engines_count_the_same_cells():
+    rows = people_rows(60, per_unit=2)
+    columns = attributes()
+    found = []
+    for data in (people(rows), dp.Dataset(pandas.DataFrame(rows), codebook=Codebook.from_yaml(BOOK))):
+        read, _, _ = cell_rows(data.codebook, "people", columns, rows=None)
+        cells = read(data.session(dp.budget(epsilon=1))._data)
+        found.append(
+            [cells.table((a, b), (columns.sizes[a], columns.sizes[b])).tolist() for a in range(6) for b in range(a)]
+        )
+    assert found[0] == found[1]
+
+
+def test_quantile_cells_hold_about_the_same():
+    number = Attribute("n", "integer", edges=tuple(range(9)))
+    assert quantile_cells(number, np.array([10.0, 10, 10, 10, 40, 0, 0, 40, 9]), 4) == (0, 0, 0, 1, 1, 2, 2, 2, 3)
+    assert quantile_cells(number, np.zeros(9), 4)[-1] <= 4
+    assert quantile_cells(number, np.array([-5.0] * 9), 3)[0] == 0

@@ -12,7 +12,7 @@ from itertools import combinations
 import numpy as np
 
 from deniable.synth.fitted.agreement import raked, simplex, weighted_total
-from deniable.synth.fitted.groups import group_sums
+from deniable.synth.fitted.joined_cells import group_sums
 from deniable.synth.fitted.pair_choice import spanning_tree
 from deniable.synth.fitted.pair_model import dependence, moved_weights, tree_records
 from deniable.synth.fitted.record_model import Floats, RecordModel, within_groups

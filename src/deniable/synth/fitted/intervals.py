@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from deniable.errors import InvalidArgument
 from deniable.synth.attribute import Attribute
 from deniable.synth.fitted.agreement import simplex, weighted_total
-from deniable.synth.fitted.groups import group_sums
+from deniable.synth.fitted.joined_cells import group_sums
 from deniable.synth.fitted.record_model import RecordModel
 from deniable.synth.fitted.stored import Marginal, Measurements
 

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from deniable.synth.fitted.record_model import Codes, Floats, RecordModel
 from deniable.synth.fitted.stored import Marginal, Measurements
 
 TOLERANCE = 1e-4
-SWEEPS = 300
+SWEEPS = 200
 _SLOWER = 20
 """After so many sweeps steps are half as long: tables that contradict one another a little then settle between them."""
 
@@ -50,17 +51,25 @@ def reweighted(weights: Floats, goals: Sequence[tuple[Codes, Floats]]) -> tuple[
     return weights, False
 
 
-def rounds_of(attributes: Attributes, tables: Sequence[Marginal]) -> tuple[Floats, Floats, bool]:
-    """The weights after the last round, the average over all rounds, and whether every round converged."""
+Goals = tuple[tuple[Codes, Floats], ...]
+
+
+def advanced(columns: Sequence[Codes], weights: Floats, goals: Goals, table: Marginal) -> tuple[Floats, Goals, bool]:
+    """One round: the weights after learning from one more table beside all earlier ones, and whether that converged."""
+    goals = (*goals, (cell_numbers(columns, table), _goal(table)))
+    weights, done = reweighted(weights, goals)
+    return weights, goals, done
+
+
+def _average(attributes: Attributes, tables: Sequence[Marginal]) -> tuple[Floats, bool]:
+    """The average of the weights over all rounds, and whether every round converged."""
     columns = domain_columns(attributes)
     weights = np.full(columns[0].size, 1 / columns[0].size)
-    total, converged = np.zeros_like(weights), True
-    goals: list[tuple[Codes, Floats]] = []
+    total, converged, goals = np.zeros_like(weights), True, cast("Goals", ())
     for table in tables:
-        goals.append((cell_numbers(columns, table), _goal(table)))
-        weights, done = reweighted(weights, goals)
+        weights, goals, done = advanced(columns, weights, goals, table)
         total, converged = total + weights, converged and done
-    return weights, total / max(len(tables), 1) if tables else weights, converged
+    return total / max(len(tables), 1) if tables else weights, converged
 
 
 def _goal(table: Marginal) -> Floats:
@@ -76,7 +85,7 @@ def noisy_rows(stored: Sequence[Marginal]) -> float:
 def fit_mwem(stored: Measurements) -> tuple[RecordModel, tuple[str, ...]]:
     """The model of an MWEM synthesizer: exact weights for every combination of cells."""
     tables = [table for table in stored.marginals if table.places]
-    _, average, converged = rounds_of(stored.attributes, tables)
+    average, converged = _average(stored.attributes, tables)
     within = tuple(np.ones(size) for size in stored.attributes.sizes)
     columns = domain_columns(stored.attributes)
     model = RecordModel(stored.attributes, stored.groups, within, columns, average, noisy_rows(stored.marginals))

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.synth.fitted.agreement import NoisyPair, agreed, simplex, weighted_total
-from deniable.synth.fitted.groups import group_sums
+from deniable.synth.fitted.joined_cells import group_sums
 from deniable.synth.fitted.pair_choice import spanning_tree
 from deniable.synth.fitted.record_model import Codes, Floats, RecordModel, conditional, within_groups
 from deniable.synth.fitted.stored import Measurements

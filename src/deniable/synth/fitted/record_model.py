@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from deniable.errors import InvalidArgument
 from deniable.synth.attribute import Attributes
-from deniable.synth.fitted.groups import group_sums
+from deniable.synth.fitted.joined_cells import group_sums
 from deniable.synth.fitted.words import WordSource, rounded, shuffled, uniforms
 
 Codes = NDArray[np.int64]

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from deniable.errors import InvalidArgument
 from deniable.synth.fitted.conditions import Condition
-from deniable.synth.fitted.groups import group_sums
 from deniable.synth.fitted.intervals import expected, group_labels, measured
+from deniable.synth.fitted.joined_cells import group_sums
 from deniable.synth.fitted.record_model import RecordModel
 from deniable.synth.fitted.stored import Marginal, Measurements
 from deniable.synth.fitted.twin_sql import TwinAggregate, TwinQuestion, read_question

@@ -65,7 +65,7 @@ def _choice(
     focus: tuple[int, ...],
 ) -> int:
     """The table that is worst beyond the noise of measuring it. A focus column counts double, so scores may move twice as far."""
-    noise = sqrt(2 / pi) * float(measurer.allowance.noise(share * (1 - CHOOSING), measurer.moved).scale)
+    noise = sqrt(2 / pi) * float(measurer.noise(share * (1 - CHOOSING)).scale)
     expected = [(places, np.rint(model.group_table(places)).astype(np.int64)) for places in workload]
     counts = [2 if set(places) & set(focus) else 1 for places in workload]
 

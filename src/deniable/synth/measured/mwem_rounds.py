@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+from functools import partial
 from itertools import combinations
 from math import pi, sqrt
+from typing import cast
 
 import numpy as np
 
-from deniable.synth.fitted.mwem_model import cell_numbers, domain_columns, noisy_rows, rounds_of
+from deniable.synth.fitted.mwem_model import Goals, advanced, cell_numbers, domain_columns, noisy_rows
 from deniable.synth.fitted.record_model import Floats
 from deniable.synth.fitted.stored import Marginal, Measurements, ungrouped
 from deniable.synth.measured.coded import CellRows
@@ -25,13 +28,16 @@ def measure_mwem(measurer: Measurer, *, rounds: int, degree: int) -> Measurement
     share = (1 - TOTAL) / (2 * rounds)
     found: list[Marginal] = [measurer.table((), TOTAL)]
     total = noisy_rows(found)
-    noise = float(measurer.allowance.noise(share, measurer.moved).scale) * sqrt(2 / pi)
+    noise = float(measurer.noise(share).scale) * sqrt(2 / pi)
+    grid = domain_columns(attributes)
+    weights, goals = np.full(grid[0].size, 1 / grid[0].size), cast("Goals", ())
+    numbers = {places: cell_numbers(grid, _blank(measurer, places)) for places in workload}
     for _ in range(rounds):
-        weights, _, _ = rounds_of(attributes, found[1:])
-        expected = [(places, _expected(measurer, places, weights, total)) for places in workload]
+        expected = [(places, _expected(measurer, places, numbers[places], weights, total)) for places in workload]
         penalties = [round(noise * table.size) for _, table in expected]
-        chosen = measurer.choice(lambda rows, e=expected, p=penalties: _wrong(rows, e, p), share)  # type: ignore[misc]
+        chosen = measurer.choice(partial(_wrong, expected=expected, penalties=penalties), share)
         found.append(measurer.table(workload[chosen], share))
+        weights, goals, _ = advanced(grid, weights, goals, found[-1])
     return Measurements("mwem", attributes, tuple(found), ungrouped(attributes))
 
 
@@ -40,9 +46,15 @@ def _wrong(rows: CellRows, expected: list[tuple[tuple[int, ...], Integers]], pen
     return [int(distance) - penalty for distance, penalty in zip(distances(rows, expected), penalties, strict=True)]
 
 
-def _expected(measurer: Measurer, places: tuple[int, ...], weights: Floats, total: float) -> Integers:
+def _blank(measurer: Measurer, places: tuple[int, ...]) -> Marginal:
     sizes = tuple(measurer.attributes.sizes[place] for place in places)
-    blank = Marginal(places, np.zeros(sizes, dtype=np.int64), measurer.allowance.noise(1, measurer.moved).scale)
-    codes = cell_numbers(domain_columns(measurer.attributes), blank)
-    held = np.bincount(codes, weights=weights, minlength=blank.counts.size)
+    return Marginal(places, np.zeros(sizes, dtype=np.int64), Fraction(1))
+
+
+def _expected(
+    measurer: Measurer, places: tuple[int, ...], numbers: Integers, weights: Floats, total: float
+) -> Integers:
+    """What the model expects of a table, in whole rows: from released numbers only."""
+    sizes = tuple(measurer.attributes.sizes[place] for place in places)
+    held = np.bincount(numbers, weights=weights, minlength=measurer.attributes.cells(places))
     return np.asarray(np.rint(total * held), dtype=np.int64).reshape(sizes)

@@ -5,13 +5,15 @@ All of it is Gaussian noise in one filter, so which pairs are measured, and how 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import combinations
 
 import numpy as np
 
 from deniable.synth.fitted.agreement import simplex, weighted_total
-from deniable.synth.fitted.groups import group_sums, grouping
-from deniable.synth.fitted.pair_choice import Pair, shares, spanning_tree, worthwhile
+from deniable.synth.fitted.joined_cells import group_sums, grouping
+from deniable.synth.fitted.pair_choice import Pair, shares, spanning_tree, uncovered, worthwhile
+from deniable.synth.fitted.record_model import Floats
 from deniable.synth.fitted.stored import Marginal, Measurements
 from deniable.synth.measured.table_noise import Integers, Measurer
 
@@ -21,10 +23,16 @@ FOCUS = 3.0
 """An error in a pair with a focus column counts as much as this many others."""
 
 
-def measure_pairs(measurer: Measurer, *, method: str, focus: tuple[int, ...]) -> Measurements:
-    """One-way tables, scores, pairs: by expected error, or with `method` "tree" the spanning tree of the largest scores."""
+def measure_pairs(
+    measurer: Measurer, *, method: str, focus: tuple[int, ...], apart: Sequence[Sequence[int]] = ()
+) -> Measurements:
+    """One-way tables, scores, pairs: by expected error, or with `method` "tree" the spanning tree of the largest scores.
+
+    With `apart` only pairs within one of these sets of columns are looked at; the sets are then independent.
+    """
     attributes = measurer.attributes
-    pairs = list(combinations(range(len(attributes.columns)), 2))
+    every = combinations(range(len(attributes.columns)), 2)
+    pairs = [pair for pair in every if not apart or any(set(pair) <= set(part) for part in apart)]
     first = ONES if pairs else 1.0
     ones = [
         measurer.table((place,), first * share)
@@ -37,19 +45,30 @@ def measure_pairs(measurer: Measurer, *, method: str, focus: tuple[int, ...]) ->
     weights = np.array([FOCUS if set(pair) & set(focus) else 1.0 for pair in pairs])
     sizes = np.array([float(table.size) for _, table in expected])
     rest = 1 - ONES - SCORES
-    chosen = (
-        spanning_tree(pairs, list(scores * weights), len(attributes.columns))
-        if method == "tree"
-        else worthwhile(
-            scores.astype(float), sizes, weights, float(measurer.allowance.noise(rest, measurer.moved).scale)
-        )
-    )
+    chosen = _chosen(measurer, expected, scores.astype(float), weights, rest, method)
     tables = [
         measurer.table(pairs[each], rest * share, groups=groups)
         for each, share in zip(chosen, shares([sizes[each] * weights[each] for each in chosen]), strict=True)
     ]
     known = {pair: int(score) for pair, score in zip(pairs, scores, strict=True)}
     return Measurements(method, attributes, (*ones, *tables), groups, known, scale)
+
+
+def _chosen(
+    measurer: Measurer,
+    expected: list[tuple[tuple[int, ...], Integers]],
+    scores: Floats,
+    weights: Floats,
+    rest: float,
+    method: str,
+) -> list[int]:
+    """Which pairs to measure: from scores that were released, and public sizes."""
+    columns = len(measurer.attributes.columns)
+    if method == "tree":
+        return spanning_tree([(places[0], places[1]) for places, _ in expected], (scores * weights).tolist(), columns)
+    cells = np.array([float(table.size) for _, table in expected])
+    noise = float(measurer.noise(rest).scale)
+    return worthwhile(uncovered(expected, scores, columns), cells, weights, noise)
 
 
 def expectation(

@@ -33,7 +33,7 @@ def measure_privbayes(
     found = [measurer.table((), TOTAL)]
     structure = 0.0 if network is not None or len(attributes.columns) == 1 else STRUCTURE
     share = (1 - TOTAL - structure) / len(attributes.columns)
-    cap = noisy_rows(found) / (USEFUL * float(measurer.allowance.noise(share, measurer.moved).scale))
+    cap = noisy_rows(found) / (USEFUL * float(measurer.noise(share).scale))
     families = list(network) if network is not None else _network(measurer, structure, degree, cap, score, most_rows)
     tables: list[Marginal] = [measurer.table((*parents, child), share) for child, parents in families]
     return Measurements(

@@ -6,6 +6,7 @@ Guarantee: each moves by what its docstring says when one unit comes or goes; th
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from fractions import Fraction
 from typing import Any
 
@@ -68,11 +69,23 @@ class Measurer:
     ) -> None:
         self.attributes, self.allowance, self.moved = attributes, allowance, moved
         self._compositor = Compositor(rows, space, Filter(allowance.rule), Fraction(1), entropy)
+        self._left, self._cells = 1.0, list[Integers | None]()
+
+    def recut(self, attributes: Attributes, cells: Sequence[Sequence[int] | None], spent: float) -> Measurer:
+        """The same rows behind the same filter, with cells cut anew (the new cell of every old one); shares are of what is left."""
+        anew = copy(self)
+        anew.attributes, anew._left = attributes, self._left * (1 - spent)
+        anew._cells = [None if each is None else np.array(each, dtype=np.int64) for each in cells]
+        return anew
+
+    def noise(self, share: float) -> Noise:
+        """The noise on a table that this share of what is left pays for."""
+        return self.allowance.noise(share * self._left, self.moved)
 
     def table(self, places: tuple[int, ...], share: float, *, groups: Groups | None = None) -> Marginal:
         """A noisy table of cells, or of groups, for this share of the allowance."""
         sizes = _sizes(self.attributes, places, groups)
-        noise = self.allowance.noise(share, self.moved)
+        noise = self.noise(share)
 
         def counts(rows: CellRows) -> Integers:
             return exact_table(rows if groups is None else grouped_rows(rows, groups), places, sizes)
@@ -84,7 +97,7 @@ class Measurer:
         self, expected: Sequence[tuple[tuple[int, ...], Integers]], share: float, *, groups: Groups
     ) -> tuple[Integers, Fraction]:
         """How far each table is from what is expected of it, in rows, with noise; and the scale of that noise."""
-        noise = self.allowance.noise(share, self._sum_moved, tables=len(expected))
+        noise = self.allowance.noise(share * self._left, self._sum_moved, tables=len(expected))
         moved = SeveralSums(self._sum_moved, len(expected))
         return self._noisy(lambda rows: distances(grouped_rows(rows, groups), expected), noise, moved), noise.scale
 
@@ -92,7 +105,7 @@ class Measurer:
         self, scores: Callable[[CellRows], Sequence[int]], share: float, *, sensitivity: int | None = None
     ) -> int:
         """The place of a score that is about the largest. `sensitivity` is how far one unit moves each; its rows if not given."""
-        eta = self.allowance.eta(share)
+        eta = self.allowance.eta(share * self._left)
         spread = 2 * (self._sum_moved.linf if sensitivity is None else sensitivity)
 
         def function(rows: CellRows, entropy: Entropy) -> int:
@@ -112,8 +125,17 @@ class Measurer:
         return np.asarray(self._release(function, noise.cost(moved)))
 
     def _release(self, function: Callable[[CellRows, Entropy], Any], cost: Cost) -> Any:
-        space = self._compositor.space
-        return self._compositor.release(Mechanism(space, function, lambda d_in: grouped(cost, d_in)))
+        def recut(rows: CellRows, entropy: Entropy) -> Any:
+            return function(self._recut(rows), entropy)
+
+        return self._compositor.release(Mechanism(self._compositor.space, recut, lambda d_in: grouped(cost, d_in)))
+
+    def _recut(self, rows: CellRows) -> CellRows:
+        """Every row with its new cells; row by row, so one unit moves as many rows as before."""
+        if not self._cells:
+            return rows
+        pairs = zip(self._cells, rows.columns, strict=True)
+        return CellRows(tuple(column if cells is None else cells[column] for cells, column in pairs))
 
 
 class SeveralSums:

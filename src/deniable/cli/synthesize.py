@@ -1,0 +1,134 @@
+"""`deniable synthesize`: synthetic rows of a private table, with a sidecar that says what they promise and how wrong they are.
+
+Exit codes: 0 done, 1 refused, 2 the command was not understood, 4 over budget, 5 charged and not answered; one line says why.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from deniable.cli import asking
+from deniable.cli.app import application
+from deniable.cli.places import place
+from deniable.errors import InvalidArgument
+from deniable.ledger import journal_at
+from deniable.release.synthetic import Synthesizer
+
+app = application("Synthetic rows of a private table, under its budget.")
+
+NEW_DELTA = 1e-9
+"""The delta of a new ledger that is told nothing else: far below one in the number of people."""
+
+LedgerPlace = Annotated[
+    str | None,
+    typer.Option(
+        "--ledger", help="The file or URL that keeps its budget; the codebook's name and .ledger if not given."
+    ),
+]
+Rows = Annotated[int | None, typer.Option("--rows", help="How many rows; about as many as the data has if not given.")]
+Out = Annotated[
+    Path | None, typer.Option("--out", help="A .parquet or .csv file for the rows; a sidecar goes beside it.")
+]
+Report = Annotated[Path | None, typer.Option("--report", help="An HTML page about the twin.")]
+Columns = Annotated[str | None, typer.Option("--columns", help="Columns, with commas; all if not given.")]
+Focus = Annotated[str | None, typer.Option("--focus", help="Columns whose pairs matter most, with commas.")]
+Method = Annotated[str, typer.Option("--method", help="pairs, tree, mwem, privbayes or aim.")]
+Bins = Annotated[list[str] | None, typer.Option("--bins", help="name=number: cells of equal width for a number.")]
+Delta = Annotated[float | None, typer.Option("--delta", help="The delta of this release.")]
+PriceOnly = Annotated[bool, typer.Option("--price", help="Say what it would cost and measure, for free.")]
+Anyway = Annotated[bool, typer.Option("--anyway", help="Also when nearly every cell would be noise.")]
+Request = Annotated[str | None, typer.Option("--request", help="A name to fetch the twin by later.")]
+PerUnit = Annotated[int | None, typer.Option("--rows-per-unit", help="How many rows of one unit are kept.")]
+
+
+@app.command()
+def synthesize(
+    data: asking.Data,
+    codebook: asking.CodebookFile,
+    ledger: LedgerPlace = None,
+    epsilon: asking.Epsilon = None,
+    rho: asking.Rho = None,
+    delta: Delta = None,
+    rows: Rows = None,
+    out: Out = None,
+    report: Report = None,
+    columns: Columns = None,
+    focus: Focus = None,
+    method: Method = "pairs",
+    bins: Bins = None,
+    rows_per_unit: PerUnit = None,
+    table: asking.TableName = None,
+    price: PriceOnly = False,
+    anyway: Anyway = False,
+    request: Request = None,
+    budget_epsilon: asking.TotalEpsilon = None,
+    budget_delta: asking.TotalDelta = 0.0,
+    budget_rho: asking.TotalRho = None,
+    tables: asking.Tables = None,
+    time_limit: asking.TimeLimit = None,
+    as_json: asking.Json = False,
+) -> None:
+    """Charge once, measure, store, and write rows. The same again costs nothing and gives the same twin."""
+    if out is not None and out.suffix not in (".parquet", ".csv"):
+        raise InvalidArgument(f"--out is a .parquet or .csv file, got {out.name!r}")
+    if rows is not None and rows < 1:
+        raise InvalidArgument(f"rows must be at least 1, got {rows}")
+    source = asking.dataset(data, codebook, tables, time_limit)
+    where = ledger or f"{codebook.stem}.ledger"
+    if budget_epsilon is None and budget_rho is None and _is_new(where):
+        budget_epsilon, budget_rho, budget_delta = epsilon, rho, budget_delta or NEW_DELTA
+    session = asking.session_for(source, where, budget_epsilon, budget_delta, budget_rho)
+    plan = session.synthesizer(
+        table,
+        columns=_names(columns) or "all",
+        method=method,
+        focus=_names(focus),
+        rows=rows_per_unit,
+        bins=_bins(bins),
+    )
+    terms: dict[str, Any] = {"epsilon": epsilon, "rho": rho, "delta": delta, "anyway": anyway}
+    if price:
+        stated = plan.price(**terms)
+        print(json.dumps(stated.to_record(), indent=2) if as_json else stated)
+        return
+    _write(plan, terms, request, rows=rows, out=out, report=report, as_json=as_json)
+
+
+def _write(
+    plan: Synthesizer,
+    terms: dict[str, Any],
+    request: str | None,
+    *,
+    rows: int | None,
+    out: Path | None,
+    report: Path | None,
+    as_json: bool,
+) -> None:
+    twin = plan.release(**terms, request=request)
+    if out is not None:
+        twin.write(out, rows=rows)
+    if report is not None:
+        twin.report(report)
+    if as_json:
+        print(json.dumps(twin.sidecar(max(round(twin.model.total), 1) if rows is None else rows), indent=2))
+    else:
+        print(twin.card())
+
+
+def _is_new(ledger: str) -> bool:
+    return not journal_at(place(ledger)).exists
+
+
+def _names(words: str | None) -> list[str]:
+    return [] if words is None else [word.strip() for word in words.split(",")]
+
+
+def _bins(words: list[str] | None) -> dict[str, int]:
+    try:
+        return {name.strip(): int(number) for name, number in (word.split("=", 1) for word in words or [])}
+    except ValueError:
+        raise InvalidArgument(f"--bins is written name=number, such as age=20; got {words!r}") from None

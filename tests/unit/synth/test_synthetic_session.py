@@ -1,0 +1,333 @@
+"""Synthesizers through the one door: priced for free, charged once, stored, fetched; bad input is refused before the charge."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from datetime import date
+from fractions import Fraction
+
+import pytest
+
+import deniable as dp
+from deniable.cli import main
+from deniable.errors import EngineFailed, InvalidArgument, Unanswered
+from deniable.plan.codebook import Codebook
+from deniable.release.twin import Twin
+from deniable.testing import Seeded
+from tests.unit.synth.people import BOOK, COLUMNS, people, people_rows
+
+
+@pytest.fixture
+def session(tmp_path):
+    return people(people_rows(150)).session(dp.budget(epsilon=10, delta=1e-6), ledger=tmp_path / "p.ledger")
+
+
+@pytest.fixture
+def twin(session):
+    return session.synthesizer(focus=["sex"]).release(epsilon=4, request="twin")
+
+
+def test_a_price_is_free_and_a_twin_is_charged_once_and_fetched(session):
+    plan = session.synthesizer(columns="all", focus=["sex"])
+    price = plan.price(epsilon=2)
+    assert price.epsilon <= 2
+    assert price.plan["pairs scored"] == 15
+    assert "noise of one-way tables" in str(price)
+    assert session.spent.loss == 0
+    twin = plan.release(epsilon=2, request="t")
+    spent = session.spent.loss
+    assert 0 < spent <= 2
+    assert isinstance(twin.cost, dp.costs.Calibrated)
+    again = session.synthesizer(columns="all", focus=["sex"]).release(epsilon=2)
+    assert session.spent.loss == spent
+    assert [m.counts.tolist() for m in again.measurements.marginals] == [
+        m.counts.tolist() for m in twin.measurements.marginals
+    ]
+    fetched = session.fetch("t")
+    assert isinstance(fetched, Twin)
+    assert fetched.to_json() == twin.to_json()
+    session.synthesizer(columns=["sex", "age"]).release(epsilon=1)
+    assert session.spent.loss > spent
+
+
+def test_frames_have_the_codebooks_types_and_values(twin):
+    frame = twin.frame(500)
+    assert list(frame.columns) == COLUMNS
+    assert [str(kind) for kind in frame.dtypes[["age", "pay", "works"]]] == ["Int64", "Float64", "boolean"]
+    assert set(frame["town"].dropna()) <= {"a", "b", "c", "rest"}
+    plain = twin.frame(40, form="dict", entropy=Seeded(1))
+    assert plain == twin.frame(40, form="dict", entropy=Seeded(1))
+    assert plain != twin.frame(40, form="dict", entropy=Seeded(2))
+    assert all(value is None or date(2020, 1, 1) <= value <= date(2020, 12, 31) for value in plain["since"])
+    assert twin.frame(30, form="polars").shape == (30, 6)
+    assert twin.frame(30, form="arrow").num_rows == 30
+    assert len(twin.frame(form="dict")["sex"]) == max(round(twin.model.total), 1)
+    some = twin.frame(60, where={"sex": "f", "pay": (5, 50)}, form="dict")
+    assert set(some["sex"]) == {"f"}
+    assert all(5 <= value <= 50 for value in some["pay"])
+    for rows in (0, -3):
+        with pytest.raises(InvalidArgument, match="rows"):
+            twin.frame(rows)
+    with pytest.raises(InvalidArgument, match="form must be"):
+        twin.frame(3, form="excel")
+
+
+def test_rows_keep_public_rules(twin):
+    never = [{"sex": "f", "works": True}, {"age": (0, 2), "town": ["a", "b"]}]
+    rows = twin.frame(150, never=never, order=[("age", "pay")], form="dict")
+    assert len(rows["sex"]) == 150
+    for sex, works, age, town, pay in zip(
+        *(rows[name] for name in ("sex", "works", "age", "town", "pay")), strict=True
+    ):
+        assert not (sex == "f" and works is True)
+        assert not (age is not None and age <= 2 and town in ("a", "b"))
+        assert age is None or pay is None or age <= pay
+    with pytest.raises(InvalidArgument, match="hardly a row"):
+        twin.frame(50, never=[{"sex": ["f", "m"]}])
+    with pytest.raises(InvalidArgument, match="order needs"):
+        twin.frame(50, order=[("age", "since")])
+    with pytest.raises(InvalidArgument, match="no column"):
+        twin.frame(50, never=[{"hat": 1}])
+
+
+def test_a_twin_says_what_it_promises_and_how_wrong_it_is(twin, tmp_path):
+    assert "with and without one who" in twin.guarantee
+    assert len(twin.release_table().rows) == 8
+    assert "Synthetic rows" in twin.card()
+    assert "Synthetic rows" in twin._repr_html_()
+    assert twin.extended_table().rows
+    assert twin.error(["sex", "age"]).tvd <= 1
+    assert "TVD" in str(twin.error("sex"))
+    assert twin.query("SELECT sex, count(*) AS n FROM twin GROUP BY sex").rows[0]["sex"] == "f"
+    assert 0 <= twin.evaluate().tvd[1] <= 1
+    assert "propensity" in str(twin.evaluate())
+    page = twin.report(tmp_path / "twin.html").read_text()
+    assert "<svg" in page
+    assert "What was not measured" in page
+    for name in ("twin.csv", "twin.parquet"):
+        beside = json.loads(twin.write(tmp_path / name, rows=20).read_text())
+        assert beside["synthetic"] is True
+        assert beside["guarantee"] == twin.guarantee
+        assert set(beside["one_way_tvd_at_most"]) == set(COLUMNS)
+    with pytest.raises(InvalidArgument, match=r"\.parquet or \.csv"):
+        twin.write(tmp_path / "twin.xlsx")
+    with pytest.raises(InvalidArgument, match="no column"):
+        twin.error(["sex", "hat"])
+
+
+def test_a_twin_is_evaluated_on_the_data_for_a_price(session, twin):
+    before = session.spent.loss
+    taught = session.evaluate(twin, target="sex", epsilon=1)
+    assert 0 <= taught["accuracy"] <= 1
+    assert before < session.spent.loss
+    after = session.spent.loss
+    assert session.evaluate(twin, target="sex", epsilon=1).values == taught.values
+    assert session.spent.loss == after
+    apart = session.evaluate(twin, epsilon=1)
+    assert set(apart.values) == {"1-way TVD", "2-way TVD", "3-way TVD"}
+    assert "±" in str(apart)
+    spent = session.spent.loss
+    bad = [
+        ("hat", None, "no column"),
+        ("town", None, "say positive"),
+        ("town", "q", "one of"),
+        ("age", None, "categories"),
+    ]
+    for target, positive, said in bad:
+        with pytest.raises(InvalidArgument, match=said):
+            session.evaluate(twin, target=target, positive=positive, epsilon=1)
+    with pytest.raises(InvalidArgument, match="takes a twin"):
+        session.evaluate("twin", epsilon=1)
+    assert session.spent.loss == spent
+
+
+BAD = [
+    ({"method": "magic"}, {"epsilon": 1}, "one of pairs, tree, mwem, privbayes, aim"),
+    ({"focus": ["hat"]}, {"epsilon": 1}, "no column 'hat'"),
+    ({"columns": ["hat"]}, {"epsilon": 1}, "no variable 'hat'"),
+    ({"bins": {"hat": 3}}, {"epsilon": 1}, "bins= names 'hat'"),
+    ({"bins": {"age": 0}}, {"epsilon": 1}, "bins"),
+    ({"rows": 0}, {"epsilon": 1}, "rows"),
+    ({"colour": 1}, {"epsilon": 1}, "no option 'colour'"),
+    ({"method": "mwem", "columns": COLUMNS}, {"epsilon": 1}, "combinations of cells, above 65,536"),
+    ({"method": "mwem", "columns": ["sex"], "rounds": 0}, {"epsilon": 1}, "rounds"),
+    ({"method": "privbayes", "score": "x"}, {"epsilon": 1}, "score must be"),
+    ({"method": "privbayes", "columns": ["sex", "age"], "network": {"sex": ["age"], "age": ["sex"]}}, {"epsilon": 1}, "circle"),
+    ({"method": "privbayes", "columns": ["sex", "age"], "network": {"sex": []}}, {"epsilon": 1}, "every column"),
+    ({"table": "nowhere"}, {"epsilon": 1}, "no table 'nowhere'"),
+    ({"quantiles": {"pay": 1}}, {"epsilon": 1}, "quantiles of pay"),
+    ({"quantiles": {"pay": 4}, "bins": {"pay": 4}}, {"epsilon": 1}, "one of them"),
+    ({"quantiles": {"sex": 4}}, {"epsilon": 1}, "is for numbers"),
+    ({"apart": [["sex"], ["sex", "age"]]}, {"epsilon": 1}, "names a column twice"),
+    ({}, {}, "epsilon= or rho="),
+    ({}, {"epsilon": -1}, "epsilon"),
+    ({}, {"epsilon": 1e-7}, "noise of about"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("plan", "payment", "said"), BAD)
+def test_bad_input_gets_one_line_before_anything_is_spent(session, plan, payment, said):
+    with pytest.raises(InvalidArgument, match=said) as refusal:
+        session.synthesizer(**plan).release(**payment)
+    assert "\n" not in str(refusal.value)
+    assert session.spent.loss == 0
+
+
+def test_without_a_delta_gaussian_methods_are_refused_and_others_are_pure(tmp_path):
+    session = people(people_rows(50)).session(dp.budget(epsilon=4), ledger=tmp_path / "e.ledger")
+    with pytest.raises(InvalidArgument, match="needs a delta"):
+        session.synthesizer(columns=["sex", "works"]).release(epsilon=1)
+    assert session.spent.loss == 0
+    for method in ("mwem", "privbayes"):
+        twin = session.synthesizer(columns=["sex", "works"], method=method).release(epsilon=1)
+        assert twin.cost == dp.costs.Bounded(epsilon=1)
+    assert session.spent.loss == 2
+    given = session.synthesizer(
+        columns=["sex", "works"], method="privbayes", network={"works": ["sex"], "sex": []}
+    ).release(epsilon=1)
+    assert given.measurements.network == ((0, ()), (1, (0,)))
+    rho = people(people_rows(50)).session(dp.budget(rho=1), ledger=tmp_path / "r.ledger")
+    for method in ("pairs", "aim"):
+        rho.synthesizer(columns=["sex", "works"], method=method).release(rho=0.25)
+    assert Fraction(49, 100) < rho.spent.loss <= Fraction(1, 2)
+
+
+def test_quantile_bins_are_paid_for_and_shown_apart(session):
+    plan = session.synthesizer(columns=["sex", "age", "pay"], quantiles={"pay": 6})
+    told = plan.price(epsilon=4).plan
+    assert told["preprocessing: share of the whole"] == 0.1
+    assert told["preprocessing: noise of a fine table"] > 0
+    assert told["rows of one unit"] == 2
+    assert session.spent.loss == 0
+    twin = plan.release(epsilon=4)
+    pay = twin.measurements.attributes.columns[2]
+    assert 2 <= pay.present <= 6
+    assert (pay.edges[0], pay.edges[-1]) == (0, 2001)
+    assert session.spent.loss <= 4
+    values = [value for value in twin.frame(300, form="dict")["pay"] if value is not None]
+    assert all(0 <= value <= 1000 for value in values)
+    assert session.evaluate(twin, epsilon=1)["1-way TVD"] <= 1  # the data is read in the twin's own cells
+
+
+def test_columns_can_be_fitted_apart(session):
+    twin = session.synthesizer(columns=["sex", "age", "town", "works"], apart=[["sex", "age"], ["town"]]).release(
+        epsilon=4
+    )
+    assert set(twin.measurements.scores) == {(0, 1)}
+    assert {table.places for table in twin.measurements.marginals if len(table.places) == 2} <= {(0, 1)}
+    assert "one-way tables alone" in twin.error(["sex", "works"]).basis
+
+
+def test_noise_that_drowns_everything_is_allowed_for_those_who_insist(session):
+    twin = session.synthesizer(columns=["sex", "age"]).release(epsilon=1e-7, anyway=True)
+    assert len(twin.frame(5, form="dict")["sex"]) == 5
+
+
+@pytest.mark.parametrize("count", [0, 1])
+def test_no_rows_or_one_row_give_a_twin_of_the_same_schema(count):
+    session = people({name: cells[:count] for name, cells in people_rows(3).items()}).session(
+        dp.budget(epsilon=5, delta=1e-6)
+    )
+    twin = session.synthesizer().release(epsilon=1)
+    assert list(twin.frame(7, form="dict")) == COLUMNS
+
+
+def test_all_missing_and_several_tables():
+    rows = {name: [None] * 4 for name in COLUMNS} | {"who": [1, 2, 3, 4]}
+    twin = people(rows).session(dp.budget(epsilon=5, delta=1e-6)).synthesizer().release(epsilon=1)
+    assert list(twin.frame(3, form="dict")) == COLUMNS
+    book = Codebook.from_yaml(BOOK + "  more:\n    variables:\n      who: {type: integer}\n      x: {type: boolean}\n")
+    engine = {"people": people_rows(3), "more": {"who": [1], "x": [True]}}
+    several = dp.Dataset(engine, codebook=book).session(dp.budget(epsilon=1, delta=1e-6))
+    with pytest.raises(InvalidArgument, match="takes one table"):
+        several.synthesizer()
+    assert several.synthesizer("more").synthesis.attributes.names == ["x"]
+
+
+def test_what_fails_on_the_data_stays_charged_and_says_nothing(session, monkeypatch):
+    monkeypatch.setattr("deniable.release.synthetic.twin_packed", lambda *_: 1 / 0)
+    with pytest.raises(EngineFailed):
+        session.synthesizer(columns=["sex", "age"]).release(epsilon=1)
+    assert session.spent.loss > 0
+
+
+KILLED = """
+import os, signal, sys
+sys.path.insert(0, os.getcwd())
+import deniable as dp
+from deniable.release import synthetic
+from tests.unit.synth.people import people, people_rows
+
+def deadly(*_):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+synthetic.twin_packed = deadly
+session = people(people_rows(20)).session(dp.budget(epsilon=10, delta=1e-6), ledger=sys.argv[1])
+session.synthesizer(columns=["sex", "works"]).release(epsilon=2, request="twin")
+"""
+
+
+def test_killed_between_measuring_and_storing_it_is_charged_and_there_is_no_twin(tmp_path):
+    ledger = str(tmp_path / "k.ledger")
+    done = subprocess.run(
+        [sys.executable, "-c", KILLED, ledger], capture_output=True, env=dict(os.environ), check=False
+    )
+    assert done.returncode == -signal.SIGKILL, done.stderr.decode()
+    session = people(people_rows(20)).session(dp.budget(epsilon=10, delta=1e-6), ledger=ledger)
+    assert session.spent.loss > 1
+    with pytest.raises(Unanswered):
+        session.fetch("twin")
+
+
+def run(capsys, *words):
+    code = 0
+    try:
+        main(words)
+    except SystemExit as stop:
+        code = stop.code or 0
+    out, err = capsys.readouterr()
+    return out, err, code
+
+
+@pytest.fixture
+def shell(tmp_path, monkeypatch):
+    import pandas
+
+    monkeypatch.chdir(tmp_path)
+    pandas.DataFrame(people_rows(100)).to_parquet(tmp_path / "people.parquet")
+    (tmp_path / "people.yaml").write_text(BOOK)
+    return ["synthesize", "people.parquet", "--codebook", "people.yaml"]
+
+
+def test_the_shell_prices_synthesizes_and_refuses_with_its_exit_codes(capsys, shell, tmp_path):
+    out, _, code = run(capsys, *shell, "--epsilon", "1", "--price", "--json")
+    assert code == 0
+    assert json.loads(out)["plan"]["columns"] == 6
+    out, _, code = run(capsys, *shell, "--epsilon", "1", "--price")
+    assert "pairs scored" in out
+    words = ["--epsilon", "1", "--rows", "50", "--out", "twin.parquet", "--report", "twin.html", "--bins", "age=5"]
+    out, err, code = run(capsys, *shell, *words, "--json")
+    assert (code, err) == (0, "")
+    assert json.loads(out)["rows"] == 50
+    assert json.loads((tmp_path / "twin.parquet.json").read_text())["rows"] == 50
+    assert (tmp_path / "twin.html").exists()
+    assert (tmp_path / "people.ledger").exists()
+    out, _, code = run(capsys, *shell, *words)  # the same again is free
+    assert code == 0
+    assert "Synthetic rows" in out
+    for more, wanted, said in (
+        (["--epsilon", "5"], 4, "left"),
+        (["--epsilon", "1", "--method", "magic"], 1, "method must be"),
+        (["--epsilon", "1", "--rows", "0"], 1, "rows must be"),
+        (["--epsilon", "1", "--out", "x.doc"], 1, "--out"),
+        (["--epsilon", "1", "--bins", "age"], 1, "name=number"),
+        (["--epsilon", "one"], 2, "epsilon"),
+    ):
+        out, err, code = run(capsys, *shell, *more)
+        assert code == wanted, err
+        assert said in err
+        assert err.count("\n") == 1
