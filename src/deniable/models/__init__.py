@@ -6,7 +6,9 @@ from deniable.models.components import PCA, FittedComponents
 from deniable.models.linear import FittedLinear, LinearRegression
 from deniable.models.logistic import FittedLogistic, LogisticRegression
 from deniable.models.naive_bayes import FittedNaiveBayes, NaiveBayes
+from deniable.models.network import Network
 from deniable.models.scores import Score
+from deniable.models.training import FittedNetwork, Training
 from deniable.models.trees import DecisionTree, FittedTrees, RandomForest
 
 __all__ = [
@@ -24,6 +26,9 @@ __all__ = [
     "LinearRegression",
     "LogisticRegression",
     "NaiveBayes",
+    "FittedNetwork",
+    "Network",
+    "Training",
     "RandomForest",
     "Score",
 ]
