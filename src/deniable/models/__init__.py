@@ -1,18 +1,36 @@
 """Estimators that are charged once, exact to the last bit, and stored with their release: `dp.models`."""
 
+from __future__ import annotations
+
+from typing import Any
+
 from deniable.models.additive import AdditiveModel, FittedAdditive
 from deniable.models.clusters import FittedClusters, KMeans
-from deniable.models.components import PCA, FittedComponents
+from deniable.models.components import FittedComponents, PCA
 from deniable.models.linear import FittedLinear, LinearRegression
 from deniable.models.logistic import FittedLogistic, LogisticRegression
 from deniable.models.naive_bayes import FittedNaiveBayes, NaiveBayes
 from deniable.models.network import Network
+from deniable.models.recommend import Recommendation, recommend
 from deniable.models.scores import Score
+from deniable.models.teachers import Labels, Teachers
 from deniable.models.training import FittedNetwork, Training
 from deniable.models.trees import DecisionTree, FittedTrees, RandomForest
 
+
+def for_sklearn(model: Any, *, codebook: Any, ledger: str, epsilon: float, **terms: Any) -> Any:
+    """The estimator for scikit-learn: `fit(X, y)` charges `epsilon` to the ledger at `ledger` (needs scikit-learn).
+
+    Further terms: `delta` of each fit, `budget_epsilon` and `budget_delta` of the ledger, if it is new.
+
+    Guarantee: clones and copies pay from the same ledger; folds by position are refused unless the unit is a changed row.
+    """
+    from deniable.models.sklearn_adapter import SklearnAdapter
+
+    return SklearnAdapter(model=model, codebook=codebook, ledger=ledger, epsilon=epsilon, **terms)
+
+
 __all__ = [
-    "PCA",
     "AdditiveModel",
     "DecisionTree",
     "FittedAdditive",
@@ -21,14 +39,20 @@ __all__ = [
     "FittedLinear",
     "FittedLogistic",
     "FittedNaiveBayes",
+    "FittedNetwork",
     "FittedTrees",
     "KMeans",
+    "Labels",
     "LinearRegression",
     "LogisticRegression",
     "NaiveBayes",
-    "FittedNetwork",
     "Network",
-    "Training",
+    "PCA",
     "RandomForest",
+    "Recommendation",
     "Score",
+    "Teachers",
+    "Training",
+    "for_sklearn",
+    "recommend",
 ]

@@ -109,6 +109,17 @@ class FittedModel:
         open_probability(confidence=confidence)
         return {}
 
+    def expression(self, *, of: Any = None) -> Any:
+        """What this model predicts for a row, as an expression of the plan: `query.derive(p=fitted.expression())`.
+
+        Of a classifier it is the chance of the class `of`, the last one if not given.
+
+        Guarantee: a row map; what is computed from it costs what the query costs.
+        """
+        from deniable.models.inference import expression_of
+
+        return expression_of(self, of=of)
+
     def card(self) -> ModelCard:
         """What a reader of this model needs to know, one row each."""
         target = [] if self.target is None else [("Target", self.target.name)]

@@ -20,7 +20,7 @@ from deniable.core.compositor import Compositor
 from deniable.core.family import MechanismFamily
 from deniable.core.interactive import grouped
 from deniable.core.mechanism import Mechanism
-from deniable.cost import Cost, DiscreteLaplace
+from deniable.cost import DiscreteLaplace
 from deniable.errors import InvalidArgument
 from deniable.exact.guards import Real, open_probability, positive
 from deniable.models.encoding import GRID, Feature, Whole
@@ -244,12 +244,11 @@ def score_on(
     chance = float(open_probability(confidence=confidence))
     assert fitted.target is not None
     sizes = Sizes.of(fitted.target, float(positive(floor=floor)))
-    moved = chosen.moved * reading.per_unit
     model = _digest(fitted)
 
     def at(multiplier: Real) -> Mechanism:
-        scale = positive(multiplier=multiplier) * moved * GRID
-        cost: Cost = DiscreteLaplace(scale=scale, sensitivity=moved * GRID, coordinates=chosen.moved * reading.per_unit)
+        cost = score_cost(reading.per_unit, chosen, multiplier)
+        scale = cost.scale
 
         def function(data: PrivateRows, entropy: Entropy) -> Whole:
             exact = score_totals(data, fitted, chosen, sizes)
@@ -264,6 +263,14 @@ def score_on(
         return planned_task(reading.space, costs=[cost], run=run, recipe=text)
 
     return MechanismFamily(reading.space, at)
+
+
+def score_cost(per_unit: int, rule: ScoreRule, multiplier: Real) -> DiscreteLaplace:
+    """Laplace noise of `multiplier` times what one unit moves all totals of a metric."""
+    moved = rule.moved * per_unit
+    return DiscreteLaplace(
+        scale=positive(multiplier=multiplier) * moved * GRID, sensitivity=moved * GRID, coordinates=moved
+    )
 
 
 def score_totals(rows: PrivateRows, fitted: FittedModel, metric: ScoreRule, sizes: Sizes) -> Whole:

@@ -174,9 +174,11 @@ class ExamplePath:
     def _cut(self, gradient: Floats, clip_steps: int) -> Whole:
         """On the grid, towards zero; what is no number counts for nothing, what is huge is first brought near the clip."""
         finite = np.nan_to_num(gradient, nan=0.0, posinf=0.0, neginf=0.0)
-        length = float(np.sqrt((finite * finite).sum()))
-        near = finite if length * self.grid <= clip_steps else finite * (1.001 * clip_steps / self.grid / length)
-        steps = np.trunc(np.nan_to_num(near, nan=0.0) * self.grid)
+        largest = max(float(np.abs(finite).max(initial=0.0)), 1e-300)
+        part = finite / largest
+        length = float(np.sqrt((part * part).sum()))
+        most = 1.001 * clip_steps / self.grid / max(length, 1e-300)
+        steps = np.trunc(part * min(largest, most) * self.grid)
         return cut(np.clip(steps, -2 * clip_steps, 2 * clip_steps).astype(np.int64)[None, :], clip_steps)[0]
 
     def _one(self, module: Any, features: Floats, truth: Floats) -> Floats:

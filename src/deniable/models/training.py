@@ -270,6 +270,7 @@ def gradient_path(module: Any, reading: Reading, outputs: int, link: Link) -> An
     """How gradients of this module are taken: on whole numbers where it is dense, else one example at a time."""
     width = reading.encoding.width
     if isinstance(module, Network):
+        check_network(module.sizes(width, outputs), 1, 1)
         return DensePath(module.sizes(width, outputs), tuple(module.start(width, outputs)), link)
     from deniable.models.torch_modules import ExamplePath, dense_start
 

@@ -363,7 +363,7 @@ class FittedTrees(FittedModel):
     def outputs(self, codes: Mapping[str, Whole], count: int) -> Whole:
         total = np.zeros((count, len(self.classes)), dtype=np.int64)
         for tree in self.trees:
-            shares = np.array([self._shares(node) for node in tree], dtype=np.int64)
+            shares = np.array([self.shares(node) for node in tree], dtype=np.int64)
             total += shares[self.leaf_of(tree, codes, count)]
         return total // len(self.trees)
 
@@ -378,7 +378,8 @@ class FittedTrees(FittedModel):
             here = np.where(inside, np.where(yes, node.yes, node.no), here)
         return here
 
-    def _shares(self, node: Node) -> list[int]:
+    def shares(self, node: Node) -> list[int]:
+        """The chance of each class in a leaf, in steps of 1/GRID, cut downwards."""
         if node.cut is not None:
             return [0] * len(self.classes)
         counts = np.maximum(np.array(node.counts), 0) + max(self.spread, 1)
@@ -394,7 +395,7 @@ class FittedTrees(FittedModel):
             if node.cut is None:
                 shares = ", ".join(
                     f"{value}: {share / GRID:.2f}"
-                    for value, share in zip(self.classes, self._shares(node), strict=True)
+                    for value, share in zip(self.classes, self.shares(node), strict=True)
                 )
                 lines.append(f"{indent}{shares}")
                 return
