@@ -6,7 +6,7 @@ from typing import Any
 
 from deniable.models.additive import AdditiveModel, FittedAdditive
 from deniable.models.clusters import FittedClusters, KMeans
-from deniable.models.components import FittedComponents, PCA
+from deniable.models.components import PCA, FittedComponents
 from deniable.models.linear import FittedLinear, LinearRegression
 from deniable.models.logistic import FittedLogistic, LogisticRegression
 from deniable.models.naive_bayes import FittedNaiveBayes, NaiveBayes
@@ -31,6 +31,7 @@ def for_sklearn(model: Any, *, codebook: Any, ledger: str, epsilon: float, **ter
 
 
 __all__ = [
+    "PCA",
     "AdditiveModel",
     "DecisionTree",
     "FittedAdditive",
@@ -47,7 +48,6 @@ __all__ = [
     "LogisticRegression",
     "NaiveBayes",
     "Network",
-    "PCA",
     "RandomForest",
     "Recommendation",
     "Score",

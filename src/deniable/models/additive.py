@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import partial
 from math import sqrt
 from typing import Any, ClassVar
 
@@ -131,7 +132,9 @@ def _prepare(rows: PrivateRows, reading: Reading, tables: tuple[BinTable, ...]) 
 
 
 def _in_bins(rows: PrivateRows, place: int, size: int) -> Floats:
-    return (rows.kept[f"bins {place}"][:, None] == np.arange(size)[None, :]).astype(np.float64)
+    return np.asarray(
+        (rows.kept[f"bins {place}"][:, None] == np.arange(size)[None, :]).astype(np.float64), dtype=np.float64
+    )
 
 
 def bin_counts(rows: PrivateRows, tables: tuple[BinTable, ...], *, norm: int) -> Whole:
@@ -170,8 +173,7 @@ def _boosted(
         for place in range(len(tables)):
             steps = [whole_steps(each) for each in heights]
             asked = push.total(
-                reading.space,
-                lambda rows, at=place, now=steps: residual_sums(rows, tables, now, link, at, norm=reach),
+                reading.space, partial(residual_sums, tables=tables, steps=steps, link=link, place=place, norm=reach)
             )
             sums = compositor.release(asked).astype(np.float64) / LINK_GRID
             heights[place] = heights[place] + float(model.rate) * sums / (counts[place] * link.curvature + 2 * noise)

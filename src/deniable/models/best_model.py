@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
-from deniable.core.distance import Distance
+from deniable.core.distance import Distance, plain
 from deniable.core.family import MechanismFamily
+from deniable.core.interactive import grouped
 from deniable.core.mechanism import Mechanism
+from deniable.core.space import Space
 from deniable.core.step import Step
 from deniable.cost import Cost, composed
 from deniable.engines.table_space import table_space
@@ -32,7 +35,9 @@ def best_family(codebook: Codebook, models: Sequence[Any], *, score: str, tries:
     """The best of about `tries` tries, for every noise multiplier: candidates and their scores get the same."""
     listed = tuple(models)
     if not listed or not all(isinstance(each, RowsReader) for each in listed):
-        raise InvalidArgument("best_of takes a list of estimators, such as [LogisticRegression('income', ridge=r) for r in (0, 0.1)]")
+        raise InvalidArgument(
+            "best_of takes a list of estimators, such as [LogisticRegression('income', ridge=r) for r in (0, 0.1)]"
+        )
     if score not in METRICS and score not in OWN_SCORES:
         raise InvalidArgument(f"score must be one of {', '.join((*METRICS, *OWN_SCORES))}, got {score!r}")
     mean = positive(tries=tries)
@@ -43,13 +48,17 @@ def best_family(codebook: Codebook, models: Sequence[Any], *, score: str, tries:
 
     def at(multiplier: Real) -> Mechanism:
         runs = [_candidate(codebook, each, score, multiplier) for each in listed]
-        steps = [Step(each.title, lambda _, run=run: run) for each, run in zip(listed, runs, strict=True)]
+        steps = [Step(each.title, partial(_given, run)) for each, run in zip(listed, runs, strict=True)]
         if len({repr(run.cost(d_in=1)) for run in runs}) > 1:
             raise InvalidArgument("the candidates cost differently; give them the same steps and the same features")
         chosen = best_of(steps, score=_points, tries=1 / mean).build(space)
         return replace(chosen, recipe=recipe, utility=None)
 
     return MechanismFamily(space, at)
+
+
+def _given(run: Mechanism, _: Space) -> Mechanism:
+    return run
 
 
 def _points(fitted: Any) -> Any:
@@ -78,5 +87,4 @@ def _candidate(codebook: Codebook, model: Any, score: str, multiplier: Real) -> 
 
 
 def _grouped(price: Cost, d_in: Distance, replaces: bool) -> Cost:
-    moved = (2 if replaces else 1) * int(d_in)  # type: ignore[arg-type]
-    return price if moved == 1 else price.group(moved)
+    return grouped(price, plain(d_in) * (2 if replaces else 1))

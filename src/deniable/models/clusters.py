@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -58,7 +59,7 @@ class KMeans(RowsReader):
         def run(compositor: Compositor) -> FittedClusters:
             centres, totals = starting_centres(self.clusters, reading.encoding), np.zeros((1, 1))
             for _ in range(self.rounds):
-                asked = noise.total(reading.space, lambda rows, at=centres: cluster_totals(rows, at, norm=norm))
+                asked = noise.total(reading.space, partial(cluster_totals, centres=centres, norm=norm))
                 totals = compositor.release(asked).astype(np.float64) / GRID
                 centres = moved_centres(centres, totals, float(noise.scale) / GRID)
             return _fitted(self, reading, centres, totals, noise)
@@ -95,7 +96,7 @@ def nearest(features: Floats, centres: Whole) -> Whole:
     """The nearest centre of each row, the first of equally near ones; exact, all numbers being whole and below 2**53."""
     middle = centres.astype(np.float64)
     apart = (middle * middle).sum(axis=1)[None, :] - 2 * (features @ middle.T)
-    return apart.argmin(axis=1).astype(np.int64)
+    return np.asarray(apart.argmin(axis=1).astype(np.int64), dtype=np.int64)
 
 
 def cluster_totals(rows: PrivateRows, centres: Whole, *, norm: int) -> Whole:

@@ -92,7 +92,7 @@ class FittedComponents(FittedModel):
         return {f"variance of component {place + 1}": value for place, value in enumerate(self.variances)}
 
     def interval(self, confidence: Real = 0.95) -> Mapping[str, tuple[float, float]]:
-        """The largest singular value of the noise, about twice its scale times the root of the columns, bounds each variance's error."""
+        """The noise's largest singular value, about twice its scale times the root of the columns, bounds each error."""
         FittedModel.interval(self, confidence)
         return {name: (value - self.error, value + self.error) for name, value in self.results().items()}
 
@@ -103,7 +103,7 @@ class FittedComponents(FittedModel):
     def transform(self, frame: Any) -> Floats:
         """The components of each row of a public frame."""
         columns = Encoding(self.features).public_matrix(frame)[:, 1:].astype(np.float64) / GRID
-        return (columns - np.array(self.mean)) @ np.array(self.directions).T
+        return np.asarray((columns - np.array(self.mean)) @ np.array(self.directions).T, dtype=np.float64)
 
     def predict(self, frame: Any) -> Floats:
         """The same as `transform`."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from math import sqrt
 from typing import Any, Protocol
 
@@ -42,8 +43,15 @@ MOMENTUM = 0.5
 class Descending(Protocol):
     """The settings of an estimator that descends."""
 
-    steps: int
-    ridge: Real
+    @property
+    def steps(self) -> int:
+        """How many gradients are released."""
+        ...
+
+    @property
+    def ridge(self) -> Real:
+        """How much weights are shrunk."""
+        ...
 
     def recipe(self) -> str:
         """The settings as one text."""
@@ -141,7 +149,7 @@ def _descended(
     weights, speed, kept = np.zeros((size, outputs)), np.zeros((size, outputs)), []
     for step in range(model.steps):
         on_grid = whole_weights(weights)
-        asked = plan.gradient.total(reading.space, lambda rows, w=on_grid: gradient(rows, w, link, norm=norm))
+        asked = plan.gradient.total(reading.space, partial(gradient, weights=on_grid, link=link, norm=norm))
         push = compositor.release(asked).astype(np.float64) / (GRID * LINK_GRID) - ridge * count * on_grid / WEIGHT_GRID
         speed = MOMENTUM * speed + inverse @ push
         weights = np.clip(weights + speed, -LARGEST_WEIGHT / WEIGHT_GRID, LARGEST_WEIGHT / WEIGHT_GRID)

@@ -95,7 +95,7 @@ class Feature:
         """The columns of every row, one row of `codes` each; whatever the codes are, each entry is at most GRID in size."""
         if not self.is_number:
             kept = np.arange(int(self.reference), len(self.values), dtype=np.int64)
-            return (codes[:, None] == kept[None, :]).astype(np.int64) * GRID
+            return np.asarray((codes[:, None] == kept[None, :]).astype(np.int64) * GRID, dtype=np.int64)
         place = np.clip(codes, self.lower, self.upper) - self.lower
         linear = _scaled(place, self.upper - self.lower)
         if self.scale is Scale.LINEAR:
@@ -207,7 +207,7 @@ def _scaled(place: Whole, width: int) -> Whole:
     if not width:
         return np.zeros_like(place)
     twice = 2 * place - width
-    return np.sign(twice) * (np.abs(twice) * GRID // width)
+    return np.asarray(np.sign(twice) * (np.abs(twice) * GRID // width), dtype=np.int64)
 
 
 def _logarithmic(place: Whole, width: int) -> Whole:

@@ -34,11 +34,21 @@ class Door(Protocol):
 
     codebook: Codebook
 
-    def release(self, question: Any, **terms: Any) -> Any:
+    def release(
+        self,
+        question: Any,
+        *,
+        epsilon: Real | None = None,
+        rho: Real | None = None,
+        delta: Real | None = None,
+        request: str | None = None,
+    ) -> Any:
         """Charge, run, store, show."""
         ...
 
-    def quote(self, question: Any, **terms: Any) -> Any:
+    def quote(
+        self, question: Any, *, epsilon: Real | None = None, rho: Real | None = None, delta: Real | None = None
+    ) -> Any:
         """What a payment buys; nothing is spent."""
         ...
 

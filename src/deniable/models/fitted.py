@@ -195,6 +195,6 @@ def normal_factor(confidence: Real) -> float:
     return NormalDist().inv_cdf((1 + chance) / 2)
 
 
-def named(labels: Sequence[str], values: Sequence[float]) -> dict[str, float]:
+def named(labels: Sequence[str], values: Any) -> dict[str, float]:
     """Numbers by their names."""
     return dict(zip(labels, (float(value) for value in values), strict=True))

@@ -80,7 +80,8 @@ def _present(fitted: FittedModel, value: Expression) -> Expression:
 
 def _weighted(features: Sequence[Feature], weights: Sequence[float], times: float) -> Expression:
     """The sum of columns times weights, on the scale of -1 to 1, times a public number."""
-    terms, place = [_literal(_short(weights[0] * times))], 1
+    terms: list[Expression] = [_literal(_short(weights[0] * times))]
+    place = 1
     for each in features:
         own = [_short(weight * times) for weight in weights[place : place + each.width]]
         terms += _number(each, own) if each.is_number else [_category(each, own)]
@@ -107,7 +108,7 @@ def _number(feature: Feature, weights: Sequence[Fraction]) -> list[Expression]:
     if low == high:
         return [_literal(Fraction(0))]
     share = _rounded(_times(_sum([_between(Column(feature.name), low, high), _literal(-low)]), _fine(2 / (high - low))))
-    terms = [_times(share, weights[0]), _literal(-weights[0])]
+    terms: list[Expression] = [_times(share, weights[0]), _literal(-weights[0])]
     if feature.scale is Scale.BOTH:
         terms += [_times(_logarithm(feature, low, high), weights[1]), _literal(-weights[1])]
     return terms
@@ -143,9 +144,7 @@ def _chance(score: Expression) -> Expression:
     return _sum(terms)
 
 
-def _tree(
-    fitted: FittedTrees, tree: tuple[Node, ...], place: int, klass: int, known: dict[str, Feature]
-) -> Expression:
+def _tree(fitted: FittedTrees, tree: tuple[Node, ...], place: int, klass: int, known: dict[str, Feature]) -> Expression:
     node = tree[place]
     if node.cut is None:
         return _literal(Fraction(fitted.shares(node)[klass], GRID * len(fitted.trees)))

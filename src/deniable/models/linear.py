@@ -243,7 +243,7 @@ class FittedLinear(FittedModel):
         """The predicted target of each row of a public frame, in its own unit, within its bounds."""
         assert self.target is not None
         scaled = self.encoding.public_matrix(frame).astype(np.float64) / GRID @ np.array(self.weights)
-        return self.target.middle + self.target.half_width * np.clip(scaled, -1, 1)
+        return np.asarray(self.target.middle + self.target.half_width * np.clip(scaled, -1, 1), dtype=np.float64)
 
     def _natural(self) -> Floats:
         """From weights on the scale of -1 to 1 to the columns' own units."""

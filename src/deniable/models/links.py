@@ -66,7 +66,7 @@ def softmax(scores: Floats) -> Floats:
     """The chance of each class, in whole steps of 1/LINK_GRID cut downwards, so that they add up to at most 1."""
     places = _places(scores)
     weights = _EXPONENTIAL[places - places.max(axis=1, keepdims=True) - 1]
-    return (weights * LINK_GRID // weights.sum(axis=1, keepdims=True)).astype(np.float64)
+    return np.asarray((weights * LINK_GRID // weights.sum(axis=1, keepdims=True)).astype(np.float64), dtype=np.float64)
 
 
 def _logistic(scores: Floats, truth: Floats) -> Floats:

@@ -67,7 +67,9 @@ class LogisticRegression(Estimator):
 
         def truth(rows: PrivateRows) -> Floats:
             wanted = np.arange(len(classes) - outputs, len(classes))
-            return (rows.codes[target.name][:, None] == wanted[None, :]).astype(np.float64)
+            return np.asarray(
+                (rows.codes[target.name][:, None] == wanted[None, :]).astype(np.float64), dtype=np.float64
+            )
 
         def finish(found: Descent, said: str) -> FittedLogistic:
             return fitted_logistic(self, reading, found.weights, found.errors, found.count, said)
@@ -138,7 +140,7 @@ class FittedLogistic(FittedModel):
             second = sigmoid(scores[:, 0]) / LINK_GRID
             return np.stack([1 - second, second], axis=1)
         shares = softmax(scores)
-        return shares / np.maximum(shares.sum(axis=1, keepdims=True), 1)
+        return np.asarray(shares / np.maximum(shares.sum(axis=1, keepdims=True), 1), dtype=np.float64)
 
     def outputs(self, codes: Mapping[str, Whole], count: int) -> Whole:
         chances = self.chances(self.encoding.matrix(codes, count).astype(np.float64))

@@ -151,7 +151,9 @@ class Part:
     def columns(self, codes: Whole) -> Whole:
         """What every row adds to its class, each entry at most GRID in size."""
         if self.counts:
-            return (self.cells(codes)[:, None] == np.arange(self.width)[None, :]).astype(np.int64) * GRID
+            return np.asarray(
+                (self.cells(codes)[:, None] == np.arange(self.width)[None, :]).astype(np.int64) * GRID, dtype=np.int64
+            )
         places = self.places(codes)
         if self.law is NumberLaw.EXPONENTIAL:
             return ((places + GRID) // 2)[:, None]
@@ -177,7 +179,7 @@ class PartLaws:
             logs = np.log(known[:, 0])[None, :] - (places[:, None] + 1) / 2 * known[:, 0][None, :]
         else:
             logs = -((places[:, None] - known[:, 0]) ** 2) / (2 * known[:, 1]) - np.log(2 * pi * known[:, 1]) / 2
-        return np.rint(np.clip(logs, -1e6, 1e6) * LOG_GRID).astype(np.int64)
+        return np.asarray(np.rint(np.clip(logs, -1e6, 1e6) * LOG_GRID).astype(np.int64), dtype=np.int64)
 
 
 def _fitted(
@@ -211,7 +213,7 @@ def _reconciled(parts: tuple[Part, ...], totals: Floats) -> Floats:
             found += totals[place : place + part.width].sum(axis=0) / part.width
             weight += 1 / part.width
         place += part.width
-    return np.maximum(found / weight, 1.0)
+    return np.asarray(np.maximum(found / weight, 1.0), dtype=np.float64)
 
 
 def _numbers(part: Part, totals: Floats, counts: Floats) -> tuple[tuple[float, ...], ...]:
@@ -270,4 +272,4 @@ def chances_of_logs(logs: Whole) -> Whole:
     """Chances in steps of 1/GRID from log chances in steps of 1/LOG_GRID, entry by entry."""
     below = (logs.max(axis=1, keepdims=True) - logs) // (LOG_GRID // _FINE)
     weights = _WEIGHTS[np.minimum(below, len(_WEIGHTS) - 1)]
-    return weights * GRID // weights.sum(axis=1, keepdims=True)
+    return np.asarray(weights * GRID // weights.sum(axis=1, keepdims=True), dtype=np.int64)

@@ -43,8 +43,9 @@ class Network:
     hidden: tuple[int, ...] = (32,)
 
     def __post_init__(self) -> None:
-        if isinstance(self.hidden, int) or not isinstance(self.hidden, Sequence):
-            raise InvalidArgument(f"hidden must be a list of layer sizes, got {self.hidden!r}")
+        given: object = self.hidden
+        if not isinstance(given, Sequence) or isinstance(given, str):
+            raise InvalidArgument(f"hidden must be a list of layer sizes, got {given!r}")
         object.__setattr__(self, "hidden", tuple(integer(hidden=size, least=1) for size in self.hidden))
 
     def sizes(self, inputs: int, outputs: int) -> tuple[int, ...]:
@@ -125,9 +126,7 @@ def shortened(run: Passed, clip_steps: int) -> list[Floats]:
     return [(np.sign(error) * (np.abs(error) * clip_steps // length)).astype(np.float64) for error in fine]
 
 
-def gradient_total(
-    rows: PrivateRows, weights: Sequence[Floats], link: Link, *, clip_steps: int
-) -> Whole:
+def gradient_total(rows: PrivateRows, weights: Sequence[Floats], link: Link, *, clip_steps: int) -> Whole:
     """The sum over units of gradients, each at most `clip_steps` long, flattened layer by layer; upwards, towards a better fit.
 
     Guarantee: one unit more or less moves it by at most `clip_steps`.

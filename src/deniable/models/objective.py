@@ -143,7 +143,7 @@ def _matrix(rows: PrivateRows, reading: Reading) -> Floats:
 
 def _labels(rows: PrivateRows, reading: Reading) -> Floats:
     assert reading.target is not None
-    return (rows.codes[reading.target.name] == 1).astype(np.float64)
+    return np.asarray((rows.codes[reading.target.name] == 1).astype(np.float64), dtype=np.float64)
 
 
 def minimum(features: Floats, labels: Floats, push: Floats, ridge: float) -> Floats:
@@ -153,7 +153,9 @@ def minimum(features: Floats, labels: Floats, push: Floats, ridge: float) -> Flo
         slope, curve = _derivatives(features, labels, push, ridge, weights)
         if float(np.linalg.norm(slope)) <= float(SLACK) / 2:
             return weights
-        weights = _shorter(features, labels, push, ridge, weights, np.linalg.solve(curve, slope))
+        weights = _shorter(
+            features, labels, push, ridge, weights, np.asarray(np.linalg.solve(curve, slope), np.float64)
+        )
     raise EngineFailed
 
 

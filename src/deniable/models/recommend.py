@@ -97,7 +97,13 @@ def _for_numbers(target: str) -> list[Candidate]:
         ),
         (
             AdditiveModel(target),
-            ("any shape of each column, no interactions", "some in rare bins", "a pass for each turn", "a table a column", "none"),
+            (
+                "any shape of each column, no interactions",
+                "some in rare bins",
+                "a pass for each turn",
+                "a table a column",
+                "none",
+            ),
             "bends where lines do not fit; no intervals",
             True,
         ),
@@ -116,7 +122,13 @@ def _for_classes(target: str, classes: int) -> list[Candidate]:
         found.append(
             (
                 AdditiveModel(target),
-                ("any shape of each column, no interactions", "some in rare bins", "a pass for each turn", "a table a column", "none"),
+                (
+                    "any shape of each column, no interactions",
+                    "some in rare bins",
+                    "a pass for each turn",
+                    "a table a column",
+                    "none",
+                ),
                 "usually the best ranking of rows at the same price",
                 True,
             )
@@ -130,19 +142,37 @@ def _for_classes(target: str, classes: int) -> list[Candidate]:
         ),
         (
             NaiveBayes(target),
-            ("features count as independent", "low: one noisy answer", "one pass", "a table a column and class", "none"),
+            (
+                "features count as independent",
+                "low: one noisy answer",
+                "one pass",
+                "a table a column and class",
+                "none",
+            ),
             "the safest where rows or epsilon are few",
             True,
         ),
         (
             DecisionTree(target),
-            ("a few cuts", "high: a split may miss", "a pass for each level", "a short list of questions", "choose the depth"),
+            (
+                "a few cuts",
+                "high: a split may miss",
+                "a pass for each level",
+                "a short list of questions",
+                "choose the depth",
+            ),
             "questions a person can follow; an epsilon without a delta",
             True,
         ),
         (
             RandomForest(target),
-            ("many cuts, averaged", "middling: each tree has few people", "a pass for each level", "many trees", "choose depth and trees"),
+            (
+                "many cuts, averaged",
+                "middling: each tree has few people",
+                "a pass for each level",
+                "many trees",
+                "choose depth and trees",
+            ),
             "for many rows",
             False,
         ),

@@ -111,7 +111,7 @@ class Sizes:
 
 
 def _one_cell(cells: Whole, size: int) -> Whole:
-    return (cells[:, None] == np.arange(size)[None, :]).astype(np.int64) * GRID
+    return np.asarray((cells[:, None] == np.arange(size)[None, :]).astype(np.int64) * GRID, dtype=np.int64)
 
 
 def _hits(found: Whole, truth: Whole, _: Sizes) -> Whole:

@@ -2,7 +2,7 @@
 
 It holds the place of a ledger, not a budget: clones, pickles and copies in other processes all pay from the same one.
 Cross-validation deals rows to folds by their position. Where a row may be added or removed that moves every later row to another
-fold, so clones are refused there; where rows are changed in place (the unit "changed rows") folds are sound, and every fit is charged.
+fold, so clones are refused there; where rows are changed in place (the unit "changed rows") folds are sound, and fits are charged.
 """
 
 from __future__ import annotations
@@ -11,13 +11,12 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
+from sklearn.base import BaseEstimator  # type: ignore[import-untyped]
+from sklearn.utils.validation import check_is_fitted  # type: ignore[import-untyped]
 
 from deniable.cost import Neighbours
 from deniable.errors import InvalidArgument
 from deniable.models.estimator import Estimator
-from deniable.noise import system_entropy
 from deniable.plan.codebook import Codebook
 
 
@@ -30,7 +29,7 @@ class SklearnAdapter(BaseEstimator):  # type: ignore[misc]
     def __init__(
         self,
         model: Estimator | None = None,
-        codebook: str | None = None,
+        codebook: Any = None,
         ledger: str | None = None,
         epsilon: float | None = None,
         delta: float | None = None,
@@ -53,8 +52,9 @@ class SklearnAdapter(BaseEstimator):  # type: ignore[misc]
         frame = {**_columns(X), model.target: list(np.asarray(y).tolist())}
         whole = budget(epsilon=self.budget_epsilon, delta=self.budget_delta)
         session = Dataset(frame, codebook=book).session(whole, ledger=self.ledger)
-        request = f"fit-{system_entropy().bits(64):016x}"  # every fit is a question of its own: its rows may be others
-        self.fitted_ = model.fit(session, epsilon=self.epsilon, delta=self.delta, request=request)
+        # every fit has rows of its own, so it is a question of its own: its recipe is not that of the same model on other rows
+        asked = model.family(book).post(_same)
+        self.fitted_ = session.release(asked, epsilon=self.epsilon, delta=self.delta)
         self.n_features_in_ = len(self.fitted_.features)
         if self.fitted_.classes:
             self.classes_ = np.array(self.fitted_.classes)
@@ -88,7 +88,9 @@ class SklearnAdapter(BaseEstimator):  # type: ignore[misc]
 
     def _model(self) -> Estimator:
         if not isinstance(self.model, Estimator):
-            raise InvalidArgument(f"model must be an estimator of dp.models with a target, got {type(self.model).__name__}")
+            raise InvalidArgument(
+                f"model must be an estimator of dp.models with a target, got {type(self.model).__name__}"
+            )
         if self.ledger is None or self.epsilon is None or self.budget_epsilon is None:
             raise InvalidArgument("give ledger=, epsilon= (for each fit) and budget_epsilon= (for all of them)")
         return self.model
@@ -99,6 +101,10 @@ class SklearnAdapter(BaseEstimator):  # type: ignore[misc]
         if self.codebook is None:
             raise InvalidArgument("give codebook=, the place of the codebook's YAML file")
         return Codebook.load(self.codebook)
+
+
+def _same(fitted: Any) -> Any:
+    return fitted
 
 
 def _columns(frame: Any) -> dict[str, list[Any]]:

@@ -1,4 +1,4 @@
-"""PATE: teachers trained on disjoint people vote on public rows, and noisy votes are all that leaves (docs/theory/confident-votes.md).
+"""PATE: teachers trained on disjoint people vote on public rows; only noisy votes leave (docs/theory/confident-votes.md).
 
 Every unit is in the part of one teacher, by its keyed hash. So one unit changes one teacher, and with it, of every public row, one
 vote: it moves from one class to another. Who answers is counted beforehand: there is a hard cap on answers, and the account does
@@ -64,14 +64,12 @@ class Teachers:
     ) -> Labels:
         """A noisy majority of the teachers' votes for each row of a public frame.
 
-        With `confident` a row is answered only where the noisy largest vote reaches `threshold` of the teachers, and at most `answers`
-        rows are (half of them unless said otherwise); the others get None. `law` is "gaussian", or "laplace" without a delta.
+        With `confident` a row is answered only where the noisy largest vote reaches `threshold` of the teachers, and at most
+        `answers` rows are (half of them unless said otherwise); the others get None. `law` is "gaussian", or "laplace" without a delta.
 
         Guarantee: one charge for all votes, the same whatever the teachers say.
         """
-        asked = votes_family(
-            self, frame, confident=confident, threshold=threshold, answers=answers, law=law
-        )
+        asked = votes_family(self, frame, confident=confident, threshold=threshold, answers=answers, law=law)
         found: Labels = self.session.release(asked, epsilon=epsilon, rho=rho, delta=delta, request=request)
         return found
 
@@ -148,7 +146,7 @@ def votes_family(
 ) -> MechanismFamily:
     """The labels for every noise multiplier, as mechanisms on the session's tables."""
     reading = teachers.model.reading(teachers.session.codebook)
-    classes = reading.target_classes()
+    reading.target_classes()
     codes = {each.name: each.codes(public_cells(frame, each.name)) for each in reading.features}
     rows = len(next(iter(codes.values())))
     if rows < 1:

@@ -83,7 +83,7 @@ def line_heights(x: Whole, y: Whole) -> Whole:
     level = (y[:, 0] + y[:, 1]) // 2
     safe = np.where(run == 0, 1, run)
     found = [np.where(run == 0, level, y[:, 0] + rise * (at - x[:, 0]) // safe) for at in HEIGHTS]
-    return np.clip(np.stack(found, axis=1), -_REACH, _REACH)
+    return np.asarray(np.clip(np.stack(found, axis=1), -_REACH, _REACH), dtype=np.int64)
 
 
 def _fitted(model: Any, reading: Reading, low: float, high: float, scale: float) -> Any:

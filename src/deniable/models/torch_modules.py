@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
@@ -163,7 +164,7 @@ class ExamplePath:
         total = np.zeros(len(weights), dtype=np.int64)
         starts = np.arange(rows.count) if rows.starts is None else rows.starts
         ends = np.append(starts, rows.count)
-        for first, last in zip(ends[:-1], ends[1:], strict=True):
+        for first, last in pairwise(ends.tolist()):
             whole = sum(
                 (self._one(module, rows.kept["features"][row], rows.kept["truth"][row]) for row in range(first, last)),
                 np.zeros(len(weights)),
@@ -179,7 +180,10 @@ class ExamplePath:
         length = float(np.sqrt((part * part).sum()))
         most = 1.001 * clip_steps / self.grid / max(length, 1e-300)
         steps = np.trunc(part * min(largest, most) * self.grid)
-        return cut(np.clip(steps, -2 * clip_steps, 2 * clip_steps).astype(np.int64)[None, :], clip_steps)[0]
+        return np.asarray(
+            cut(np.clip(steps, -2 * clip_steps, 2 * clip_steps).astype(np.int64)[None, :], clip_steps)[0],
+            dtype=np.int64,
+        )
 
     def _one(self, module: Any, features: Floats, truth: Floats) -> Floats:
         import torch
@@ -194,6 +198,6 @@ class ExamplePath:
                 loss = torch.nn.functional.cross_entropy(found, wanted, reduction="sum")
             case _:
                 loss = ((found - wanted / GRID) ** 2).sum() / 2
-        loss.backward()
+        loss.backward()  # type: ignore[no-untyped-call]
         parts = [p.grad.reshape(-1) if p.grad is not None else torch.zeros(p.numel()) for p in module.parameters()]
         return -np.asarray(torch.cat(parts).detach().numpy(), dtype=np.float64)

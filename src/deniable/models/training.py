@@ -72,7 +72,7 @@ class BatchStep:
 
         def function(rows: PrivateRows, entropy: Entropy) -> Whole:
             exact = total(self.draw(rows, entropy))
-            return exact + rounded_gaussians(self.noise.scale, exact.size, entropy)
+            return np.asarray(exact + rounded_gaussians(self.noise.scale, exact.size, entropy), dtype=np.int64)
 
         def privacy_map(d_in: Distance) -> Cost:
             return grouped(self.cost(), d_in)
@@ -85,7 +85,7 @@ class Training(RowsReader):
     """A network trained by noisy gradient steps: `Network((64,))`, or a torch module.
 
     `loss` is "logistic" (two classes), "multinomial" or "squared". Each of `steps` steps sees a batch that every unit enters with
-    chance `rate`; its gradient is cut to length `clip`. With batches="disjoint" units are dealt to 1/rate parts by their keyed hash,
+    chance `rate`; its gradient is cut to length `clip`. With batches="disjoint" units are dealt to 1/rate parts by their hash,
     and each run over all parts is one charge. A torch module of dense layers and ReLU runs on whole numbers; any other one by
     gradients of one example at a time, cut to a grid; layers that mix rows are refused by name.
 
@@ -193,7 +193,9 @@ class Trainer:
         else:
             outputs = len(reading.target_classes())
             if model.loss == "logistic" and outputs != 2:
-                raise InvalidArgument(f"the logistic loss is for two classes, {model.target!r} has {outputs}; use multinomial")
+                raise InvalidArgument(
+                    f"the logistic loss is for two classes, {model.target!r} has {outputs}; use multinomial"
+                )
             outputs = 1 if model.loss == "logistic" else outputs
         path = gradient_path(model.module, reading, outputs, link)
         clip_steps = int(positive(clip=model.clip) * path.grid)
@@ -328,14 +330,23 @@ class FittedNetwork(FittedModel):
     loss: str
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, FittedNetwork) and np.array_equal(self.weights, other.weights) and (
-            (self.features, self.target, self.sizes, self.loss) == (other.features, other.target, other.sizes, other.loss)
+        return (
+            isinstance(other, FittedNetwork)
+            and np.array_equal(self.weights, other.weights)
+            and (
+                (self.features, self.target, self.sizes, self.loss)
+                == (other.features, other.target, other.sizes, other.loss)
+            )
         )
 
     def outputs(self, codes: Mapping[str, Whole], count: int) -> Whole:
         if not self.sizes:
-            raise InvalidArgument("this is a torch module's training: put its weights into the module with load(module)")
-        found = scores(Encoding(self.features).matrix(codes, count).astype(np.float64), layers(self.sizes, self.weights))[0]
+            raise InvalidArgument(
+                "this is a torch module's training: put its weights into the module with load(module)"
+            )
+        found = scores(
+            Encoding(self.features).matrix(codes, count).astype(np.float64), layers(self.sizes, self.weights)
+        )[0]
         if self.loss == "squared":
             return np.clip(np.trunc(found / WEIGHT_STEPS), -GRID, GRID).astype(np.int64)
         if self.loss == "multinomial":
@@ -350,6 +361,7 @@ class FittedNetwork(FittedModel):
         return loaded(module, self.sizes, self.weights)
 
     def results(self) -> Mapping[str, float]:
-        return {"number of weights": float(len(self.weights)), "length of the weights": float(sqrt(float((self.weights**2).sum())))}
-
-
+        return {
+            "number of weights": float(len(self.weights)),
+            "length of the weights": float(sqrt(float((self.weights**2).sum()))),
+        }

@@ -110,8 +110,8 @@ def _plogp(total: int) -> float:
 def score_range(kind: str, classes: int, cap: int) -> tuple[int, int]:
     """Steps to one row, and how far apart one row can move any two scores: its largest change less its smallest.
 
-    "correct" grows by 0 or 1. "gini" moves by at most 1 either way. "information" falls by 0 up to log2(rows + 1) + 1/ln 2, where the
-    rows are at most `cap` in every class; two steps more for its rounding.
+    "correct" grows by 0 or 1. "gini" moves by at most 1 either way. "information" falls by 0 up to log2(rows + 1) + 1/ln 2, where
+    the rows are at most `cap` in every class; two steps more for its rounding.
     """
     if kind == "correct":
         return 1, 1
@@ -153,7 +153,7 @@ class TreePlan:
 class DecisionTree(Estimator):
     """A tree of private splits, `depth` levels deep; leaves hold noisy class counts, and predictions are their smoothed shares.
 
-    `split` is "correct" (rows classified rightly), "gini" or "information"; `thresholds` is how many evenly spread cuts a number has.
+    `split` is "correct" (rows classified rightly), "gini" or "information"; `thresholds` is how many even cuts a number has.
 
     Guarantee: a row meets one choice per level and one leaf; all of them are charged as one list.
     """
@@ -219,7 +219,7 @@ class RandomForest(DecisionTree):
             rows.kept["part"] = part_of_row(rows, self.trees).astype(np.float64)
 
         def run(compositor: Compositor) -> FittedTrees:
-            parts = list(range(self.trees))
+            parts: list[int | None] = list(range(self.trees))
             return fitted_trees(self, reading, Growing(self, reading, plan, cuts).trees(compositor, parts), plan)
 
         return planned_task(reading.space, costs=plan.costs, run=run, recipe=self.recipe(), prepare=prepare)
@@ -394,8 +394,7 @@ class FittedTrees(FittedModel):
             node = self.trees[0][place]
             if node.cut is None:
                 shares = ", ".join(
-                    f"{value}: {share / GRID:.2f}"
-                    for value, share in zip(self.classes, self.shares(node), strict=True)
+                    f"{value}: {share / GRID:.2f}" for value, share in zip(self.classes, self.shares(node), strict=True)
                 )
                 lines.append(f"{indent}{shares}")
                 return

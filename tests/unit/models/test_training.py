@@ -138,7 +138,9 @@ def test_a_step_fits_its_plan_and_the_whole_run_is_one_cost():
 @pytest.mark.parametrize("text", [UNIT_BOOK, CHANGED_BOOK])
 def test_other_units_are_trained_on(text):
     rows = people(40, who=text is UNIT_BOOK)
-    assert Training(Network((2,)), target="smoker", steps=2, rate=Fraction(1, 2)).fit(session(rows, text=text), epsilon=1)
+    assert Training(Network((2,)), target="smoker", steps=2, rate=Fraction(1, 2)).fit(
+        session(rows, text=text), epsilon=1
+    )
 
 
 def test_disjoint_batches_hold_each_unit_once_and_cost_one_run():
@@ -214,7 +216,9 @@ def test_a_dense_torch_module_runs_on_whole_numbers():
 def test_any_other_module_is_trained_one_example_at_a_time():
     torch.manual_seed(0)
     width = Training(Network(), target="smoker").reading(book()).encoding.width
-    module = torch.nn.Sequential(torch.nn.LayerNorm(width), torch.nn.Linear(width, 3), torch.nn.Tanh(), torch.nn.Linear(3, 1)).double()
+    module = torch.nn.Sequential(
+        torch.nn.LayerNorm(width), torch.nn.Linear(width, 3), torch.nn.Tanh(), torch.nn.Linear(3, 1)
+    ).double()
     model = Training(module, target="smoker", steps=3, rate=Fraction(1, 2))
     asked = session(ROWS)
     fitted = model.fit(asked, epsilon=1)
