@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from deniable.models.additive import AdditiveModel, FittedAdditive
+from deniable.models.additive_model import AdditiveModel, FittedAdditive
 from deniable.models.clusters import FittedClusters, KMeans
 from deniable.models.components import PCA, FittedComponents
-from deniable.models.linear import FittedLinear, LinearRegression
-from deniable.models.logistic import FittedLogistic, LogisticRegression
+from deniable.models.fitted_linear import FittedLinear
+from deniable.models.fitted_logistic import FittedLogistic
+from deniable.models.linear import LinearRegression
+from deniable.models.logistic import LogisticRegression
 from deniable.models.naive_bayes import FittedNaiveBayes, NaiveBayes
 from deniable.models.network import Network
+from deniable.models.private_scores import Score
 from deniable.models.recommend import Recommendation, recommend
-from deniable.models.scores import Score
 from deniable.models.teachers import Labels, Teachers
 from deniable.models.training import FittedNetwork, Training
 from deniable.models.trees import DecisionTree, FittedTrees, RandomForest

@@ -23,7 +23,7 @@ from deniable.errors import InvalidArgument
 from deniable.exact.guards import Real, positive
 from deniable.mechanisms.best_of import best_of
 from deniable.models.estimator import RowsReader
-from deniable.models.scores import METRICS, score_cost, score_family
+from deniable.models.private_scores import METRICS, score_cost, score_family
 from deniable.noise import Entropy
 from deniable.plan.codebook import Codebook
 

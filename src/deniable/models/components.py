@@ -14,9 +14,9 @@ from deniable.core.compositor import Compositor
 from deniable.core.mechanism import Mechanism
 from deniable.exact.guards import Real, integer
 from deniable.models.encoding import GRID, Encoding, Whole
-from deniable.models.estimator import Reading, RowsReader
+from deniable.models.estimator import RowsReader, RowsReading
 from deniable.models.fitted import FittedModel
-from deniable.models.task import Noisy, planned_task
+from deniable.models.task import TotalNoise, planned_task
 from deniable.models.unit_totals import PrivateRows, check_cut, gram, norm_square, root_up
 
 Floats = NDArray[np.float64]
@@ -36,11 +36,11 @@ class PCA(RowsReader):
     def check(self) -> None:
         integer(components=self.components, least=1)
 
-    def at(self, reading: Reading, multiplier: Real) -> Mechanism:
+    def at(self, reading: RowsReading, multiplier: Real) -> Mechanism:
         encoding = reading.encoding
         integer(components=self.components, least=1, greatest=encoding.width - 1)
         one = GRID**4 * encoding.most * (encoding.most + 1) // 2
-        noise = Noisy.of(norm_square(one, reading.per_unit), multiplier)
+        noise = TotalNoise.of(norm_square(one, reading.per_unit), multiplier)
         norm = root_up(noise.square)
         if reading.per_unit > 1:
             check_cut(entry=GRID**2 * reading.per_unit, square=noise.square * reading.per_unit, norm=norm)
@@ -55,7 +55,7 @@ class PCA(RowsReader):
         return planned_task(reading.space, costs=[noise.cost], run=run, recipe=self.recipe())
 
 
-def _fitted(model: PCA, reading: Reading, triangle: Floats, spread: float) -> FittedComponents:
+def _fitted(model: PCA, reading: RowsReading, triangle: Floats, spread: float) -> FittedComponents:
     size = reading.encoding.width
     moments = np.zeros((size, size))
     moments[np.triu_indices(size)] = triangle

@@ -116,9 +116,16 @@ class FittedModel:
 
         Guarantee: a row map; what is computed from it costs what the query costs.
         """
-        from deniable.models.inference import expression_of
+        raise InvalidArgument(
+            f"a {self.estimator} with {len(self.classes)} classes is no expression of the plan; "
+            "linear regression, logistic regression of two classes, and trees are"
+        )
 
-        return expression_of(self, of=of)
+    def class_place(self, of: Any) -> int:
+        """The place of a class, the last one if none is named."""
+        if of is not None and of not in self.classes:
+            raise InvalidArgument(f"of must be one of the classes {list(self.classes)}, got {of!r}")
+        return len(self.classes) - 1 if of is None else self.classes.index(of)
 
     def card(self) -> ModelCard:
         """What a reader of this model needs to know, one row each."""

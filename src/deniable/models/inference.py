@@ -9,16 +9,11 @@ Guarantee: a row map; it moves no unit further than its rows, so what is compute
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from math import exp, frexp
-from typing import Any
 
-from deniable.errors import InvalidArgument
-from deniable.models.encoding import GRID, Feature, Scale
-from deniable.models.fitted import FittedModel
-from deniable.models.linear import FittedLinear
-from deniable.models.logistic import FittedLogistic
-from deniable.models.trees import Cut, FittedTrees, Node
+from deniable.models.encoding import GRID, Feature, NumberScale
 from deniable.plan.expression import (
     And,
     Arithmetic,
@@ -42,40 +37,38 @@ BREAKS = (Fraction(-7, 2), Fraction(-6, 5), Fraction(6, 5), Fraction(7, 2))
 _LEVELS = 1 << 12
 
 
-def expression_of(fitted: FittedModel, *, of: Any = None) -> Expression:
-    """What the model predicts for a row: a number, or the chance of class `of` (the last one if not given)."""
-    match fitted:
-        case FittedLinear():
-            assert fitted.target is not None
-            low, high = (end * fitted.target.step for end in (fitted.target.lower, fitted.target.upper))
-            scaled = _weighted(fitted.features, fitted.weights, fitted.target.half_width)
-            return _present(fitted, _between(_sum([scaled, _literal(_short(fitted.target.middle))]), low, high))
-        case FittedLogistic() if len(fitted.weights) == 1:
-            return _present(fitted, _chance(_weighted(fitted.features, fitted.weights[0], _sign(fitted, of))))
-        case FittedTrees():
-            place = _place(fitted, of)
-            known = {each.name: each for each in fitted.features}
-            return _present(fitted, _sum([_tree(fitted, tree, 0, place, known) for tree in fitted.trees]))
-        case _:
-            raise InvalidArgument(
-                f"a {fitted.estimator} with {len(fitted.classes)} classes is no expression of the plan; "
-                "linear regression, logistic regression of two classes, and trees are"
-            )
+def number_expression(features: Sequence[Feature], weights: Sequence[float], target: Feature) -> Expression:
+    """What a linear regression predicts for a row, within the target's bounds."""
+    low, high = (end * target.step for end in (target.lower, target.upper))
+    scaled = _weighted(features, weights, target.half_width)
+    return _present(features, _between(_sum([scaled, _literal(_short(target.middle))]), low, high))
 
 
-def _place(fitted: FittedModel, of: Any) -> int:
-    if of is not None and of not in fitted.classes:
-        raise InvalidArgument(f"of must be one of the classes {list(fitted.classes)}, got {of!r}")
-    return len(fitted.classes) - 1 if of is None else fitted.classes.index(of)
+def chance_expression(features: Sequence[Feature], weights: Sequence[float], *, sign: int) -> Expression:
+    """The chance of the second class of a logistic regression, or with sign -1 of the first."""
+    return _present(features, _chance(_weighted(features, weights, sign)))
 
 
-def _sign(fitted: FittedModel, of: Any) -> int:
-    return 1 if _place(fitted, of) == 1 else -1
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """A tree of questions: the share in a leaf, or a question about one column with the branches of its two answers."""
+
+    share: Fraction = Fraction(0)
+    feature: Feature | None = None
+    place: int = 0
+    equal: bool = False
+    yes: Branch | None = None
+    no: Branch | None = None
 
 
-def _present(fitted: FittedModel, value: Expression) -> Expression:
+def trees_expression(features: Sequence[Feature], trees: Sequence[Branch]) -> Expression:
+    """The sum of the shares of the leaves in which a row ends."""
+    return _present(features, _sum([_tree(tree) for tree in trees]))
+
+
+def _present(features: Sequence[Feature], value: Expression) -> Expression:
     """The value where no feature is missing; missing where one is, as in every other query."""
-    return Case(((And(tuple(Not(IsNull(Column(each.name))) for each in fitted.features)), value),), None)
+    return Case(((And(tuple(Not(IsNull(Column(each.name))) for each in features)), value),), None)
 
 
 def _weighted(features: Sequence[Feature], weights: Sequence[float], times: float) -> Expression:
@@ -109,7 +102,7 @@ def _number(feature: Feature, weights: Sequence[Fraction]) -> list[Expression]:
         return [_literal(Fraction(0))]
     share = _rounded(_times(_sum([_between(Column(feature.name), low, high), _literal(-low)]), _fine(2 / (high - low))))
     terms: list[Expression] = [_times(share, weights[0]), _literal(-weights[0])]
-    if feature.scale is Scale.BOTH:
+    if feature.scale is NumberScale.BOTH:
         terms += [_times(_logarithm(feature, low, high), weights[1]), _literal(-weights[1])]
     return terms
 
@@ -144,20 +137,17 @@ def _chance(score: Expression) -> Expression:
     return _sum(terms)
 
 
-def _tree(fitted: FittedTrees, tree: tuple[Node, ...], place: int, klass: int, known: dict[str, Feature]) -> Expression:
-    node = tree[place]
-    if node.cut is None:
-        return _literal(Fraction(fitted.shares(node)[klass], GRID * len(fitted.trees)))
-    yes = _tree(fitted, tree, node.yes, klass, known)
-    no = _tree(fitted, tree, node.no, klass, known)
-    return Case(((_condition(node.cut, known[node.cut.feature]), yes),), no)
+def _tree(branch: Branch) -> Expression:
+    if branch.feature is None or branch.yes is None or branch.no is None:
+        return _literal(branch.share)
+    return Case(((_condition(branch.feature, branch.place, branch.equal), _tree(branch.yes)),), _tree(branch.no))
 
 
-def _condition(cut: Cut, feature: Feature) -> Expression:
-    column = Column(cut.feature)
-    if not cut.equal:
-        return Compare(Comparison.AT_MOST, column, Literal(cut.place * feature.step))
-    value = feature.values[cut.place]
+def _condition(feature: Feature, place: int, equal: bool) -> Expression:
+    column = Column(feature.name)
+    if not equal:
+        return Compare(Comparison.AT_MOST, column, Literal(place * feature.step))
+    value = feature.values[place]
     if isinstance(value, bool):
         return column if value else Not(column)
     return Compare(Comparison.EQUAL, column, Literal(value))

@@ -31,7 +31,7 @@ _FAR = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class LossLink:
     """A loss: residuals from scores and truth, the most their squares add up to, and the most its second derivative is."""
 
     name: str
@@ -82,6 +82,6 @@ def _difference(scores: Floats, truth: Floats) -> Floats:
     return np.clip(truth - np.trunc(scores / (_SCORE // LINK_GRID)), -LINK_GRID, LINK_GRID)
 
 
-LOGISTIC = Link("logistic", _logistic, LINK_GRID**2, 0.25)
-MULTINOMIAL = Link("multinomial", _multinomial, 2 * LINK_GRID**2, 0.5)
-IDENTITY = Link("squared", _difference, LINK_GRID**2, 1.0)
+LOGISTIC = LossLink("logistic", _logistic, LINK_GRID**2, 0.25)
+MULTINOMIAL = LossLink("multinomial", _multinomial, 2 * LINK_GRID**2, 0.5)
+IDENTITY = LossLink("squared", _difference, LINK_GRID**2, 1.0)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from deniable.errors import InvalidArgument
 from deniable.exact.guards import integer
 from deniable.models.encoding import GRID, Whole
-from deniable.models.links import LINK_GRID, Link
+from deniable.models.links import LINK_GRID, LossLink
 from deniable.models.unit_totals import PrivateRows, check_exact, cut_total
 
 Floats = NDArray[np.float64]
@@ -95,7 +95,7 @@ def scores(features: Floats, weights: Sequence[Floats]) -> tuple[Floats, list[Fl
     return found, inputs
 
 
-def passed(features: Floats, truth: Floats, weights: Sequence[Floats], link: Link) -> Passed:
+def passed(features: Floats, truth: Floats, weights: Sequence[Floats], link: LossLink) -> Passed:
     """Forward and back, row by row."""
     found, inputs = scores(features, weights)
     error = link.residuals(found, truth)
@@ -126,7 +126,7 @@ def shortened(run: Passed, clip_steps: int) -> list[Floats]:
     return [(np.sign(error) * (np.abs(error) * clip_steps // length)).astype(np.float64) for error in fine]
 
 
-def gradient_total(rows: PrivateRows, weights: Sequence[Floats], link: Link, *, clip_steps: int) -> Whole:
+def gradient_total(rows: PrivateRows, weights: Sequence[Floats], link: LossLink, *, clip_steps: int) -> Whole:
     """The sum over units of gradients, each at most `clip_steps` long, flattened layer by layer; upwards, towards a better fit.
 
     Guarantee: one unit more or less moves it by at most `clip_steps`.
@@ -158,3 +158,13 @@ def _by_unit(run: Passed, starts: Whole, clip_steps: int) -> Whole:
         vectors = np.concatenate(outer, axis=1)
         total += cut_total(vectors, starts[first:last] - starts[first], clip_steps // FINE) * FINE
     return total
+
+
+def layers(sizes: tuple[int, ...], flat: Floats) -> list[Floats]:
+    """Flat weights as one matrix for each layer."""
+    found, place = [], 0
+    for layer, (before, after) in enumerate(pairwise(sizes)):
+        rows = before + (layer > 0)
+        found.append(flat[place : place + rows * after].reshape(rows, after))
+        place += rows * after
+    return found

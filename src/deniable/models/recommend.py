@@ -7,7 +7,7 @@ from typing import Any
 
 from deniable.errors import DeniableError
 from deniable.exact.guards import Real
-from deniable.models.additive import AdditiveModel
+from deniable.models.additive_model import AdditiveModel
 from deniable.models.estimator import Door, Estimator, FitPrice
 from deniable.models.linear import LinearRegression
 from deniable.models.logistic import LogisticRegression

@@ -31,14 +31,14 @@ _LEAST = Fraction(1, 64)
 
 
 @dataclass(frozen=True, slots=True)
-class Noisy:
+class TotalNoise:
     """Rounded normal noise on a total that one unit moves by at most the root of `square`, in whole steps."""
 
     square: int
     scale: Fraction
 
     @classmethod
-    def of(cls, square: int, multiplier: Real) -> Noisy:
+    def of(cls, square: int, multiplier: Real) -> TotalNoise:
         """Noise of `multiplier` times the length; rounded up to a whole scale where that is much finer than the noise."""
         scale = max(positive(multiplier=multiplier) * max(root_up(square), 1), _LEAST)
         return cls(square, Fraction(ceil(scale)) if scale >= _COARSE else scale)

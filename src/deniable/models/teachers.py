@@ -26,7 +26,7 @@ from deniable.errors import InvalidArgument
 from deniable.exact import sqrt as exact_root
 from deniable.exact.guards import Real, integer, positive
 from deniable.models.encoding import Whole, public_cells
-from deniable.models.estimator import Door, Estimator, Reading
+from deniable.models.estimator import Door, Estimator, RowsReading
 from deniable.models.task import planned_task
 from deniable.models.trees import part_of_row
 from deniable.models.unit_totals import PrivateRows
@@ -65,7 +65,8 @@ class Teachers:
         """A noisy majority of the teachers' votes for each row of a public frame.
 
         With `confident` a row is answered only where the noisy largest vote reaches `threshold` of the teachers, and at most
-        `answers` rows are (half of them unless said otherwise); the others get None. `law` is "gaussian", or "laplace" without a delta.
+        `answers` rows are (half of them unless said otherwise); the others get None. `law` is "gaussian", or "laplace", which
+        needs no delta.
 
         Guarantee: one charge for all votes, the same whatever the teachers say.
         """
@@ -179,7 +180,7 @@ def votes_family(
 
 
 def votes(
-    rows: PrivateRows, teachers: Teachers, reading: Reading, codes: dict[str, Whole], *, entropy: Entropy
+    rows: PrivateRows, teachers: Teachers, reading: RowsReading, codes: dict[str, Whole], *, entropy: Entropy
 ) -> Whole:
     """How many teachers vote for each class of each public row; every teacher is trained on its part alone.
 
@@ -199,7 +200,7 @@ def votes(
 
 
 def _labelled(
-    compositor: Compositor, reading: Reading, plan: VotePlan, count: Count, least: Fraction, parts: int
+    compositor: Compositor, reading: RowsReading, plan: VotePlan, count: Count, least: Fraction, parts: int
 ) -> Labels:
     classes = reading.target_classes()
     chosen = list(range(plan.rows))
@@ -228,7 +229,7 @@ def _laplace(scale: Fraction) -> Draw:
     return lambda count, entropy: discrete_laplaces(scale, count, entropy)
 
 
-def _asked(reading: Reading, cost: Cost, count: Count, of: Callable[[Whole], Whole], draw: Draw) -> Mechanism:
+def _asked(reading: RowsReading, cost: Cost, count: Count, of: Callable[[Whole], Whole], draw: Draw) -> Mechanism:
     def function(rows: PrivateRows, entropy: Entropy) -> Whole:
         exact = of(count(rows, entropy))
         return exact + draw(exact.size, entropy).reshape(exact.shape)

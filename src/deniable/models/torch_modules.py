@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from deniable.errors import InvalidArgument
 from deniable.models.encoding import GRID, Whole
-from deniable.models.links import Link
-from deniable.models.network import WEIGHT_STEPS
+from deniable.models.links import LossLink
+from deniable.models.network import WEIGHT_STEPS, layers
 from deniable.models.unit_totals import PrivateRows, cut
 
 Floats = NDArray[np.float64]
@@ -94,8 +94,6 @@ def loaded(module: Any, sizes: tuple[int, ...], flat: Floats) -> Any:
 
     import torch
 
-    from deniable.models.training import layers
-
     filled = copy.deepcopy(module)
     with torch.no_grad():
         if not sizes:
@@ -118,7 +116,7 @@ class ExamplePath:
     """
 
     module: Any
-    link: Link
+    link: LossLink
     begin: Floats
 
     grid: ClassVar[int] = 1 << 20
@@ -126,7 +124,7 @@ class ExamplePath:
     said: ClassVar[str] = "gradients of one example at a time, cut to a grid"
 
     @classmethod
-    def of(cls, module: Any, width: int, outputs: int, link: Link) -> ExamplePath:
+    def of(cls, module: Any, width: int, outputs: int, link: LossLink) -> ExamplePath:
         """The path of a module that takes one row of our columns; its output for a row of zeros is checked."""
         import torch
 

@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from fractions import Fraction
-from itertools import pairwise
 from math import sqrt
 from typing import Any, ClassVar
 
@@ -25,18 +24,29 @@ from deniable.core.space import Space
 from deniable.cost import Cost, Neighbours, Sampled, Sampling
 from deniable.errors import InvalidArgument
 from deniable.exact.guards import Real, integer, positive, probability
-from deniable.models.encoding import GRID, Encoding, Scale, Whole
-from deniable.models.estimator import Reading, RowsReader
+from deniable.models.encoding import GRID, Encoding, NumberScale, Whole
+from deniable.models.estimator import RowsReader, RowsReading
 from deniable.models.fitted import FittedModel
-from deniable.models.links import IDENTITY, LINK_GRID, LOGISTIC, MULTINOMIAL, Link, sigmoid, softmax
-from deniable.models.network import GRADIENT_GRID, LARGEST, WEIGHT_STEPS, Network, check_network, gradient_total, scores
-from deniable.models.task import Noisy, planned_task
+from deniable.models.links import IDENTITY, LINK_GRID, LOGISTIC, MULTINOMIAL, LossLink, sigmoid, softmax
+from deniable.models.network import (
+    GRADIENT_GRID,
+    LARGEST,
+    WEIGHT_STEPS,
+    Network,
+    check_network,
+    gradient_total,
+    layers,
+    scores,
+)
+from deniable.models.task import TotalNoise, planned_task
+from deniable.models.torch_modules import ExamplePath, check_module, dense_start, loaded, module_digest
+from deniable.models.trees import part_of_row
 from deniable.models.unit_totals import PrivateRows
 from deniable.noise import Entropy, bernoullis, rounded_gaussians
 
 Floats = NDArray[np.float64]
 
-LOSSES: Mapping[str, Link] = {"logistic": LOGISTIC, "multinomial": MULTINOMIAL, "squared": IDENTITY}
+LOSSES: Mapping[str, LossLink] = {"logistic": LOGISTIC, "multinomial": MULTINOMIAL, "squared": IDENTITY}
 COUNT_MULTIPLIER = 8
 """The number of units gets noise so many times that of the whole run: about a sixtieth of the budget."""
 
@@ -56,7 +66,7 @@ class BatchStep:
     """
 
     rate: Fraction
-    noise: Noisy
+    noise: TotalNoise
 
     def cost(self, neighbours: Neighbours = Neighbours.ADD_REMOVE) -> Cost:
         """What one step costs."""
@@ -103,7 +113,7 @@ class Training(RowsReader):
     batches: str = field(default="poisson", kw_only=True)
 
     title: ClassVar[str] = "network"
-    scale: ClassVar[Scale] = Scale.BOTH
+    scale: ClassVar[NumberScale] = NumberScale.BOTH
 
     def check(self) -> None:
         if not (isinstance(self.target, str) and self.target):
@@ -123,8 +133,6 @@ class Training(RowsReader):
         if self.batches == "disjoint" and (1 / probability(rate=self.rate)).denominator != 1:
             raise InvalidArgument(f"disjoint batches need a rate of one over a whole number, got {self.rate!r}")
         if not isinstance(self.module, Network):
-            from deniable.models.torch_modules import check_module
-
             check_module(self.module)
 
     def step_count(self) -> int:
@@ -135,16 +143,15 @@ class Training(RowsReader):
         return {**plain, "module": repr(self.module)}
 
     def recipe(self) -> str:
-        from deniable.models.torch_modules import module_digest
 
         known = "" if isinstance(self.module, Network) else module_digest(self.module)
         return RowsReader.recipe(self) + known
 
-    def at(self, reading: Reading, multiplier: Real) -> Mechanism:
+    def at(self, reading: RowsReading, multiplier: Real) -> Mechanism:
         trainer = Trainer.of(self, reading)
         rate = probability(rate=self.rate) if self.batches == "poisson" else Fraction(1)
-        step = BatchStep(rate, Noisy.of(trainer.clip_steps**2, multiplier))
-        count = Noisy.of(1, positive(multiplier=multiplier) * COUNT_MULTIPLIER)
+        step = BatchStep(rate, TotalNoise.of(trainer.clip_steps**2, multiplier))
+        count = TotalNoise.of(1, positive(multiplier=multiplier) * COUNT_MULTIPLIER)
 
         def run(compositor: Compositor) -> Any:
             units = compositor.release(count.total(reading.space, lambda rows: np.array([rows.units])))
@@ -178,14 +185,14 @@ class Trainer:
     """One training run: what is prepared, how a gradient is taken, and what is made of the answers."""
 
     model: Training
-    reading: Reading
-    link: Link
+    reading: RowsReading
+    link: LossLink
     outputs: int
     path: Any
     clip_steps: int
 
     @classmethod
-    def of(cls, model: Training, reading: Reading) -> Trainer:
+    def of(cls, model: Training, reading: RowsReading) -> Trainer:
         """The run that settings and public facts describe."""
         link, outputs = LOSSES[model.loss], 1
         if model.loss == "squared":
@@ -261,20 +268,17 @@ class Trainer:
 
 def dealt(rows: PrivateRows, parts: int) -> list[PrivateRows]:
     """Units in disjoint parts, by their keyed label or their own codes; nobody moves anybody else."""
-    from deniable.models.trees import part_of_row
-
     place = part_of_row(rows, parts)
     first = place if rows.starts is None else place[rows.starts]
     return [rows.taken(first == part) for part in range(parts)]
 
 
-def gradient_path(module: Any, reading: Reading, outputs: int, link: Link) -> Any:
+def gradient_path(module: Any, reading: RowsReading, outputs: int, link: LossLink) -> Any:
     """How gradients of this module are taken: on whole numbers where it is dense, else one example at a time."""
     width = reading.encoding.width
     if isinstance(module, Network):
         check_network(module.sizes(width, outputs), 1, 1)
         return DensePath(module.sizes(width, outputs), tuple(module.start(width, outputs)), link)
-    from deniable.models.torch_modules import ExamplePath, dense_start
 
     start = dense_start(module, width, outputs)
     if start is not None:
@@ -289,7 +293,7 @@ class DensePath:
 
     sizes: tuple[int, ...]
     begin: tuple[Floats, ...]
-    link: Link
+    link: LossLink
 
     grid: ClassVar[int] = GRADIENT_GRID
     said: ClassVar[str] = "dense layers on whole numbers, by ghost norms"
@@ -309,16 +313,6 @@ class DensePath:
     def moved(self, weights: Floats, step: Floats) -> Floats:
         """The weights after a step, whole and below the largest."""
         return np.clip(np.rint(weights + step * WEIGHT_STEPS), -LARGEST, LARGEST)
-
-
-def layers(sizes: tuple[int, ...], flat: Floats) -> list[Floats]:
-    """Flat weights as one matrix for each layer."""
-    found, place = [], 0
-    for layer, (before, after) in enumerate(pairwise(sizes)):
-        rows = before + (layer > 0)
-        found.append(flat[place : place + rows * after].reshape(rows, after))
-        place += rows * after
-    return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -356,7 +350,6 @@ class FittedNetwork(FittedModel):
 
     def load(self, module: Any) -> Any:
         """A torch module of the shape that was trained, with the trained weights in it."""
-        from deniable.models.torch_modules import loaded
 
         return loaded(module, self.sizes, self.weights)
 

@@ -45,7 +45,7 @@ from deniable.release.value import VALUE_KINDS, ValueRelease, accuracy_of, value
 if TYPE_CHECKING:
     from deniable.models.estimator import Estimator, RowsReader
     from deniable.models.fitted import FittedModel
-    from deniable.models.scores import Score
+    from deniable.models.private_scores import Score
     from deniable.models.teachers import Teachers
 
 Made = TypeVar("Made")
@@ -289,7 +289,7 @@ class Session:
 
         Guarantee: charged before a row is read; the score and its interval come from one noisy table.
         """
-        from deniable.models.scores import score_family
+        from deniable.models.private_scores import score_family
 
         asked = score_family(
             self.codebook, model, metric=metric, table=table, where=where, rows=rows, floor=floor, confidence=confidence

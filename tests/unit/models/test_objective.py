@@ -1,4 +1,4 @@
-"""Objective perturbation: the promise holds for the law of the minimum, computed exactly on one weight; wrong constants are caught."""
+"""Objective perturbation: the promise holds for the law of the minimum, computed on one weight; wrong constants are caught."""
 
 from __future__ import annotations
 
@@ -35,7 +35,11 @@ def _promise(ridge, noise, square, order):
     return log(1 + square / (4 * ridge)) + order * square / (2 * noise**2) + log(2) / (order - 1)
 
 
-PAIRS = [([], [(2.0, 1)]), ([(2.0, 0)], [(2.0, 0), (-2.0, 0)]), ([(1.5, 1), (-1.0, 0)], [(1.5, 1), (-1.0, 0), (2.0, 1)])]
+PAIRS = [
+    ([], [(2.0, 1)]),
+    ([(2.0, 0)], [(2.0, 0), (-2.0, 0)]),
+    ([(1.5, 1), (-1.0, 0)], [(1.5, 1), (-1.0, 0), (2.0, 1)]),
+]
 
 
 @pytest.mark.parametrize("pair", PAIRS)
@@ -89,7 +93,9 @@ def test_two_algorithms_have_two_names():
     reading = LinearRegression("wage").reading(book())
     functional = LinearRegression("wage", method="functional").at(reading, 2).cost(d_in=1)
     most = reading.encoding.most + 1
-    assert functional.sensitivity == 2**20 * most * (most + 1) // 2  # all coefficients of the squared error as a polynomial
+    assert (
+        functional.sensitivity == 2**20 * most * (most + 1) // 2
+    )  # all coefficients of the squared error as a polynomial
     reading = LogisticRegression("smoker").reading(book())
     objective = LogisticRegression("smoker", method="objective").at(reading, 2).cost(d_in=1)
     assert type(objective) is not type(functional)

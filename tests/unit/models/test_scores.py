@@ -10,7 +10,7 @@ import pytest
 from deniable.errors import InvalidArgument
 from deniable.models import LinearRegression, LogisticRegression, NaiveBayes
 from deniable.models.estimator import Estimator
-from deniable.models.scores import score_on
+from deniable.models.private_scores import score_on
 from deniable.testing import Seeded, Silent
 from tests.models_kit import UNIT_BOOK, book, codes, people, session, table
 

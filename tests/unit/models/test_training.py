@@ -1,4 +1,4 @@
-"""Training: every example's gradient is its own and cut, batches are drawn by what is charged for them, modules are refused by name."""
+"""Training: each example's gradient is its own and cut, batches are drawn by what is charged for them, some modules refused."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from deniable.models import Network, Training
 from deniable.models.encoding import GRID
 from deniable.models.links import LOGISTIC, MULTINOMIAL
 from deniable.models.network import GRADIENT_GRID, ghost_lengths, gradient_total, passed, shortened
-from deniable.models.task import Noisy
+from deniable.models.task import TotalNoise
 from deniable.models.training import BatchStep, dealt
 from deniable.models.unit_totals import PrivateRows
 from deniable.testing import Seeded, Silent
@@ -108,7 +108,7 @@ def test_the_network_learns_and_its_gradient_points_upwards():
 
 def test_the_batch_that_is_charged_is_the_batch_that_is_drawn():
     """Erratum 29: the object that states the cost draws the batch, and nothing else can be passed in."""
-    step = BatchStep(Fraction(1, 4), Noisy.of(9, 2))
+    step = BatchStep(Fraction(1, 4), TotalNoise.of(9, 2))
     assert step.cost() == Sampled(Gaussian(scale=6, squared_sensitivity=9), rate=Fraction(1, 4))
     rows = PrivateRows({"x": np.arange(4000)}, 4000, None, None)
     drawn = [step.draw(rows, Seeded(seed)) for seed in range(3)]
@@ -131,7 +131,7 @@ def test_a_step_fits_its_plan_and_the_whole_run_is_one_cost():
     assert "poisson batches" in fitted.card()["Noise"]
     tight = dp.epsilon(price.cost, delta=price.delta).upper
     assert tight <= 1
-    one = dp.epsilon(BatchStep(Fraction(1, 2), Noisy.of(1, price.multiplier)).cost(), delta=price.delta).upper
+    one = dp.epsilon(BatchStep(Fraction(1, 2), TotalNoise.of(1, price.multiplier)).cost(), delta=price.delta).upper
     assert tight < 4 * one
 
 
@@ -279,7 +279,7 @@ def test_gradient_descent_from_first_principles_costs_what_the_book_says_or_less
 
 
 def test_silence_is_no_noise():
-    step = BatchStep(Fraction(1), Noisy.of(1, 3))
+    step = BatchStep(Fraction(1), TotalNoise.of(1, 3))
     rows = PrivateRows({"x": np.arange(5)}, 5, None, None)
     space = Training(Network(), target="smoker").reading(book()).space
     assert step.release(space, lambda held: np.array([held.count])).function(rows, Silent()).tolist() == [5]

@@ -24,7 +24,7 @@ from deniable.cost import DiscreteLaplace
 from deniable.errors import InvalidArgument
 from deniable.exact.guards import Real, open_probability, positive
 from deniable.models.encoding import GRID, Feature, Whole
-from deniable.models.estimator import Estimator, Reading
+from deniable.models.estimator import Estimator, RowsReading
 from deniable.models.fitted import FittedModel
 from deniable.models.task import planned_task
 from deniable.models.unit_totals import PrivateRows
@@ -236,7 +236,7 @@ def score_family(
 
 
 def score_on(
-    reading: Reading, fitted: FittedModel, *, metric: str, floor: Real = 1, confidence: Real = 0.95
+    reading: RowsReading, fitted: FittedModel, *, metric: str, floor: Real = 1, confidence: Real = 0.95
 ) -> MechanismFamily:
     """The score on the rows of a reading."""
     chosen = _checked(fitted, metric)
@@ -321,7 +321,7 @@ def _checked(fitted: Any, metric: str) -> ScoreRule:
     return chosen
 
 
-def _check_alike(fitted: FittedModel, reading: Reading) -> None:
+def _check_alike(fitted: FittedModel, reading: RowsReading) -> None:
     """The rows that are scored must have the columns the model was fitted with, coded alike."""
     for known, here in zip((*fitted.features, fitted.target), (*reading.features, reading.target), strict=True):
         assert known is not None
