@@ -1,13 +1,36 @@
 """Estimators that are charged once, exact to the last bit, and stored with their release: `dp.models`."""
 
-from deniable.models.additive import AdditiveModel, FittedAdditive
+from __future__ import annotations
+
+from typing import Any
+
+from deniable.models.additive_model import AdditiveModel, FittedAdditive
 from deniable.models.clusters import FittedClusters, KMeans
 from deniable.models.components import PCA, FittedComponents
-from deniable.models.linear import FittedLinear, LinearRegression
-from deniable.models.logistic import FittedLogistic, LogisticRegression
+from deniable.models.fitted_linear import FittedLinear
+from deniable.models.fitted_logistic import FittedLogistic
+from deniable.models.linear import LinearRegression
+from deniable.models.logistic import LogisticRegression
 from deniable.models.naive_bayes import FittedNaiveBayes, NaiveBayes
-from deniable.models.scores import Score
+from deniable.models.network import Network
+from deniable.models.private_scores import Score
+from deniable.models.recommend import Recommendation, recommend
+from deniable.models.teachers import Labels, Teachers
+from deniable.models.training import FittedNetwork, Training
 from deniable.models.trees import DecisionTree, FittedTrees, RandomForest
+
+
+def for_sklearn(model: Any, *, codebook: Any, ledger: str, epsilon: float, **terms: Any) -> Any:
+    """The estimator for scikit-learn: `fit(X, y)` charges `epsilon` to the ledger at `ledger` (needs scikit-learn).
+
+    Further terms: `delta` of each fit, `budget_epsilon` and `budget_delta` of the ledger, if it is new.
+
+    Guarantee: clones and copies pay from the same ledger; folds by position are refused unless the unit is a changed row.
+    """
+    from deniable.models.sklearn_adapter import SklearnAdapter
+
+    return SklearnAdapter(model=model, codebook=codebook, ledger=ledger, epsilon=epsilon, **terms)
+
 
 __all__ = [
     "PCA",
@@ -19,11 +42,19 @@ __all__ = [
     "FittedLinear",
     "FittedLogistic",
     "FittedNaiveBayes",
+    "FittedNetwork",
     "FittedTrees",
     "KMeans",
+    "Labels",
     "LinearRegression",
     "LogisticRegression",
     "NaiveBayes",
+    "Network",
     "RandomForest",
+    "Recommendation",
     "Score",
+    "Teachers",
+    "Training",
+    "for_sklearn",
+    "recommend",
 ]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,9 +20,9 @@ from deniable.core.mechanism import Mechanism
 from deniable.exact import sqrt as exact_root
 from deniable.exact.guards import Real, integer, positive
 from deniable.models.encoding import GRID, Encoding, Whole
-from deniable.models.estimator import Reading, RowsReader
+from deniable.models.estimator import RowsReader, RowsReading
 from deniable.models.fitted import FittedModel
-from deniable.models.task import Noisy, planned_task
+from deniable.models.task import TotalNoise, planned_task
 from deniable.models.unit_totals import PrivateRows, check_cut, check_exact, norm_square, root_up, weighted
 
 Floats = NDArray[np.float64]
@@ -48,7 +49,7 @@ class KMeans(RowsReader):
     def step_count(self) -> int:
         return self.rounds
 
-    def at(self, reading: Reading, multiplier: Real) -> Mechanism:
+    def at(self, reading: RowsReading, multiplier: Real) -> Mechanism:
         noise = self.noise(reading, multiplier)
         norm = root_up(noise.square)
 
@@ -58,7 +59,7 @@ class KMeans(RowsReader):
         def run(compositor: Compositor) -> FittedClusters:
             centres, totals = starting_centres(self.clusters, reading.encoding), np.zeros((1, 1))
             for _ in range(self.rounds):
-                asked = noise.total(reading.space, lambda rows, at=centres: cluster_totals(rows, at, norm=norm))
+                asked = noise.total(reading.space, partial(cluster_totals, centres=centres, norm=norm))
                 totals = compositor.release(asked).astype(np.float64) / GRID
                 centres = moved_centres(centres, totals, float(noise.scale) / GRID)
             return _fitted(self, reading, centres, totals, noise)
@@ -66,14 +67,14 @@ class KMeans(RowsReader):
         costs = [noise.cost] * self.rounds
         return planned_task(reading.space, costs=costs, run=run, recipe=self.recipe(), prepare=prepare)
 
-    def noise(self, reading: Reading, multiplier: Real) -> Noisy:
+    def noise(self, reading: RowsReading, multiplier: Real) -> TotalNoise:
         """Noise such that all rounds together cost as one answer with this multiplier."""
         one = GRID**2 * (reading.encoding.most + 1)
         square = norm_square(one, reading.per_unit)
         check_exact("a distance", 4 * GRID**2 * reading.encoding.width)
         if reading.per_unit > 1:
             check_cut(entry=GRID * reading.per_unit, square=square * reading.per_unit, norm=root_up(square))
-        return Noisy.of(square, positive(multiplier=multiplier) * exact_root(self.rounds, 40).upper)
+        return TotalNoise.of(square, positive(multiplier=multiplier) * exact_root(self.rounds, 40).upper)
 
 
 def starting_centres(clusters: int, encoding: Encoding) -> Whole:
@@ -95,7 +96,7 @@ def nearest(features: Floats, centres: Whole) -> Whole:
     """The nearest centre of each row, the first of equally near ones; exact, all numbers being whole and below 2**53."""
     middle = centres.astype(np.float64)
     apart = (middle * middle).sum(axis=1)[None, :] - 2 * (features @ middle.T)
-    return apart.argmin(axis=1).astype(np.int64)
+    return np.asarray(apart.argmin(axis=1).astype(np.int64), dtype=np.int64)
 
 
 def cluster_totals(rows: PrivateRows, centres: Whole, *, norm: int) -> Whole:
@@ -121,7 +122,7 @@ def moved_centres(centres: Whole, totals: Floats, spread: float) -> Whole:
     return fresh
 
 
-def _fitted(model: KMeans, reading: Reading, centres: Whole, totals: Floats, noise: Noisy) -> FittedClusters:
+def _fitted(model: KMeans, reading: RowsReading, centres: Whole, totals: Floats, noise: TotalNoise) -> FittedClusters:
     counts, width = np.maximum(totals[0], 1), reading.encoding.width
     means = centres.astype(np.float64) / GRID
     whole = (means * counts[:, None]).sum(axis=0) / counts.sum()

@@ -14,9 +14,9 @@ from deniable.core.compositor import Compositor
 from deniable.core.mechanism import Mechanism
 from deniable.exact.guards import Real, integer
 from deniable.models.encoding import GRID, Encoding, Whole
-from deniable.models.estimator import Reading, RowsReader
+from deniable.models.estimator import RowsReader, RowsReading
 from deniable.models.fitted import FittedModel
-from deniable.models.task import Noisy, planned_task
+from deniable.models.task import TotalNoise, planned_task
 from deniable.models.unit_totals import PrivateRows, check_cut, gram, norm_square, root_up
 
 Floats = NDArray[np.float64]
@@ -36,11 +36,11 @@ class PCA(RowsReader):
     def check(self) -> None:
         integer(components=self.components, least=1)
 
-    def at(self, reading: Reading, multiplier: Real) -> Mechanism:
+    def at(self, reading: RowsReading, multiplier: Real) -> Mechanism:
         encoding = reading.encoding
         integer(components=self.components, least=1, greatest=encoding.width - 1)
         one = GRID**4 * encoding.most * (encoding.most + 1) // 2
-        noise = Noisy.of(norm_square(one, reading.per_unit), multiplier)
+        noise = TotalNoise.of(norm_square(one, reading.per_unit), multiplier)
         norm = root_up(noise.square)
         if reading.per_unit > 1:
             check_cut(entry=GRID**2 * reading.per_unit, square=noise.square * reading.per_unit, norm=norm)
@@ -55,7 +55,7 @@ class PCA(RowsReader):
         return planned_task(reading.space, costs=[noise.cost], run=run, recipe=self.recipe())
 
 
-def _fitted(model: PCA, reading: Reading, triangle: Floats, spread: float) -> FittedComponents:
+def _fitted(model: PCA, reading: RowsReading, triangle: Floats, spread: float) -> FittedComponents:
     size = reading.encoding.width
     moments = np.zeros((size, size))
     moments[np.triu_indices(size)] = triangle
@@ -92,7 +92,7 @@ class FittedComponents(FittedModel):
         return {f"variance of component {place + 1}": value for place, value in enumerate(self.variances)}
 
     def interval(self, confidence: Real = 0.95) -> Mapping[str, tuple[float, float]]:
-        """The largest singular value of the noise, about twice its scale times the root of the columns, bounds each variance's error."""
+        """The noise's largest singular value, about twice its scale times the root of the columns, bounds each error."""
         FittedModel.interval(self, confidence)
         return {name: (value - self.error, value + self.error) for name, value in self.results().items()}
 
@@ -103,7 +103,7 @@ class FittedComponents(FittedModel):
     def transform(self, frame: Any) -> Floats:
         """The components of each row of a public frame."""
         columns = Encoding(self.features).public_matrix(frame)[:, 1:].astype(np.float64) / GRID
-        return (columns - np.array(self.mean)) @ np.array(self.directions).T
+        return np.asarray((columns - np.array(self.mean)) @ np.array(self.directions).T, dtype=np.float64)
 
     def predict(self, frame: Any) -> Floats:
         """The same as `transform`."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from math import sqrt
 from typing import Any, Protocol
 
@@ -23,9 +24,9 @@ from deniable.core.mechanism import Mechanism
 from deniable.exact import sqrt as exact_root
 from deniable.exact.guards import Real, positive
 from deniable.models.encoding import GRID, Whole
-from deniable.models.estimator import Reading
-from deniable.models.links import LINK_GRID, Link
-from deniable.models.task import Noisy, planned_task
+from deniable.models.estimator import RowsReading
+from deniable.models.links import LINK_GRID, LossLink
+from deniable.models.task import TotalNoise, planned_task
 from deniable.models.unit_totals import PrivateRows, check_cut, check_exact, gram, norm_square, root_up, weighted
 
 Floats = NDArray[np.float64]
@@ -42,8 +43,15 @@ MOMENTUM = 0.5
 class Descending(Protocol):
     """The settings of an estimator that descends."""
 
-    steps: int
-    ridge: Real
+    @property
+    def steps(self) -> int:
+        """How many gradients are released."""
+        ...
+
+    @property
+    def ridge(self) -> Real:
+        """How much weights are shrunk."""
+        ...
 
     def recipe(self) -> str:
         """The settings as one text."""
@@ -63,11 +71,11 @@ class Descent:
 class DescentPlan:
     """The two kinds of answers of one run, and their noise."""
 
-    shape: Noisy
-    gradient: Noisy
+    shape: TotalNoise
+    gradient: TotalNoise
 
     @classmethod
-    def of(cls, reading: Reading, link: Link, steps: int, multiplier: Real) -> DescentPlan:
+    def of(cls, reading: RowsReading, link: LossLink, steps: int, multiplier: Real) -> DescentPlan:
         """Noise such that all answers together cost as much as one with this multiplier."""
         whole = positive(multiplier=multiplier)
         most, rows = reading.encoding.most, reading.per_unit
@@ -78,8 +86,8 @@ class DescentPlan:
             check_cut(entry=GRID**2 * rows, square=products * rows, norm=root_up(products))
             check_cut(entry=GRID * LINK_GRID * rows, square=pushes * rows, norm=root_up(pushes))
         return cls(
-            Noisy.of(products, whole * _up(1 / SHAPE_SHARE)),
-            Noisy.of(pushes, whole * _up(steps / (1 - SHAPE_SHARE))),
+            TotalNoise.of(products, whole * _up(1 / SHAPE_SHARE)),
+            TotalNoise.of(pushes, whole * _up(steps / (1 - SHAPE_SHARE))),
         )
 
 
@@ -88,8 +96,8 @@ def _up(square: Fraction) -> Fraction:
 
 
 def descent_task(
-    reading: Reading,
-    link: Link,
+    reading: RowsReading,
+    link: LossLink,
     *,
     model: Descending,
     multiplier: Real,
@@ -121,8 +129,8 @@ def descent_task(
 
 def _descended(
     compositor: Compositor,
-    reading: Reading,
-    link: Link,
+    reading: RowsReading,
+    link: LossLink,
     model: Descending,
     plan: DescentPlan,
     triangle: Whole,
@@ -141,7 +149,7 @@ def _descended(
     weights, speed, kept = np.zeros((size, outputs)), np.zeros((size, outputs)), []
     for step in range(model.steps):
         on_grid = whole_weights(weights)
-        asked = plan.gradient.total(reading.space, lambda rows, w=on_grid: gradient(rows, w, link, norm=norm))
+        asked = plan.gradient.total(reading.space, partial(gradient, weights=on_grid, link=link, norm=norm))
         push = compositor.release(asked).astype(np.float64) / (GRID * LINK_GRID) - ridge * count * on_grid / WEIGHT_GRID
         speed = MOMENTUM * speed + inverse @ push
         weights = np.clip(weights + speed, -LARGEST_WEIGHT / WEIGHT_GRID, LARGEST_WEIGHT / WEIGHT_GRID)
@@ -158,40 +166,10 @@ def whole_weights(weights: Floats) -> Floats:
     return np.clip(np.rint(weights * WEIGHT_GRID), -LARGEST_WEIGHT, LARGEST_WEIGHT)
 
 
-def gradient(rows: PrivateRows, weights: Floats, link: Link, *, norm: int) -> Whole:
+def gradient(rows: PrivateRows, weights: Floats, link: LossLink, *, norm: int) -> Whole:
     """The sum over units of features times residuals, in whole steps; the direction in which the fit gets better."""
     residuals = np.empty_like(rows.kept["truth"])
     for block, _ in rows.blocks():
         scores = rows.kept["features"][block] @ weights
         residuals[block] = link.residuals(scores, rows.kept["truth"][block])
     return weighted(rows, rows.kept["features"], residuals, norm=norm)
-
-
-def descent_fit(model: Any, reading: Reading, multiplier: Real) -> Mechanism:
-    """Linear regression by gradient descent: residuals are cut to half of the target's range."""
-    from deniable.models.linear import FittedLinear
-    from deniable.models.links import IDENTITY
-
-    target = reading.target_number()
-
-    def truth(rows: PrivateRows) -> Floats:
-        return target.columns(rows.codes[target.name]).astype(np.float64)
-
-    def finish(found: Descent, said: str) -> FittedLinear:
-        size = reading.encoding.width
-        covariance = np.diag(found.errors**2)
-        return FittedLinear(
-            estimator=model.title,
-            features=reading.features,
-            target=target,
-            settings=model.settings(),
-            noise=said,
-            weights=tuple(float(weight) for weight in found.weights[:, 0]),
-            covariance=tuple(tuple(float(entry) for entry in row) for row in covariance),
-            bias=(0.0,) * size,
-            ridge=float(model.ridge),
-            count=found.count,
-            residual=1.0,
-        )
-
-    return descent_task(reading, IDENTITY, model=model, multiplier=multiplier, outputs=1, truth=truth, finish=finish)

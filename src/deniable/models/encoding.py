@@ -34,7 +34,7 @@ _LEVELS = 1 << 12
 """The logarithmic scale tells apart sizes down to this share of a column's width."""
 
 
-class Scale(Enum):
+class NumberScale(Enum):
     """How numbers become columns."""
 
     LINEAR = "linear"
@@ -53,7 +53,7 @@ class Feature:
     step: Fraction = Fraction(1)
     lower: int = 0
     upper: int = 0
-    scale: Scale = Scale.LINEAR
+    scale: NumberScale = NumberScale.LINEAR
     reference: bool = False
     dated: bool = False
 
@@ -66,7 +66,7 @@ class Feature:
     def width(self) -> int:
         """How many columns it becomes."""
         if self.is_number:
-            return 1 if self.scale is Scale.LINEAR else 2
+            return 1 if self.scale is NumberScale.LINEAR else 2
         return len(self.values) - self.reference
 
     @property
@@ -78,7 +78,7 @@ class Feature:
     def labels(self) -> tuple[str, ...]:
         """The names of its columns."""
         if self.is_number:
-            return (self.name,) if self.scale is Scale.LINEAR else (self.name, f"log {self.name}")
+            return (self.name,) if self.scale is NumberScale.LINEAR else (self.name, f"log {self.name}")
         return tuple(f"{self.name} = {value}" for value in self.values[self.reference :])
 
     @property
@@ -95,10 +95,10 @@ class Feature:
         """The columns of every row, one row of `codes` each; whatever the codes are, each entry is at most GRID in size."""
         if not self.is_number:
             kept = np.arange(int(self.reference), len(self.values), dtype=np.int64)
-            return (codes[:, None] == kept[None, :]).astype(np.int64) * GRID
+            return np.asarray((codes[:, None] == kept[None, :]).astype(np.int64) * GRID, dtype=np.int64)
         place = np.clip(codes, self.lower, self.upper) - self.lower
         linear = _scaled(place, self.upper - self.lower)
-        if self.scale is Scale.LINEAR:
+        if self.scale is NumberScale.LINEAR:
             return linear[:, None]
         return np.stack([linear, _logarithmic(place, self.upper - self.lower)], axis=1)
 
@@ -124,7 +124,7 @@ class Feature:
         return min(max(round(Fraction(value) / self.step), self.lower), self.upper)
 
 
-def feature(name: str, known: Facts, *, scale: Scale = Scale.LINEAR, reference: bool = False) -> Feature:
+def feature(name: str, known: Facts, *, scale: NumberScale = NumberScale.LINEAR, reference: bool = False) -> Feature:
     """A column as its public facts describe it."""
     if known.kind is Kind.STRING:
         assert known.categories is not None
@@ -207,7 +207,7 @@ def _scaled(place: Whole, width: int) -> Whole:
     if not width:
         return np.zeros_like(place)
     twice = 2 * place - width
-    return np.sign(twice) * (np.abs(twice) * GRID // width)
+    return np.asarray(np.sign(twice) * (np.abs(twice) * GRID // width), dtype=np.int64)
 
 
 def _logarithmic(place: Whole, width: int) -> Whole:

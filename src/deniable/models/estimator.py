@@ -20,7 +20,7 @@ from deniable.cost import Cost
 from deniable.engines.table_space import coded_rows, column_facts, rows_per_unit
 from deniable.errors import InvalidArgument
 from deniable.exact.guards import Real, integer
-from deniable.models.encoding import Encoding, Feature, Scale, feature
+from deniable.models.encoding import Encoding, Feature, NumberScale, feature
 from deniable.plan.codebook import Codebook
 from deniable.plan.expression import Case, Column, Compare, Comparison, Expression, Literal
 from deniable.plan.facts import Facts, Kind
@@ -34,11 +34,21 @@ class Door(Protocol):
 
     codebook: Codebook
 
-    def release(self, question: Any, **terms: Any) -> Any:
+    def release(
+        self,
+        question: Any,
+        *,
+        epsilon: Real | None = None,
+        rho: Real | None = None,
+        delta: Real | None = None,
+        request: str | None = None,
+    ) -> Any:
         """Charge, run, store, show."""
         ...
 
-    def quote(self, question: Any, **terms: Any) -> Any:
+    def quote(
+        self, question: Any, *, epsilon: Real | None = None, rho: Real | None = None, delta: Real | None = None
+    ) -> Any:
         """What a payment buys; nothing is spent."""
         ...
 
@@ -77,7 +87,7 @@ class RowsReader:
     """Values of text columns without declared categories: public ones, or those a charged query with a threshold has shown."""
 
     title: ClassVar[str] = "estimator"
-    scale: ClassVar[Scale] = Scale.LINEAR
+    scale: ClassVar[NumberScale] = NumberScale.LINEAR
     reference: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
@@ -96,16 +106,16 @@ class RowsReader:
 
     # What an estimator says of itself
 
-    def reading(self, codebook: Codebook) -> Reading:
+    def reading(self, codebook: Codebook) -> RowsReading:
         """The rows and columns this reads, checked against the codebook."""
-        return Reading.of(self, codebook)
+        return RowsReading.of(self, codebook)
 
     def family(self, codebook: Codebook) -> MechanismFamily:
         """The fit for every noise multiplier, as mechanisms on the tables of a codebook."""
         reading = self.reading(codebook)
         return MechanismFamily(reading.space, lambda multiplier: self.at(reading, multiplier)).after(reading.rows)
 
-    def at(self, reading: Reading, multiplier: Real) -> Any:
+    def at(self, reading: RowsReading, multiplier: Real) -> Any:
         """The fit with this noise multiplier, as a mechanism on the rows."""
         raise NotImplementedError
 
@@ -113,7 +123,7 @@ class RowsReader:
         """How many noisy answers a fit asks for."""
         return 1
 
-    def forecast(self, reading: Reading, multiplier: float) -> str:
+    def forecast(self, reading: RowsReading, multiplier: float) -> str:
         """What the noise will do, from public facts."""
         return f"each released total is off by about {multiplier:.3g} times what one unit can add"
 
@@ -174,7 +184,7 @@ class Estimator(RowsReader):
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class RowsReading:
     """The rows of one fit: the transformation that hands them out, and what is public about their columns."""
 
     rows: Transformation
@@ -184,7 +194,7 @@ class Reading:
     replaces: bool
 
     @classmethod
-    def of(cls, reader: RowsReader, codebook: Codebook) -> Reading:
+    def of(cls, reader: RowsReader, codebook: Codebook) -> RowsReading:
         """The reading an estimator asks for; a column without bounds or categories is refused by name."""
         source: Relation = scan(codebook, reader.table)
         target = getattr(reader, "target", None)

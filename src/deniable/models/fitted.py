@@ -109,6 +109,24 @@ class FittedModel:
         open_probability(confidence=confidence)
         return {}
 
+    def expression(self, *, of: Any = None) -> Any:
+        """What this model predicts for a row, as an expression of the plan: `query.derive(p=fitted.expression())`.
+
+        Of a classifier it is the chance of the class `of`, the last one if not given.
+
+        Guarantee: a row map; what is computed from it costs what the query costs.
+        """
+        raise InvalidArgument(
+            f"a {self.estimator} with {len(self.classes)} classes is no expression of the plan; "
+            "linear regression, logistic regression of two classes, and trees are"
+        )
+
+    def class_place(self, of: Any) -> int:
+        """The place of a class, the last one if none is named."""
+        if of is not None and of not in self.classes:
+            raise InvalidArgument(f"of must be one of the classes {list(self.classes)}, got {of!r}")
+        return len(self.classes) - 1 if of is None else self.classes.index(of)
+
     def card(self) -> ModelCard:
         """What a reader of this model needs to know, one row each."""
         target = [] if self.target is None else [("Target", self.target.name)]
@@ -184,6 +202,6 @@ def normal_factor(confidence: Real) -> float:
     return NormalDist().inv_cdf((1 + chance) / 2)
 
 
-def named(labels: Sequence[str], values: Sequence[float]) -> dict[str, float]:
+def named(labels: Sequence[str], values: Any) -> dict[str, float]:
     """Numbers by their names."""
     return dict(zip(labels, (float(value) for value in values), strict=True))

@@ -6,7 +6,6 @@ the projection to a sensible matrix, the ridge, the coefficients and their stand
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import sqrt
 from typing import Any, ClassVar
@@ -21,16 +20,15 @@ from deniable.errors import InvalidArgument
 from deniable.exact.guards import Real, nonnegative
 from deniable.kernels import Law
 from deniable.kernels.integer_noise import Noise
-from deniable.models.encoding import GRID, Encoding, Whole
-from deniable.models.estimator import Estimator, Reading
-from deniable.models.fitted import FittedModel, named, normal_factor
-from deniable.models.task import Noisy, planned_task
+from deniable.models.encoding import GRID, Whole
+from deniable.models.estimator import Estimator, RowsReading
+from deniable.models.fitted_linear import FittedLinear
+from deniable.models.linear_descent import linear_descent
+from deniable.models.task import TotalNoise, planned_task
+from deniable.models.theil_sen import theil_sen_fit
 from deniable.models.unit_totals import PrivateRows, check_cut, check_exact, gram, norm_square, root_up
 
 Floats = NDArray[np.float64]
-
-PREDICTION_GRID = 1 << 12
-"""Steps of a weight to 1, where private rows are predicted."""
 
 METHODS = ("statistics", "functional", "descent", "theil-sen")
 
@@ -64,23 +62,19 @@ class LinearRegression(Estimator):
     def step_count(self) -> int:
         return self.steps + 1 if self.method == "descent" else 2 if self.method == "theil-sen" else 1
 
-    def at(self, reading: Reading, multiplier: Real) -> Mechanism:
+    def at(self, reading: RowsReading, multiplier: Real) -> Mechanism:
         reading.target_number()
         match self.method:
             case "functional":
                 return _functional(self, reading, multiplier)
             case "descent":
-                from deniable.models.descent import descent_fit
-
-                return descent_fit(self, reading, multiplier)
+                return linear_descent(self, reading, multiplier)
             case "theil-sen":
-                from deniable.models.theil_sen import theil_sen_fit
-
                 return theil_sen_fit(self, reading, multiplier)
             case _:
                 return _statistics(self, reading, multiplier)
 
-    def forecast(self, reading: Reading, multiplier: float) -> str:
+    def forecast(self, reading: RowsReading, multiplier: float) -> str:
         most = reading.encoding.most + 1
         off = multiplier * sqrt(most * (most + 1) / 2 * reading.per_unit)
         return f"each sum of products is off by about {off:.4g} rows, each mean of n rows by {off:.3g} / n"
@@ -91,7 +85,7 @@ def check_steps(steps: Any, name: str = "steps") -> None:
         raise InvalidArgument(f"{name} must be a whole number of at least 1, got {steps!r}")
 
 
-def products_square(reading: Reading) -> int:
+def products_square(reading: RowsReading) -> int:
     """The squared length of what one unit adds to all products: at most k entries of a row are not zero, each at most GRID."""
     most = reading.encoding.most + 1
     one = GRID**4 * most * (most + 1) // 2
@@ -102,7 +96,7 @@ def products_square(reading: Reading) -> int:
     return square
 
 
-def products(rows: PrivateRows, reading: Reading, *, norm: int) -> Whole:
+def products(rows: PrivateRows, reading: RowsReading, *, norm: int) -> Whole:
     """The triangle of products of features and target, the target last."""
     assert reading.target is not None
     features = reading.encoding.matrix(rows.codes, rows.count)
@@ -110,8 +104,8 @@ def products(rows: PrivateRows, reading: Reading, *, norm: int) -> Whole:
     return gram(rows, np.concatenate([features, target], axis=1), norm=norm)
 
 
-def _statistics(model: LinearRegression, reading: Reading, multiplier: Real) -> Mechanism:
-    noise = Noisy.of(products_square(reading), multiplier)
+def _statistics(model: LinearRegression, reading: RowsReading, multiplier: Real) -> Mechanism:
+    noise = TotalNoise.of(products_square(reading), multiplier)
     asked = noise.total(reading.space, lambda rows: products(rows, reading, norm=root_up(noise.square)))
 
     def run(compositor: Compositor) -> FittedLinear:
@@ -121,13 +115,13 @@ def _statistics(model: LinearRegression, reading: Reading, multiplier: Real) -> 
     return planned_task(reading.space, costs=[noise.cost], run=run, recipe=model.recipe())
 
 
-def _functional(model: LinearRegression, reading: Reading, multiplier: Real) -> Mechanism:
+def _functional(model: LinearRegression, reading: RowsReading, multiplier: Real) -> Mechanism:
     """The functional mechanism: Laplace noise on the coefficients of the squared error as a polynomial."""
     if reading.per_unit > 1:
         raise InvalidArgument("the functional mechanism is for one row per unit; use method='statistics'")
     most = reading.encoding.most + 1
     apart = GRID**2 * most * (most + 1) // 2
-    noise = Noise(Law.LAPLACE, Noisy.of(1, multiplier).scale * apart)
+    noise = Noise(Law.LAPLACE, TotalNoise.of(1, multiplier).scale * apart)
     cost = DiscreteLaplace(scale=noise.scale, sensitivity=apart, coordinates=most * (most + 1) // 2)
 
     def function(rows: PrivateRows, entropy: Any) -> Whole:
@@ -146,7 +140,7 @@ def _functional(model: LinearRegression, reading: Reading, multiplier: Real) -> 
     return planned_task(reading.space, costs=[cost], run=run, recipe=model.recipe())
 
 
-def solved(model: LinearRegression, reading: Reading, triangle: Whole, spread: float, said: str) -> FittedLinear:
+def solved(model: LinearRegression, reading: RowsReading, triangle: Whole, spread: float, said: str) -> FittedLinear:
     """Coefficients and their covariance from noisy products whose every entry is off by `spread`."""
     encoding, target = reading.encoding, reading.target_number()
     size = encoding.width + 1
@@ -187,83 +181,3 @@ def _uncertainty(
     noise = spread**2 * ((1 + weights @ weights) * np.eye(len(weights)) + np.outer(weights, weights))
     covariance = inverse @ (residual * left + noise) @ inverse
     return covariance, np.abs(ridge * inverse @ weights)
-
-
-def row_predictions(matrix: Whole, weights: Floats) -> Whole:
-    """Predictions in steps of 1/GRID, cut to the target's range: weights are put on a grid, so each row's is its own."""
-    on_grid = np.rint(np.clip(weights, -256, 256) * PREDICTION_GRID)
-    scores = np.trunc(matrix.astype(np.float64) @ on_grid / PREDICTION_GRID)
-    return np.clip(scores, -GRID, GRID).astype(np.int64)[:, None]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FittedLinear(FittedModel):
-    """A fitted linear regression. `coefficients` are in the columns' own units.
-
-    `interval` covers sampling (rows taken as independent), the noise, and what the ridge may shrink.
-    """
-
-    weights: tuple[float, ...]
-    covariance: tuple[tuple[float, ...], ...]
-    bias: tuple[float, ...]
-    ridge: float
-    count: float
-    residual: float
-
-    @property
-    def encoding(self) -> Encoding:
-        """The features as columns."""
-        return Encoding(self.features)
-
-    @property
-    def coefficients(self) -> dict[str, float]:
-        """The intercept and the change of the target for one more of each feature."""
-        return named(self.encoding.labels, self._natural() @ np.array(self.weights) + self._offset())
-
-    @property
-    def errors(self) -> dict[str, float]:
-        """The standard error of each coefficient, the noise included."""
-        turned = self._natural()
-        spread = turned @ np.array(self.covariance) @ turned.T
-        return named(self.encoding.labels, np.sqrt(np.maximum(np.diag(spread), 0)))
-
-    def results(self) -> Mapping[str, float]:
-        return self.coefficients
-
-    def interval(self, confidence: Real = 0.95) -> Mapping[str, tuple[float, float]]:
-        factor, errors = normal_factor(confidence), self.errors
-        shrunk = np.abs(self._natural()) @ np.array(self.bias)
-        reach = {name: factor * errors[name] + float(add) for name, add in zip(errors, shrunk, strict=True)}
-        return {name: (value - reach[name], value + reach[name]) for name, value in self.coefficients.items()}
-
-    def outputs(self, codes: Mapping[str, Whole], count: int) -> Whole:
-        return row_predictions(self.encoding.matrix(codes, count), np.array(self.weights))
-
-    def predict(self, frame: Any) -> Floats:
-        """The predicted target of each row of a public frame, in its own unit, within its bounds."""
-        assert self.target is not None
-        scaled = self.encoding.public_matrix(frame).astype(np.float64) / GRID @ np.array(self.weights)
-        return self.target.middle + self.target.half_width * np.clip(scaled, -1, 1)
-
-    def _natural(self) -> Floats:
-        """From weights on the scale of -1 to 1 to the columns' own units."""
-        assert self.target is not None
-        size = len(self.weights)
-        turned = np.zeros((size, size))
-        turned[0, 0] = 1
-        place = 1
-        for each in self.features:
-            for _ in range(each.width):
-                if each.is_number:
-                    turned[place, place] = 1 / each.half_width
-                    turned[0, place] = -each.middle / each.half_width
-                else:
-                    turned[place, place] = 1
-                place += 1
-        return turned * self.target.half_width
-
-    def _offset(self) -> Floats:
-        assert self.target is not None
-        offset = np.zeros(len(self.weights))
-        offset[0] = self.target.middle
-        return offset

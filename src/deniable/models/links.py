@@ -31,7 +31,7 @@ _FAR = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class LossLink:
     """A loss: residuals from scores and truth, the most their squares add up to, and the most its second derivative is."""
 
     name: str
@@ -66,7 +66,7 @@ def softmax(scores: Floats) -> Floats:
     """The chance of each class, in whole steps of 1/LINK_GRID cut downwards, so that they add up to at most 1."""
     places = _places(scores)
     weights = _EXPONENTIAL[places - places.max(axis=1, keepdims=True) - 1]
-    return (weights * LINK_GRID // weights.sum(axis=1, keepdims=True)).astype(np.float64)
+    return np.asarray((weights * LINK_GRID // weights.sum(axis=1, keepdims=True)).astype(np.float64), dtype=np.float64)
 
 
 def _logistic(scores: Floats, truth: Floats) -> Floats:
@@ -82,6 +82,6 @@ def _difference(scores: Floats, truth: Floats) -> Floats:
     return np.clip(truth - np.trunc(scores / (_SCORE // LINK_GRID)), -LINK_GRID, LINK_GRID)
 
 
-LOGISTIC = Link("logistic", _logistic, LINK_GRID**2, 0.25)
-MULTINOMIAL = Link("multinomial", _multinomial, 2 * LINK_GRID**2, 0.5)
-IDENTITY = Link("squared", _difference, LINK_GRID**2, 1.0)
+LOGISTIC = LossLink("logistic", _logistic, LINK_GRID**2, 0.25)
+MULTINOMIAL = LossLink("multinomial", _multinomial, 2 * LINK_GRID**2, 0.5)
+IDENTITY = LossLink("squared", _difference, LINK_GRID**2, 1.0)

@@ -20,10 +20,10 @@ from deniable.core.compositor import Compositor
 from deniable.core.mechanism import Mechanism
 from deniable.errors import InvalidArgument
 from deniable.exact.guards import Real, integer
-from deniable.models.encoding import GRID, UNSEEN, Feature, Scale, Whole
-from deniable.models.estimator import Estimator, Reading
+from deniable.models.encoding import GRID, UNSEEN, Feature, NumberScale, Whole
+from deniable.models.estimator import Estimator, RowsReading
 from deniable.models.fitted import FittedModel, normal_factor
-from deniable.models.task import Noisy, planned_task
+from deniable.models.task import TotalNoise, planned_task
 from deniable.models.unit_totals import PrivateRows, check_cut, norm_square, root_up, weighted
 
 Floats = NDArray[np.float64]
@@ -64,7 +64,7 @@ class NaiveBayes(Estimator):
             if each not in known:
                 raise InvalidArgument(f"law must be one of {', '.join(known)}, got {each!r}")
 
-    def parts(self, reading: Reading) -> tuple[Part, ...]:
+    def parts(self, reading: RowsReading) -> tuple[BayesPart, ...]:
         """How each feature enters."""
         named = {} if isinstance(self.law, str) else dict(self.law)
         absent = [name for name in named if name not in {each.name for each in reading.features if each.is_number}]
@@ -72,14 +72,14 @@ class NaiveBayes(Estimator):
             raise InvalidArgument(f"law names {absent[0]!r}, which is no number among the features")
         usual = self.law if isinstance(self.law, str) else "normal"
         return tuple(
-            Part(each, NumberLaw(named.get(each.name, usual)) if each.is_number else None, self.bins)
+            BayesPart(each, NumberLaw(named.get(each.name, usual)) if each.is_number else None, self.bins)
             for each in reading.features
         )
 
-    def at(self, reading: Reading, multiplier: Real) -> Mechanism:
+    def at(self, reading: RowsReading, multiplier: Real) -> Mechanism:
         classes, parts = reading.target_classes(), self.parts(reading)
         one = GRID**2 * (1 + sum(part.most for part in parts))
-        noise = Noisy.of(norm_square(one, reading.per_unit), multiplier)
+        noise = TotalNoise.of(norm_square(one, reading.per_unit), multiplier)
         norm = root_up(noise.square)
         if reading.per_unit > 1:
             check_cut(entry=GRID * reading.per_unit, square=noise.square * reading.per_unit, norm=norm)
@@ -97,13 +97,13 @@ class NaiveBayes(Estimator):
 
         return planned_task(reading.space, costs=[noise.cost], run=run, recipe=self.recipe())
 
-    def forecast(self, reading: Reading, multiplier: float) -> str:
+    def forecast(self, reading: RowsReading, multiplier: float) -> str:
         off = multiplier * sqrt((1 + sum(part.most for part in self.parts(reading))) * reading.per_unit)
         return f"each count within a class is off by about {off:.4g} rows"
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class BayesPart:
     """One feature of a naive Bayes model: a category or a number with a law."""
 
     feature: Feature
@@ -137,7 +137,7 @@ class Part:
         """A number's place from -GRID to GRID, on the scale of its law."""
         if self.law is NumberLaw.LOGNORMAL:
             curved = Feature(
-                self.feature.name, (), self.feature.step, self.feature.lower, self.feature.upper, Scale.BOTH
+                self.feature.name, (), self.feature.step, self.feature.lower, self.feature.upper, NumberScale.BOTH
             )
             return curved.columns(codes)[:, 1]
         return self.feature.columns(codes)[:, 0]
@@ -151,7 +151,9 @@ class Part:
     def columns(self, codes: Whole) -> Whole:
         """What every row adds to its class, each entry at most GRID in size."""
         if self.counts:
-            return (self.cells(codes)[:, None] == np.arange(self.width)[None, :]).astype(np.int64) * GRID
+            return np.asarray(
+                (self.cells(codes)[:, None] == np.arange(self.width)[None, :]).astype(np.int64) * GRID, dtype=np.int64
+            )
         places = self.places(codes)
         if self.law is NumberLaw.EXPONENTIAL:
             return ((places + GRID) // 2)[:, None]
@@ -162,7 +164,7 @@ class Part:
 class PartLaws:
     """What a model knows of one feature: log chances by class and cell, or two numbers by class."""
 
-    part: Part
+    part: BayesPart
     numbers: tuple[tuple[float, ...], ...]
 
     def log_chances(self, codes: Whole) -> Whole:
@@ -177,11 +179,11 @@ class PartLaws:
             logs = np.log(known[:, 0])[None, :] - (places[:, None] + 1) / 2 * known[:, 0][None, :]
         else:
             logs = -((places[:, None] - known[:, 0]) ** 2) / (2 * known[:, 1]) - np.log(2 * pi * known[:, 1]) / 2
-        return np.rint(np.clip(logs, -1e6, 1e6) * LOG_GRID).astype(np.int64)
+        return np.asarray(np.rint(np.clip(logs, -1e6, 1e6) * LOG_GRID).astype(np.int64), dtype=np.int64)
 
 
 def _fitted(
-    model: NaiveBayes, reading: Reading, parts: tuple[Part, ...], totals: Floats, noise: Noisy
+    model: NaiveBayes, reading: RowsReading, parts: tuple[BayesPart, ...], totals: Floats, noise: TotalNoise
 ) -> FittedNaiveBayes:
     spread = float(noise.scale) / GRID
     counts = _reconciled(parts, totals)
@@ -203,7 +205,7 @@ def _fitted(
     )
 
 
-def _reconciled(parts: tuple[Part, ...], totals: Floats) -> Floats:
+def _reconciled(parts: tuple[BayesPart, ...], totals: Floats) -> Floats:
     """The number of rows of each class: its own count and the sums of its tables, weighted by their inverse variances."""
     found, weight, place = totals[0].copy(), 1.0, 1
     for part in parts:
@@ -211,10 +213,10 @@ def _reconciled(parts: tuple[Part, ...], totals: Floats) -> Floats:
             found += totals[place : place + part.width].sum(axis=0) / part.width
             weight += 1 / part.width
         place += part.width
-    return np.maximum(found / weight, 1.0)
+    return np.asarray(np.maximum(found / weight, 1.0), dtype=np.float64)
 
 
-def _numbers(part: Part, totals: Floats, counts: Floats) -> tuple[tuple[float, ...], ...]:
+def _numbers(part: BayesPart, totals: Floats, counts: Floats) -> tuple[tuple[float, ...], ...]:
     """The law of one feature in every class, from its noisy totals (classes by totals)."""
     if part.counts:
         smooth = np.maximum(totals, 0) + 1
@@ -270,4 +272,4 @@ def chances_of_logs(logs: Whole) -> Whole:
     """Chances in steps of 1/GRID from log chances in steps of 1/LOG_GRID, entry by entry."""
     below = (logs.max(axis=1, keepdims=True) - logs) // (LOG_GRID // _FINE)
     weights = _WEIGHTS[np.minimum(below, len(_WEIGHTS) - 1)]
-    return weights * GRID // weights.sum(axis=1, keepdims=True)
+    return np.asarray(weights * GRID // weights.sum(axis=1, keepdims=True), dtype=np.int64)

@@ -22,7 +22,8 @@ from deniable.errors import EngineFailed, InvalidArgument
 from deniable.exact import ln
 from deniable.exact.guards import Real, positive
 from deniable.models.encoding import GRID
-from deniable.models.estimator import Reading
+from deniable.models.estimator import RowsReading
+from deniable.models.fitted_logistic import fitted_logistic
 from deniable.models.task import planned_task
 from deniable.models.unit_totals import PrivateRows
 from deniable.noise import Entropy, rounded_gaussians
@@ -55,7 +56,7 @@ class Perturbation:
     blur: Fraction
 
     @classmethod
-    def of(cls, reading: Reading, multiplier: Real, least_ridge: Real) -> Perturbation:
+    def of(cls, reading: RowsReading, multiplier: Real, least_ridge: Real) -> Perturbation:
         """The perturbation with this noise multiplier; the ridge grows with it, so that its share of the cost falls as well."""
         times = positive(multiplier=multiplier)
         most = reading.encoding.most
@@ -96,7 +97,7 @@ def _root_up(square: int) -> Fraction:
     return root
 
 
-def objective_fit(model: Any, reading: Reading, multiplier: Real) -> Mechanism:
+def objective_fit(model: Any, reading: RowsReading, multiplier: Real) -> Mechanism:
     """Logistic regression by objective perturbation, the intercept penalised like every weight.
 
     Guarantee: for units of one row that are added or removed; everything else is refused.
@@ -118,8 +119,6 @@ def objective_fit(model: Any, reading: Reading, multiplier: Real) -> Mechanism:
     asked = Mechanism(reading.space, function, lambda _: perturbed.cost)
 
     def run(compositor: Compositor) -> Any:
-        from deniable.models.logistic import fitted_logistic
-
         weights = compositor.release(asked)
         spread = float(perturbed.noise) / float(perturbed.ridge)
         said = (
@@ -137,13 +136,13 @@ def _blur_steps(perturbed: Perturbation) -> Fraction:
     return perturbed.blur * ANSWER_GRID
 
 
-def _matrix(rows: PrivateRows, reading: Reading) -> Floats:
+def _matrix(rows: PrivateRows, reading: RowsReading) -> Floats:
     return reading.encoding.matrix(rows.codes, rows.count).astype(np.float64) / GRID
 
 
-def _labels(rows: PrivateRows, reading: Reading) -> Floats:
+def _labels(rows: PrivateRows, reading: RowsReading) -> Floats:
     assert reading.target is not None
-    return (rows.codes[reading.target.name] == 1).astype(np.float64)
+    return np.asarray((rows.codes[reading.target.name] == 1).astype(np.float64), dtype=np.float64)
 
 
 def minimum(features: Floats, labels: Floats, push: Floats, ridge: float) -> Floats:
@@ -153,7 +152,9 @@ def minimum(features: Floats, labels: Floats, push: Floats, ridge: float) -> Flo
         slope, curve = _derivatives(features, labels, push, ridge, weights)
         if float(np.linalg.norm(slope)) <= float(SLACK) / 2:
             return weights
-        weights = _shorter(features, labels, push, ridge, weights, np.linalg.solve(curve, slope))
+        weights = _shorter(
+            features, labels, push, ridge, weights, np.asarray(np.linalg.solve(curve, slope), np.float64)
+        )
     raise EngineFailed
 
 

@@ -26,19 +26,21 @@ from deniable.models.unit_totals import PrivateRows, root_up
 from deniable.noise import Entropy, rounded_gaussians
 
 _COARSE = 1 << 10
+_LEAST = Fraction(1, 64)
+"""Noise of this scale is rounded to nothing but once in more runs than there will be; a finer one would only cost table space."""
 
 
 @dataclass(frozen=True, slots=True)
-class Noisy:
+class TotalNoise:
     """Rounded normal noise on a total that one unit moves by at most the root of `square`, in whole steps."""
 
     square: int
     scale: Fraction
 
     @classmethod
-    def of(cls, square: int, multiplier: Real) -> Noisy:
+    def of(cls, square: int, multiplier: Real) -> TotalNoise:
         """Noise of `multiplier` times the length; rounded up to a whole scale where that is much finer than the noise."""
-        scale = positive(multiplier=multiplier) * max(root_up(square), 1)
+        scale = max(positive(multiplier=multiplier) * max(root_up(square), 1), _LEAST)
         return cls(square, Fraction(ceil(scale)) if scale >= _COARSE else scale)
 
     @property

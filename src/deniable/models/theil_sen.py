@@ -23,7 +23,8 @@ from deniable.errors import InvalidArgument
 from deniable.exact.guards import Real, positive
 from deniable.mechanisms.private_quantile import private_median
 from deniable.models.encoding import GRID, Whole
-from deniable.models.estimator import Reading
+from deniable.models.estimator import RowsReading
+from deniable.models.fitted_linear import FittedLinear
 from deniable.models.task import planned_task
 from deniable.models.unit_totals import PrivateRows
 from deniable.noise import Entropy
@@ -34,7 +35,7 @@ HEIGHTS = (-GRID // 2, GRID // 2)
 _REACH = 2 * GRID
 
 
-def theil_sen_fit(model: Any, reading: Reading, multiplier: Real) -> Mechanism:
+def theil_sen_fit(model: Any, reading: RowsReading, multiplier: Real) -> Mechanism:
     """Linear regression by two private medians; an epsilon without delta.
 
     Guarantee: with k matchings one row moves at most 2k pairs (docs/errata.md, E8), so a median costs 2k rows over its scale.
@@ -64,7 +65,7 @@ def theil_sen_fit(model: Any, reading: Reading, multiplier: Real) -> Mechanism:
     return planned_task(reading.space, costs=[each.cost(d_in=1) for each in questions], run=run, recipe=model.recipe())
 
 
-def _heights(rows: PrivateRows, reading: Reading, matchings: int, entropy: Entropy) -> Whole:
+def _heights(rows: PrivateRows, reading: RowsReading, matchings: int, entropy: Entropy) -> Whole:
     """The two heights of the line through each random pair, clamped; pairs by heights."""
     assert reading.target is not None
     feature = reading.features[0]
@@ -83,12 +84,10 @@ def line_heights(x: Whole, y: Whole) -> Whole:
     level = (y[:, 0] + y[:, 1]) // 2
     safe = np.where(run == 0, 1, run)
     found = [np.where(run == 0, level, y[:, 0] + rise * (at - x[:, 0]) // safe) for at in HEIGHTS]
-    return np.clip(np.stack(found, axis=1), -_REACH, _REACH)
+    return np.asarray(np.clip(np.stack(found, axis=1), -_REACH, _REACH), dtype=np.int64)
 
 
-def _fitted(model: Any, reading: Reading, low: float, high: float, scale: float) -> Any:
-    from deniable.models.linear import FittedLinear
-
+def _fitted(model: Any, reading: RowsReading, low: float, high: float, scale: float) -> Any:
     slope, middle = high - low, (high + low) / 2
     return FittedLinear(
         estimator=f"{model.title} (Theil–Sen)",

@@ -24,8 +24,9 @@ from deniable.cost import Cost, DiscreteLaplace, Exponential
 from deniable.errors import InvalidArgument
 from deniable.exact.guards import Real, integer, positive
 from deniable.models.encoding import GRID, Feature, Whole
-from deniable.models.estimator import Estimator, Reading
+from deniable.models.estimator import Estimator, RowsReading
 from deniable.models.fitted import FittedModel
+from deniable.models.inference import Branch, trees_expression
 from deniable.models.task import planned_task
 from deniable.models.unit_totals import PrivateRows
 from deniable.noise import Entropy, discrete_laplaces, exponential_choice
@@ -110,8 +111,8 @@ def _plogp(total: int) -> float:
 def score_range(kind: str, classes: int, cap: int) -> tuple[int, int]:
     """Steps to one row, and how far apart one row can move any two scores: its largest change less its smallest.
 
-    "correct" grows by 0 or 1. "gini" moves by at most 1 either way. "information" falls by 0 up to log2(rows + 1) + 1/ln 2, where the
-    rows are at most `cap` in every class; two steps more for its rounding.
+    "correct" grows by 0 or 1. "gini" moves by at most 1 either way. "information" falls by 0 up to log2(rows + 1) + 1/ln 2, where
+    the rows are at most `cap` in every class; two steps more for its rounding.
     """
     if kind == "correct":
         return 1, 1
@@ -153,7 +154,7 @@ class TreePlan:
 class DecisionTree(Estimator):
     """A tree of private splits, `depth` levels deep; leaves hold noisy class counts, and predictions are their smoothed shares.
 
-    `split` is "correct" (rows classified rightly), "gini" or "information"; `thresholds` is how many evenly spread cuts a number has.
+    `split` is "correct" (rows classified rightly), "gini" or "information"; `thresholds` is how many even cuts a number has.
 
     Guarantee: a row meets one choice per level and one leaf; all of them are charged as one list.
     """
@@ -176,12 +177,12 @@ class DecisionTree(Estimator):
     def step_count(self) -> int:
         return self.depth + 1
 
-    def plan(self, reading: Reading, multiplier: Real) -> TreePlan:
+    def plan(self, reading: RowsReading, multiplier: Real) -> TreePlan:
         """Scales for this multiplier."""
         steps, spread = score_range(self.split, len(reading.target_classes()), self.cap)
         return TreePlan(self.depth, positive(multiplier=multiplier), reading.per_unit, steps, spread)
 
-    def at(self, reading: Reading, multiplier: Real) -> Mechanism:
+    def at(self, reading: RowsReading, multiplier: Real) -> Mechanism:
         plan = self.plan(reading, multiplier)
         cuts = candidates(reading.features, self.thresholds)
 
@@ -190,7 +191,7 @@ class DecisionTree(Estimator):
 
         return planned_task(reading.space, costs=plan.costs, run=run, recipe=self.recipe())
 
-    def forecast(self, reading: Reading, multiplier: float) -> str:
+    def forecast(self, reading: RowsReading, multiplier: float) -> str:
         candidate_count = len(candidates(reading.features, self.thresholds))
         return f"a split may be worse than the best by about {multiplier:.4g} rows times the log of {candidate_count} candidates"
 
@@ -211,7 +212,7 @@ class RandomForest(DecisionTree):
         DecisionTree.check(self)
         integer(trees=self.trees, least=1, greatest=1024)
 
-    def at(self, reading: Reading, multiplier: Real) -> Mechanism:
+    def at(self, reading: RowsReading, multiplier: Real) -> Mechanism:
         plan = self.plan(reading, multiplier)
         cuts = candidates(reading.features, self.thresholds)
 
@@ -219,7 +220,7 @@ class RandomForest(DecisionTree):
             rows.kept["part"] = part_of_row(rows, self.trees).astype(np.float64)
 
         def run(compositor: Compositor) -> FittedTrees:
-            parts = list(range(self.trees))
+            parts: list[int | None] = list(range(self.trees))
             return fitted_trees(self, reading, Growing(self, reading, plan, cuts).trees(compositor, parts), plan)
 
         return planned_task(reading.space, costs=plan.costs, run=run, recipe=self.recipe(), prepare=prepare)
@@ -248,7 +249,7 @@ class Growing:
     """Trees while they grow: all places of one level, over all trees, hold each row at most once, so they are one choice."""
 
     model: DecisionTree
-    reading: Reading
+    reading: RowsReading
     plan: TreePlan
     cuts: tuple[Cut, ...]
 
@@ -328,7 +329,7 @@ def _nodes(part: int | None, chosen: Mapping[Any, Cut], leaves: Mapping[Any, tup
 
 
 def fitted_trees(
-    model: DecisionTree, reading: Reading, trees: tuple[tuple[Node, ...], ...], plan: TreePlan
+    model: DecisionTree, reading: RowsReading, trees: tuple[tuple[Node, ...], ...], plan: TreePlan
 ) -> FittedTrees:
     """The record of what was grown."""
     leaf = float(plan.scale * plan.depth)
@@ -363,7 +364,7 @@ class FittedTrees(FittedModel):
     def outputs(self, codes: Mapping[str, Whole], count: int) -> Whole:
         total = np.zeros((count, len(self.classes)), dtype=np.int64)
         for tree in self.trees:
-            shares = np.array([self._shares(node) for node in tree], dtype=np.int64)
+            shares = np.array([self.shares(node) for node in tree], dtype=np.int64)
             total += shares[self.leaf_of(tree, codes, count)]
         return total // len(self.trees)
 
@@ -378,7 +379,19 @@ class FittedTrees(FittedModel):
             here = np.where(inside, np.where(yes, node.yes, node.no), here)
         return here
 
-    def _shares(self, node: Node) -> list[int]:
+    def expression(self, *, of: Any = None) -> Any:
+        place, known = self.class_place(of), {each.name: each for each in self.features}
+        return trees_expression(self.features, [self._branch(tree, 0, place, known) for tree in self.trees])
+
+    def _branch(self, tree: tuple[Node, ...], at: int, place: int, known: Mapping[str, Feature]) -> Branch:
+        node = tree[at]
+        if node.cut is None:
+            return Branch(Fraction(self.shares(node)[place], GRID * len(self.trees)))
+        yes, no = (self._branch(tree, child, place, known) for child in (node.yes, node.no))
+        return Branch(Fraction(0), known[node.cut.feature], node.cut.place, node.cut.equal, yes, no)
+
+    def shares(self, node: Node) -> list[int]:
+        """The chance of each class in a leaf, in steps of 1/GRID, cut downwards."""
         if node.cut is not None:
             return [0] * len(self.classes)
         counts = np.maximum(np.array(node.counts), 0) + max(self.spread, 1)
@@ -393,8 +406,7 @@ class FittedTrees(FittedModel):
             node = self.trees[0][place]
             if node.cut is None:
                 shares = ", ".join(
-                    f"{value}: {share / GRID:.2f}"
-                    for value, share in zip(self.classes, self._shares(node), strict=True)
+                    f"{value}: {share / GRID:.2f}" for value, share in zip(self.classes, self.shares(node), strict=True)
                 )
                 lines.append(f"{indent}{shares}")
                 return

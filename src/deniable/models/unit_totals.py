@@ -115,7 +115,7 @@ def by_unit(vectors: Whole, starts: Whole | None) -> Whole:
 
 def cut_total(vectors: Whole, starts: Whole | None, norm: int) -> Whole:
     """The units' sums, each cut to `norm`, added."""
-    return cut(by_unit(vectors, starts), norm).sum(axis=0, dtype=np.int64)
+    return np.asarray(cut(by_unit(vectors, starts), norm).sum(axis=0, dtype=np.int64), dtype=np.int64)
 
 
 def check_cut(*, entry: int, square: int, norm: int) -> None:

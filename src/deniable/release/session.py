@@ -59,8 +59,10 @@ from deniable.release.statement import facts, guarantee, notes, value_statement
 from deniable.release.value import VALUE_KINDS, ValueRelease, accuracy_of, value_packed
 
 if TYPE_CHECKING:
+    from deniable.models.estimator import Estimator, RowsReader
     from deniable.models.fitted import FittedModel
-    from deniable.models.scores import Score
+    from deniable.models.private_scores import Score
+    from deniable.models.teachers import Teachers
     from deniable.release.first_look import FirstLook
     from deniable.release.slice_choice import SliceChoice
     from deniable.release.synthetic import Synthesizer
@@ -409,13 +411,44 @@ class Session:
 
         Guarantee: charged before a row is read; the score and its interval come from one noisy table.
         """
-        from deniable.models.scores import score_family
+        from deniable.models.private_scores import score_family
 
         asked = score_family(
             self.codebook, model, metric=metric, table=table, where=where, rows=rows, floor=floor, confidence=confidence
         )
         found: Score = self.release(asked, epsilon=epsilon, rho=rho, delta=delta, request=request)
         return found
+
+    def best_of(
+        self,
+        models: Sequence[RowsReader],
+        *,
+        score: str,
+        tries: Real = 10,
+        epsilon: Real | None = None,
+        rho: Real | None = None,
+        delta: Real | None = None,
+        request: str | None = None,
+    ) -> Any:
+        """The best of about `tries` fits, each of a model drawn from the list, by a private score; one charge for all of it.
+
+        `score` is a metric of `score`, or "calinski_harabasz" for k-means. The model's own score is in its settings.
+
+        Guarantee: losers and the number of tries are not shown; the price is that of private selection from private candidates.
+        """
+        from deniable.models.best_model import best_family
+
+        asked = best_family(self.codebook, models, score=score, tries=tries)
+        return self.release(asked, epsilon=epsilon, rho=rho, delta=delta, request=request)
+
+    def teachers(self, model: Estimator, *, parts: int) -> Teachers:
+        """Teachers of one estimator on disjoint parts of the people, whose noisy votes label public rows (PATE).
+
+        Guarantee: every unit is in one part, by its keyed hash alone; nothing is read before `label` is charged.
+        """
+        from deniable.models.teachers import Teachers
+
+        return Teachers(self, model, parts)
 
     @property
     def rule(self) -> Rule:

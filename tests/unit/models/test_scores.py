@@ -1,4 +1,4 @@
-"""Private scores: the totals are those of the rows, the value is the textbook's, the price is one release, and all is refused early."""
+"""Private scores: the totals are those of the rows, the value is the textbook's, the price is one release."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from deniable.errors import InvalidArgument
 from deniable.models import LinearRegression, LogisticRegression, NaiveBayes
 from deniable.models.estimator import Estimator
-from deniable.models.scores import score_on
+from deniable.models.private_scores import score_on
 from deniable.testing import Seeded, Silent
 from tests.models_kit import UNIT_BOOK, book, codes, people, session, table
 
@@ -107,6 +107,8 @@ def test_metrics_that_do_not_fit_are_refused_for_nothing(classifier, metric, tex
     asked = session(ROWS)
     with pytest.raises(InvalidArgument, match=text):
         asked.score(classifier, metric=metric, epsilon=1)
+    several = LogisticRegression("town", steps=2).fit(asked, epsilon=1)
     with pytest.raises(InvalidArgument, match="two classes"):
-        asked.score(LogisticRegression("town", steps=2).fit(asked, epsilon=1), metric="auc", epsilon=1)
+        asked.score(several, metric="auc", epsilon=1)
+    with pytest.raises(InvalidArgument, match="with a target"):
         asked.score("model", metric="accuracy", epsilon=1)

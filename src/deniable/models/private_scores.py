@@ -20,11 +20,11 @@ from deniable.core.compositor import Compositor
 from deniable.core.family import MechanismFamily
 from deniable.core.interactive import grouped
 from deniable.core.mechanism import Mechanism
-from deniable.cost import Cost, DiscreteLaplace
+from deniable.cost import DiscreteLaplace
 from deniable.errors import InvalidArgument
 from deniable.exact.guards import Real, open_probability, positive
 from deniable.models.encoding import GRID, Feature, Whole
-from deniable.models.estimator import Estimator, Reading
+from deniable.models.estimator import Estimator, RowsReading
 from deniable.models.fitted import FittedModel
 from deniable.models.task import planned_task
 from deniable.models.unit_totals import PrivateRows
@@ -111,7 +111,7 @@ class Sizes:
 
 
 def _one_cell(cells: Whole, size: int) -> Whole:
-    return (cells[:, None] == np.arange(size)[None, :]).astype(np.int64) * GRID
+    return np.asarray((cells[:, None] == np.arange(size)[None, :]).astype(np.int64) * GRID, dtype=np.int64)
 
 
 def _hits(found: Whole, truth: Whole, _: Sizes) -> Whole:
@@ -236,7 +236,7 @@ def score_family(
 
 
 def score_on(
-    reading: Reading, fitted: FittedModel, *, metric: str, floor: Real = 1, confidence: Real = 0.95
+    reading: RowsReading, fitted: FittedModel, *, metric: str, floor: Real = 1, confidence: Real = 0.95
 ) -> MechanismFamily:
     """The score on the rows of a reading."""
     chosen = _checked(fitted, metric)
@@ -244,12 +244,11 @@ def score_on(
     chance = float(open_probability(confidence=confidence))
     assert fitted.target is not None
     sizes = Sizes.of(fitted.target, float(positive(floor=floor)))
-    moved = chosen.moved * reading.per_unit
     model = _digest(fitted)
 
     def at(multiplier: Real) -> Mechanism:
-        scale = positive(multiplier=multiplier) * moved * GRID
-        cost: Cost = DiscreteLaplace(scale=scale, sensitivity=moved * GRID, coordinates=chosen.moved * reading.per_unit)
+        cost = score_cost(reading.per_unit, chosen, multiplier)
+        scale = cost.scale
 
         def function(data: PrivateRows, entropy: Entropy) -> Whole:
             exact = score_totals(data, fitted, chosen, sizes)
@@ -264,6 +263,14 @@ def score_on(
         return planned_task(reading.space, costs=[cost], run=run, recipe=text)
 
     return MechanismFamily(reading.space, at)
+
+
+def score_cost(per_unit: int, rule: ScoreRule, multiplier: Real) -> DiscreteLaplace:
+    """Laplace noise of `multiplier` times what one unit moves all totals of a metric."""
+    moved = rule.moved * per_unit
+    return DiscreteLaplace(
+        scale=positive(multiplier=multiplier) * moved * GRID, sensitivity=moved * GRID, coordinates=moved
+    )
 
 
 def score_totals(rows: PrivateRows, fitted: FittedModel, metric: ScoreRule, sizes: Sizes) -> Whole:
@@ -314,7 +321,7 @@ def _checked(fitted: Any, metric: str) -> ScoreRule:
     return chosen
 
 
-def _check_alike(fitted: FittedModel, reading: Reading) -> None:
+def _check_alike(fitted: FittedModel, reading: RowsReading) -> None:
     """The rows that are scored must have the columns the model was fitted with, coded alike."""
     for known, here in zip((*fitted.features, fitted.target), (*reading.features, reading.target), strict=True):
         assert known is not None

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import partial
 from math import sqrt
 from typing import Any, ClassVar
 
@@ -22,10 +23,10 @@ from deniable.exact import sqrt as exact_root
 from deniable.exact.guards import Real, integer, positive
 from deniable.models.descent import LARGEST_WEIGHT, WEIGHT_GRID
 from deniable.models.encoding import GRID, Feature, Whole
-from deniable.models.estimator import Estimator, Reading
+from deniable.models.estimator import Estimator, RowsReading
 from deniable.models.fitted import FittedModel
-from deniable.models.links import IDENTITY, LINK_GRID, LOGISTIC, Link, sigmoid
-from deniable.models.task import Noisy, planned_task
+from deniable.models.links import IDENTITY, LINK_GRID, LOGISTIC, LossLink, sigmoid
+from deniable.models.task import TotalNoise, planned_task
 from deniable.models.trees import candidates
 from deniable.models.unit_totals import PrivateRows, check_cut, norm_square, root_up, weighted
 
@@ -59,11 +60,11 @@ class AdditiveModel(Estimator):
     def step_count(self) -> int:
         return 1 + self.turns * (1 if self.features is None else len(self.features))
 
-    def forecast(self, reading: Reading, multiplier: float) -> str:
+    def forecast(self, reading: RowsReading, multiplier: float) -> str:
         off = multiplier * sqrt(self.turns * len(reading.features) / 0.9 * reading.per_unit)
         return f"each sum of residuals in a bin is off by about {off:.4g} rows"
 
-    def at(self, reading: Reading, multiplier: Real) -> Mechanism:
+    def at(self, reading: RowsReading, multiplier: Real) -> Mechanism:
         assert reading.target is not None
         if not reading.target.is_number and len(reading.target_classes()) != 2:
             raise InvalidArgument(
@@ -82,7 +83,7 @@ class AdditiveModel(Estimator):
         costs = [count.cost] + [push.cost] * (self.turns * len(tables))
         return planned_task(reading.space, costs=costs, run=run, recipe=self.recipe(), prepare=prepare)
 
-    def noises(self, reading: Reading, multiplier: Real) -> tuple[Noisy, Noisy]:
+    def noises(self, reading: RowsReading, multiplier: Real) -> tuple[TotalNoise, TotalNoise]:
         """The noise of the counts and of each turn, such that all together cost as one answer with this multiplier."""
         rows, visits = reading.per_unit, self.turns * len(reading.features)
         counts, pushes = norm_square(len(reading.features), rows), norm_square(LINK_GRID**2, rows)
@@ -91,8 +92,8 @@ class AdditiveModel(Estimator):
             check_cut(entry=rows * LINK_GRID, square=pushes * rows, norm=root_up(pushes))
         whole = positive(multiplier=multiplier)
         return (
-            Noisy.of(counts, whole * exact_root(1 / COUNT_SHARE, 40).upper),
-            Noisy.of(pushes, whole * exact_root(visits / (1 - COUNT_SHARE), 40).upper),
+            TotalNoise.of(counts, whole * exact_root(1 / COUNT_SHARE, 40).upper),
+            TotalNoise.of(pushes, whole * exact_root(visits / (1 - COUNT_SHARE), 40).upper),
         )
 
 
@@ -121,7 +122,7 @@ class BinTable:
         return np.where((codes >= 0) & (codes < self.size), codes, self.size)
 
 
-def _prepare(rows: PrivateRows, reading: Reading, tables: tuple[BinTable, ...]) -> None:
+def _prepare(rows: PrivateRows, reading: RowsReading, tables: tuple[BinTable, ...]) -> None:
     assert reading.target is not None
     codes = rows.codes[reading.target.name]
     is_number = reading.target.is_number
@@ -131,7 +132,9 @@ def _prepare(rows: PrivateRows, reading: Reading, tables: tuple[BinTable, ...]) 
 
 
 def _in_bins(rows: PrivateRows, place: int, size: int) -> Floats:
-    return (rows.kept[f"bins {place}"][:, None] == np.arange(size)[None, :]).astype(np.float64)
+    return np.asarray(
+        (rows.kept[f"bins {place}"][:, None] == np.arange(size)[None, :]).astype(np.float64), dtype=np.float64
+    )
 
 
 def bin_counts(rows: PrivateRows, tables: tuple[BinTable, ...], *, norm: int) -> Whole:
@@ -141,7 +144,7 @@ def bin_counts(rows: PrivateRows, tables: tuple[BinTable, ...], *, norm: int) ->
 
 
 def residual_sums(
-    rows: PrivateRows, tables: tuple[BinTable, ...], steps: list[Whole], link: Link, place: int, *, norm: int
+    rows: PrivateRows, tables: tuple[BinTable, ...], steps: list[Whole], link: LossLink, place: int, *, norm: int
 ) -> Whole:
     """The sum of residuals in every bin of one feature, given the tables so far (in whole steps of a weight)."""
     scores = np.zeros((rows.count, 1))
@@ -154,11 +157,11 @@ def residual_sums(
 def _boosted(
     model: AdditiveModel,
     compositor: Compositor,
-    reading: Reading,
-    link: Link,
+    reading: RowsReading,
+    link: LossLink,
     tables: tuple[BinTable, ...],
-    count: Noisy,
-    push: Noisy,
+    count: TotalNoise,
+    push: TotalNoise,
 ) -> FittedAdditive:
     norm = root_up(count.square)
     counted = compositor.release(count.total(reading.space, lambda rows: bin_counts(rows, tables, norm=norm)))
@@ -170,8 +173,7 @@ def _boosted(
         for place in range(len(tables)):
             steps = [whole_steps(each) for each in heights]
             asked = push.total(
-                reading.space,
-                lambda rows, at=place, now=steps: residual_sums(rows, tables, now, link, at, norm=reach),
+                reading.space, partial(residual_sums, tables=tables, steps=steps, link=link, place=place, norm=reach)
             )
             sums = compositor.release(asked).astype(np.float64) / LINK_GRID
             heights[place] = heights[place] + float(model.rate) * sums / (counts[place] * link.curvature + 2 * noise)

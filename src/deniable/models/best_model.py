@@ -1,0 +1,90 @@
+"""The best of several models, chosen privately: each try draws one of them, fits it, and scores it with noise.
+
+Guarantee: how many tries there were is drawn beforehand, from a law that does not know the data, and neither that number nor the
+losers are shown; every candidate costs the same, so the whole costs a little more than one try (docs/theory/selection.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from deniable.core.distance import Distance, plain
+from deniable.core.family import MechanismFamily
+from deniable.core.interactive import grouped
+from deniable.core.mechanism import Mechanism
+from deniable.core.space import Space
+from deniable.core.step import Step
+from deniable.cost import Cost, composed
+from deniable.engines.table_space import table_space
+from deniable.errors import InvalidArgument
+from deniable.exact.guards import Real, positive
+from deniable.mechanisms.best_of import best_of
+from deniable.models.estimator import RowsReader
+from deniable.models.private_scores import METRICS, score_cost, score_family
+from deniable.noise import Entropy
+from deniable.plan.codebook import Codebook
+
+OWN_SCORES = ("calinski_harabasz",)
+"""Scores that a fitted model has of itself, from its own noisy answers."""
+
+
+def best_family(codebook: Codebook, models: Sequence[Any], *, score: str, tries: Real) -> MechanismFamily:
+    """The best of about `tries` tries, for every noise multiplier: candidates and their scores get the same."""
+    listed = tuple(models)
+    if not listed or not all(isinstance(each, RowsReader) for each in listed):
+        raise InvalidArgument(
+            "best_of takes a list of estimators, such as [LogisticRegression('income', ridge=r) for r in (0, 0.1)]"
+        )
+    if score not in METRICS and score not in OWN_SCORES:
+        raise InvalidArgument(f"score must be one of {', '.join((*METRICS, *OWN_SCORES))}, got {score!r}")
+    mean = positive(tries=tries)
+    if not mean > 1:
+        raise InvalidArgument(f"tries is the mean number of tries, above 1, got {tries!r}")
+    space = table_space(codebook)
+    recipe = f"best_of({', '.join(each.recipe() for each in listed)}, score={score}, tries={mean})"
+
+    def at(multiplier: Real) -> Mechanism:
+        runs = [_candidate(codebook, each, score, multiplier) for each in listed]
+        steps = [Step(each.title, partial(_given, run)) for each, run in zip(listed, runs, strict=True)]
+        if len({repr(run.cost(d_in=1)) for run in runs}) > 1:
+            raise InvalidArgument("the candidates cost differently; give them the same steps and the same features")
+        chosen = best_of(steps, score=_points, tries=1 / mean).build(space)
+        return replace(chosen, recipe=recipe, utility=None)
+
+    return MechanismFamily(space, at)
+
+
+def _given(run: Mechanism, _: Space) -> Mechanism:
+    return run
+
+
+def _points(fitted: Any) -> Any:
+    return fitted.settings["score"]
+
+
+def _candidate(codebook: Codebook, model: Any, score: str, multiplier: Real) -> Mechanism:
+    """One model with its score in its settings, as one mechanism; fit and score are composed."""
+    fit = model.family(codebook).at(multiplier)
+    reading = model.reading(codebook)
+    price = None if score in OWN_SCORES else score_cost(reading.per_unit, METRICS[score], multiplier)
+
+    def function(data: Any, entropy: Entropy) -> Any:
+        fitted = fit.function(data, entropy)
+        if price is None:
+            value = float(getattr(fitted, score))
+        else:
+            asked = score_family(codebook, fitted, metric=score, table=model.table, where=model.where, rows=model.rows)
+            value = asked.at(multiplier).function(data, entropy).value
+        return replace(fitted, settings={**fitted.settings, "score": value, "chosen by": score})
+
+    def privacy_map(d_in: Distance) -> Cost:
+        return composed([fit.privacy_map(d_in), *([] if price is None else [_grouped(price, d_in, reading.replaces)])])
+
+    return Mechanism(table_space(codebook), function, privacy_map)
+
+
+def _grouped(price: Cost, d_in: Distance, replaces: bool) -> Cost:
+    return grouped(price, plain(d_in) * (2 if replaces else 1))

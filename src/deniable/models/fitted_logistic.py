@@ -1,0 +1,93 @@
+"""A fitted logistic regression: weights on the scale of -1 to 1, chances by public tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.exact.guards import Real
+from deniable.models.descent import whole_weights
+from deniable.models.encoding import GRID, Encoding, Whole
+from deniable.models.estimator import RowsReader, RowsReading
+from deniable.models.fitted import FittedModel, named, normal_factor
+from deniable.models.inference import chance_expression
+from deniable.models.links import LINK_GRID, sigmoid, softmax
+
+Floats = NDArray[np.float64]
+
+
+def fitted_logistic(
+    model: RowsReader, reading: RowsReading, weights: Floats, errors: Floats, count: float | None, said: str
+) -> FittedLogistic:
+    """The record of what was found."""
+    return FittedLogistic(
+        estimator=model.title,
+        features=reading.features,
+        target=reading.target,
+        settings=model.settings(),
+        noise=said,
+        weights=tuple(tuple(float(weight) for weight in column) for column in weights.T),
+        errors=tuple(float(error) for error in errors),
+        count=count,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FittedLogistic(FittedModel):
+    """A fitted logistic regression; one row of `weights` for two classes (the chance of the second), else one for each class.
+
+    Weights are on the scale on which every column runs from -1 to 1. Intervals are approximate: sampling and noise in the
+    curvature that was measured; what damping and stopping early shrink is not included.
+    """
+
+    weights: tuple[tuple[float, ...], ...]
+    errors: tuple[float, ...]
+    count: float | None
+    """The noisy number of rows, where it was measured."""
+
+    @property
+    def encoding(self) -> Encoding:
+        """The features as columns."""
+        return Encoding(self.features)
+
+    @property
+    def coefficients(self) -> dict[str, float]:
+        """The weight of each column in the log odds of the second class; of several classes, of each of them."""
+        if len(self.weights) == 1:
+            return named(self.encoding.labels, self.weights[0])
+        return {
+            f"{value}: {label}": weight
+            for value, weights in zip(self.classes, self.weights, strict=True)
+            for label, weight in named(self.encoding.labels, weights).items()
+        }
+
+    def results(self) -> Mapping[str, float]:
+        return self.coefficients
+
+    def interval(self, confidence: Real = 0.95) -> Mapping[str, tuple[float, float]]:
+        factor = normal_factor(confidence)
+        reach = [factor * error for _ in self.weights for error in self.errors]
+        found = zip(self.coefficients.items(), reach, strict=True)
+        return {name: (value - off, value + off) for (name, value), off in found}
+
+    def chances(self, matrix: Floats) -> Floats:
+        """The same from rows of whole numbers, exact on the public grid."""
+        scores = matrix @ whole_weights(np.array(self.weights).T)
+        if len(self.weights) == 1:
+            second = sigmoid(scores[:, 0]) / LINK_GRID
+            return np.stack([1 - second, second], axis=1)
+        shares = softmax(scores)
+        return np.asarray(shares / np.maximum(shares.sum(axis=1, keepdims=True), 1), dtype=np.float64)
+
+    def expression(self, *, of: Any = None) -> Any:
+        if len(self.weights) > 1:
+            return FittedModel.expression(self, of=of)
+        return chance_expression(self.features, self.weights[0], sign=1 if self.class_place(of) == 1 else -1)
+
+    def outputs(self, codes: Mapping[str, Whole], count: int) -> Whole:
+        chances = self.chances(self.encoding.matrix(codes, count).astype(np.float64))
+        return np.rint(chances * GRID).astype(np.int64)

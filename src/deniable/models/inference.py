@@ -1,0 +1,188 @@
+"""A fitted model as an expression of the plan: private inference, where what is predicted for a row is a function of that row.
+
+The expression is total: it has a value for every row whose columns have one. Logistic models give a chance by straight pieces
+between public points, at most 0.05 from the curve.
+
+Guarantee: a row map; it moves no unit further than its rows, so what is computed from it costs what the query costs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import exp, frexp
+
+from deniable.models.encoding import GRID, Feature, NumberScale
+from deniable.plan.expression import (
+    And,
+    Arithmetic,
+    Case,
+    Column,
+    Compare,
+    Comparison,
+    Expression,
+    Greatest,
+    IsNull,
+    Least,
+    Literal,
+    Not,
+    Operator,
+    Round,
+    Rounding,
+)
+
+BREAKS = (Fraction(-7, 2), Fraction(-6, 5), Fraction(6, 5), Fraction(7, 2))
+"""Log odds between which the chance is straight."""
+_LEVELS = 1 << 12
+
+
+def number_expression(features: Sequence[Feature], weights: Sequence[float], target: Feature) -> Expression:
+    """What a linear regression predicts for a row, within the target's bounds."""
+    low, high = (end * target.step for end in (target.lower, target.upper))
+    scaled = _weighted(features, weights, target.half_width)
+    return _present(features, _between(_sum([scaled, _literal(_short(target.middle))]), low, high))
+
+
+def chance_expression(features: Sequence[Feature], weights: Sequence[float], *, sign: int) -> Expression:
+    """The chance of the second class of a logistic regression, or with sign -1 of the first."""
+    return _present(features, _chance(_weighted(features, weights, sign)))
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """A tree of questions: the share in a leaf, or a question about one column with the branches of its two answers."""
+
+    share: Fraction = Fraction(0)
+    feature: Feature | None = None
+    place: int = 0
+    equal: bool = False
+    yes: Branch | None = None
+    no: Branch | None = None
+
+
+def trees_expression(features: Sequence[Feature], trees: Sequence[Branch]) -> Expression:
+    """The sum of the shares of the leaves in which a row ends."""
+    return _present(features, _sum([_tree(tree) for tree in trees]))
+
+
+def _present(features: Sequence[Feature], value: Expression) -> Expression:
+    """The value where no feature is missing; missing where one is, as in every other query."""
+    return Case(((And(tuple(Not(IsNull(Column(each.name))) for each in features)), value),), None)
+
+
+def _weighted(features: Sequence[Feature], weights: Sequence[float], times: float) -> Expression:
+    """The sum of columns times weights, on the scale of -1 to 1, times a public number."""
+    terms: list[Expression] = [_literal(_short(weights[0] * times))]
+    place = 1
+    for each in features:
+        own = [_short(weight * times) for weight in weights[place : place + each.width]]
+        terms += _number(each, own) if each.is_number else [_category(each, own)]
+        place += each.width
+    return _sum(terms)
+
+
+def _category(feature: Feature, weights: Sequence[Fraction]) -> Expression:
+    listed = feature.values[int(feature.reference) :]
+    column: Expression = Column(feature.name)
+    if feature.values == (False, True):
+        pairs = [(column if value else Not(column), weight) for value, weight in zip(listed, weights, strict=True)]
+    else:
+        pairs = [
+            (Compare(Comparison.EQUAL, column, Literal(value)), weight)
+            for value, weight in zip(listed, weights, strict=True)
+        ]
+    return Case(tuple((when, _literal(weight)) for when, weight in pairs), _literal(Fraction(0)))
+
+
+def _number(feature: Feature, weights: Sequence[Fraction]) -> list[Expression]:
+    """A number's part: its place between its bounds, and that place on the logarithmic scale, each times its weight."""
+    low, high = feature.lower * feature.step, feature.upper * feature.step
+    if low == high:
+        return [_literal(Fraction(0))]
+    share = _rounded(_times(_sum([_between(Column(feature.name), low, high), _literal(-low)]), _fine(2 / (high - low))))
+    terms: list[Expression] = [_times(share, weights[0]), _literal(-weights[0])]
+    if feature.scale is NumberScale.BOTH:
+        terms += [_times(_logarithm(feature, low, high), weights[1]), _literal(-weights[1])]
+    return terms
+
+
+def _logarithm(feature: Feature, low: Fraction, high: Fraction) -> Expression:
+    """From 0 to 2 along the base-two logarithm, straight between powers of two."""
+    steps = min(feature.upper - feature.lower, _LEVELS)
+    unit = (high - low) / steps
+    top = (steps + 1).bit_length() - 1
+    whole = top + Fraction(steps + 1 - (1 << top), 1 << top)
+    parts: list[Expression] = []
+    for power in range(top + 1):
+        start, end = (_on(low + unit * ((times << power) - 1), feature.step) for times in (1, 2))
+        end = min(end, high)
+        if start < end:
+            inside = _sum([_between(Column(feature.name), start, end), _literal(-start)])
+            parts.append(_times(inside, Fraction(1, 1 << power)))
+    return _rounded(_times(_sum(parts), _fine(2 / (unit * whole))))
+
+
+def _on(value: Fraction, step: Fraction) -> Fraction:
+    return round(value / step) * step
+
+
+def _chance(score: Expression) -> Expression:
+    """The chance for these log odds, by straight pieces."""
+    heights = [_short(1 / (1 + exp(-float(at)))) for at in BREAKS]
+    terms: list[Expression] = [_literal(heights[0])]
+    for start, end, low, high in zip(BREAKS[:-1], BREAKS[1:], heights[:-1], heights[1:], strict=True):
+        per = _short(float((high - low) / (end - start)))
+        terms.append(_sum([_times(_between(score, start, end), per), _literal(-per * start)]))
+    return _sum(terms)
+
+
+def _tree(branch: Branch) -> Expression:
+    if branch.feature is None or branch.yes is None or branch.no is None:
+        return _literal(branch.share)
+    return Case(((_condition(branch.feature, branch.place, branch.equal), _tree(branch.yes)),), _tree(branch.no))
+
+
+def _condition(feature: Feature, place: int, equal: bool) -> Expression:
+    column = Column(feature.name)
+    if not equal:
+        return Compare(Comparison.AT_MOST, column, Literal(place * feature.step))
+    value = feature.values[place]
+    if isinstance(value, bool):
+        return column if value else Not(column)
+    return Compare(Comparison.EQUAL, column, Literal(value))
+
+
+def _short(value: float) -> Fraction:
+    """A number of twelve binary places."""
+    return Fraction(round(value * (1 << 12)), 1 << 12)
+
+
+def _fine(value: Fraction) -> Fraction:
+    """A number of sixteen binary digits, for a product that is rounded at once."""
+    places = max(16 - frexp(float(value))[1], 0)
+    return Fraction(round(value * (1 << places)), 1 << places)
+
+
+def _rounded(of: Expression) -> Expression:
+    return Round(Rounding.NEAREST, of, Fraction(1, GRID))
+
+
+def _literal(value: Fraction) -> Literal:
+    return Literal(value)
+
+
+def _times(left: Expression, right: Fraction) -> Expression:
+    return Arithmetic(Operator.MULTIPLY, left, _literal(right))
+
+
+def _sum(terms: Sequence[Expression]) -> Expression:
+    total = terms[0]
+    for term in terms[1:]:
+        total = Arithmetic(Operator.ADD, total, term)
+    return total
+
+
+def _between(of: Expression, lower: Fraction, upper: Fraction) -> Expression:
+    """Limited to [lower, upper], where it is known that `of` is not missing: shorter as SQL than a clamp."""
+    return Least((_literal(upper), Greatest((_literal(lower), of))))

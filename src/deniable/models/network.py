@@ -1,0 +1,170 @@
+"""A dense network in whole numbers: every example's own gradient is cut to a length without ever being written down.
+
+Activations, weights and errors live on public grids. The squared length of one example's gradient is the sum over layers of
+(squared length of what goes in) times (squared length of the error that comes back): a ghost norm, rounded up. The error is
+then shortened towards zero, so that the whole gradient is at most the norm (docs/theory/ghost-norms.md).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from math import sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.errors import InvalidArgument
+from deniable.exact.guards import integer
+from deniable.models.encoding import GRID, Whole
+from deniable.models.links import LINK_GRID, LossLink
+from deniable.models.unit_totals import PrivateRows, check_exact, cut_total
+
+Floats = NDArray[np.float64]
+
+WEIGHT_STEPS = 1 << 12
+"""Steps of a weight to 1."""
+LARGEST = 1 << 18
+"""Weights are kept below this many steps, 64."""
+REACH = 1 << 13
+"""Activations and errors inside the network are cut to this many steps, 8."""
+FINE = 1 << 6
+"""Errors are written this many times finer before they are shortened."""
+GRADIENT_GRID = GRID * LINK_GRID * FINE
+"""Steps of a gradient to 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """A dense network with the positive part after every hidden layer; `hidden` are their sizes, none for a linear model."""
+
+    hidden: tuple[int, ...] = (32,)
+
+    def __post_init__(self) -> None:
+        given: object = self.hidden
+        if not isinstance(given, Sequence) or isinstance(given, str):
+            raise InvalidArgument(f"hidden must be a list of layer sizes, got {given!r}")
+        object.__setattr__(self, "hidden", tuple(integer(hidden=size, least=1) for size in self.hidden))
+
+    def sizes(self, inputs: int, outputs: int) -> tuple[int, ...]:
+        """The number of columns before, between and after the layers; inner ones have one constant column more."""
+        return (inputs, *self.hidden, outputs)
+
+    def start(self, inputs: int, outputs: int) -> list[Floats]:
+        """Public starting weights: a hash, spread evenly over the usual range of each layer."""
+        sizes = self.sizes(inputs, outputs)
+        weights = []
+        for layer, (before, after) in enumerate(pairwise(sizes)):
+            rows = before + (layer > 0)
+            stream = hashlib.shake_256(f"deniable network {layer} {sizes}".encode()).digest(4 * rows * after)
+            even = np.frombuffer(stream, dtype=np.uint32).reshape(rows, after) / 2.0**31 - 1
+            weights.append(np.rint(even * sqrt(3 / rows) * WEIGHT_STEPS))
+        return weights
+
+
+def check_network(sizes: Sequence[int], clip_steps: int, rows: int) -> None:
+    """Refuse, from public sizes, a network whose products or lengths could leave the exact range."""
+    for layer, (before, after) in enumerate(pairwise(sizes)):
+        into = GRID if layer == 0 else REACH
+        check_exact(f"layer {layer + 1}", (before + 1) * into * LARGEST)
+        check_exact(f"the gradient of layer {layer + 1}", into * REACH * FINE << 16)
+        check_exact(f"the squared length of layer {layer + 1}", (max(before, after) + 1) * REACH**2)
+    if not (clip_steps < 1 << 40 and clip_steps * REACH * FINE < 1 << 62 and rows < 1 << 12):
+        raise InvalidArgument("clip is too large for exact arithmetic; use a smaller one")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Passed:
+    """What goes into every layer, and the error that comes back to it, of some rows: all whole numbers."""
+
+    inputs: list[Floats]
+    errors: list[Floats]
+
+
+def scores(features: Floats, weights: Sequence[Floats]) -> tuple[Floats, list[Floats]]:
+    """The outputs of the last layer, in steps of 1/(GRID * WEIGHT_STEPS), and what went into every layer."""
+    inputs, here = [], features
+    for layer, matrix in enumerate(weights):
+        inputs.append(here)
+        found = here @ matrix
+        if layer + 1 < len(weights):
+            active = np.clip(np.floor(found / WEIGHT_STEPS), 0, REACH)
+            here = np.concatenate([active, np.full((len(active), 1), float(GRID))], axis=1)
+    return found, inputs
+
+
+def passed(features: Floats, truth: Floats, weights: Sequence[Floats], link: LossLink) -> Passed:
+    """Forward and back, row by row."""
+    found, inputs = scores(features, weights)
+    error = link.residuals(found, truth)
+    errors = [error]
+    for layer in range(len(weights) - 1, 0, -1):
+        back = np.clip(np.trunc(error @ weights[layer][:-1].T / WEIGHT_STEPS), -REACH, REACH)
+        error = np.where(inputs[layer][:, :-1] > 0, back, 0.0)
+        errors.insert(0, error)
+    return Passed(inputs, errors)
+
+
+def ghost_lengths(run: Passed) -> Whole:
+    """A whole number at least the length of each row's whole gradient, in steps of 1/(GRID * LINK_GRID).
+
+    Squared lengths of inputs and errors are whole and exact; their products and sum may be rounded, by less than one part in
+    2**48, so a root of slightly more, rounded up, is certainly not below the true length.
+    """
+    squares = np.zeros(len(run.errors[0]))
+    for each, error in zip(run.inputs, run.errors, strict=True):
+        squares += (each * each).sum(axis=1) * (error * error).sum(axis=1)
+    return np.ceil(np.sqrt(squares * (1 + 2.0**-40))).astype(np.int64) + (squares > 0)
+
+
+def shortened(run: Passed, clip_steps: int) -> list[Floats]:
+    """The errors, finer, each row's shortened towards zero until its gradient is at most `clip_steps` long."""
+    length = np.maximum(ghost_lengths(run) * FINE, clip_steps)[:, None]
+    fine = [error.astype(np.int64) * FINE for error in run.errors]
+    return [(np.sign(error) * (np.abs(error) * clip_steps // length)).astype(np.float64) for error in fine]
+
+
+def gradient_total(rows: PrivateRows, weights: Sequence[Floats], link: LossLink, *, clip_steps: int) -> Whole:
+    """The sum over units of gradients, each at most `clip_steps` long, flattened layer by layer; upwards, towards a better fit.
+
+    Guarantee: one unit more or less moves it by at most `clip_steps`.
+    """
+    sizes = [matrix.size for matrix in weights]
+    total = np.zeros(sum(sizes), dtype=np.int64)
+    for block, starts in rows.blocks():
+        run = passed(rows.kept["features"][block], rows.kept["truth"][block], weights, link)
+        if starts is None:
+            parts = [each.T @ error for each, error in zip(run.inputs, shortened(run, clip_steps), strict=True)]
+            total += np.concatenate([part.astype(np.int64).ravel() for part in parts])
+        else:
+            total += _by_unit(run, starts, clip_steps)
+    return total
+
+
+def _by_unit(run: Passed, starts: Whole, clip_steps: int) -> Whole:
+    """Units with several rows: their sums are written down, a few units at a time, and cut."""
+    ends = np.append(starts, len(run.errors[0]))
+    width = sum(each.shape[1] * error.shape[1] for each, error in zip(run.inputs, run.errors, strict=True))
+    some, total = max(1, (1 << 20) // width), np.zeros(width, dtype=np.int64)
+    for first in range(0, len(starts), some):
+        last = min(first + some, len(starts))
+        part = slice(int(ends[first]), int(ends[last]))
+        outer = [
+            (each[part, :, None] * error[part, None, :]).reshape(part.stop - part.start, -1).astype(np.int64)
+            for each, error in zip(run.inputs, run.errors, strict=True)
+        ]
+        vectors = np.concatenate(outer, axis=1)
+        total += cut_total(vectors, starts[first:last] - starts[first], clip_steps // FINE) * FINE
+    return total
+
+
+def layers(sizes: tuple[int, ...], flat: Floats) -> list[Floats]:
+    """Flat weights as one matrix for each layer."""
+    found, place = [], 0
+    for layer, (before, after) in enumerate(pairwise(sizes)):
+        rows = before + (layer > 0)
+        found.append(flat[place : place + rows * after].reshape(rows, after))
+        place += rows * after
+    return found

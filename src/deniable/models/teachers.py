@@ -1,0 +1,237 @@
+"""PATE: teachers trained on disjoint people vote on public rows; only noisy votes leave (docs/theory/confident-votes.md).
+
+Every unit is in the part of one teacher, by its keyed hash. So one unit changes one teacher, and with it, of every public row, one
+vote: it moves from one class to another. Who answers is counted beforehand: there is a hard cap on answers, and the account does
+not depend on how far the teachers agreed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from copy import copy
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from deniable.core.compositor import Compositor
+from deniable.core.family import MechanismFamily
+from deniable.core.interactive import grouped
+from deniable.core.mechanism import Mechanism
+from deniable.cost import Cost, DiscreteLaplace, Gaussian
+from deniable.engines.engine import RowTable
+from deniable.errors import InvalidArgument
+from deniable.exact import sqrt as exact_root
+from deniable.exact.guards import Real, integer, positive
+from deniable.models.encoding import Whole, public_cells
+from deniable.models.estimator import Door, Estimator, RowsReading
+from deniable.models.task import planned_task
+from deniable.models.trees import part_of_row
+from deniable.models.unit_totals import PrivateRows
+from deniable.noise import Entropy, discrete_laplaces, rounded_gaussians
+
+QUIET = Fraction(1, 1 << 30)
+"""The noise multiplier of a teacher: so small that its noise is always rounded to nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Teachers:
+    """Teachers of one estimator on `parts` disjoint parts of a session's people. Made by `session.teachers`."""
+
+    session: Door
+    model: Estimator
+    parts: int
+
+    def __post_init__(self) -> None:
+        integer(parts=self.parts, least=1, greatest=100_000)
+        if not isinstance(self.model, Estimator):
+            raise InvalidArgument(f"teachers need an estimator with a target, got {type(self.model).__name__}")
+
+    def label(
+        self,
+        frame: Any,
+        *,
+        epsilon: Real | None = None,
+        rho: Real | None = None,
+        delta: Real | None = None,
+        confident: bool = False,
+        threshold: Real = Fraction(3, 5),
+        answers: int | None = None,
+        law: str = "gaussian",
+        request: str | None = None,
+    ) -> Labels:
+        """A noisy majority of the teachers' votes for each row of a public frame.
+
+        With `confident` a row is answered only where the noisy largest vote reaches `threshold` of the teachers, and at most
+        `answers` rows are (half of them unless said otherwise); the others get None. `law` is "gaussian", or "laplace", which
+        needs no delta.
+
+        Guarantee: one charge for all votes, the same whatever the teachers say.
+        """
+        asked = votes_family(self, frame, confident=confident, threshold=threshold, answers=answers, law=law)
+        found: Labels = self.session.release(asked, epsilon=epsilon, rho=rho, delta=delta, request=request)
+        return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Labels:
+    """Labels of public rows, None where the teachers were not sure enough or the cap was reached."""
+
+    labels: tuple[Any, ...]
+    parts: int
+    noise: str
+    release: Any = field(default=None, init=False, compare=False, repr=False)
+
+    kind: ClassVar[str] = "score"
+
+    def with_release(self, release: Any) -> Self:
+        """These labels with the release they came from."""
+        known = copy(self)
+        object.__setattr__(known, "release", release)
+        return known
+
+    @property
+    def guarantee(self) -> str:
+        """The promise in one sentence."""
+        return "" if self.release is None else str(self.release.guarantee)
+
+    @property
+    def answered(self) -> list[int]:
+        """The places of the rows that have a label."""
+        return [place for place, label in enumerate(self.labels) if label is not None]
+
+
+@dataclass(frozen=True, slots=True)
+class VotePlan:
+    """The noise on the largest votes and on the votes themselves, and how many of each are released."""
+
+    rows: int
+    answers: int
+    check: Fraction | None
+    vote: Fraction
+    law: str
+
+    @classmethod
+    def of(cls, rows: int, answers: int, confident: bool, law: str, multiplier: Real) -> VotePlan:
+        """Scales such that all answers together cost as one with this multiplier (Gaussian), or 1/multiplier (Laplace)."""
+        whole = positive(multiplier=multiplier)
+        if law == "laplace":
+            return cls(rows, answers, None, 2 * answers * whole, law)
+        share = 2 if confident else 1
+        check = whole * exact_root(share * rows, 40).upper if confident else None
+        return cls(rows, answers, check, whole * exact_root(2 * share * answers, 40).upper, law)
+
+    @property
+    def check_cost(self) -> Cost:
+        """The largest vote of every row: one unit moves each by at most one."""
+        assert self.check is not None
+        return Gaussian(scale=self.check, sensitivity=1).repeated(self.rows)
+
+    @property
+    def vote_cost(self) -> Cost:
+        """The votes of each answered row: one unit takes one from a class and gives one to another."""
+        if self.law == "laplace":
+            return DiscreteLaplace(scale=self.vote, sensitivity=2, coordinates=2).repeated(self.answers)
+        return Gaussian(scale=self.vote, squared_sensitivity=2).repeated(self.answers)
+
+    @property
+    def costs(self) -> list[Cost]:
+        """The whole plan, in order."""
+        return [self.vote_cost] if self.check is None else [self.check_cost, self.vote_cost]
+
+
+def votes_family(
+    teachers: Teachers, frame: Any, *, confident: bool, threshold: Real, answers: int | None, law: str
+) -> MechanismFamily:
+    """The labels for every noise multiplier, as mechanisms on the session's tables."""
+    reading = teachers.model.reading(teachers.session.codebook)
+    reading.target_classes()
+    codes = {each.name: each.codes(public_cells(frame, each.name)) for each in reading.features}
+    rows = len(next(iter(codes.values())))
+    if rows < 1:
+        raise InvalidArgument("the frame to label has no rows")
+    if law not in ("gaussian", "laplace") or (confident and law == "laplace"):
+        raise InvalidArgument(f"law must be gaussian, or laplace without confident, got {law!r}")
+    least = positive(threshold=threshold) * teachers.parts
+    most = (max(rows // 2, 1) if confident else rows) if answers is None else integer(answers=answers, least=1)
+    most = min(most, rows)
+    if not confident and most < rows:
+        raise InvalidArgument("answers is a cap for confident votes; without confident every row is answered")
+    decided = hashlib.sha256(repr([(name, column.tolist()) for name, column in codes.items()]).encode()).hexdigest()
+
+    def at(multiplier: Real) -> Mechanism:
+        plan = VotePlan.of(rows, most, confident, law, multiplier)
+
+        def count(held: PrivateRows, entropy: Entropy) -> Whole:
+            if "votes" not in held.kept:
+                held.kept["votes"] = votes(held, teachers, reading, codes, entropy=entropy).astype(np.float64)
+            return held.kept["votes"].astype(np.int64)
+
+        def run(compositor: Compositor) -> Labels:
+            return _labelled(compositor, reading, plan, count, least, teachers.parts)
+
+        recipe = f"teachers(parts={teachers.parts}, model={teachers.model.recipe()}, rows={decided}, law={law}, "
+        recipe += f"confident={confident}, threshold={threshold}, answers={most})"
+        return planned_task(reading.space, costs=plan.costs, run=run, recipe=recipe)
+
+    return MechanismFamily(reading.space, at).after(reading.rows)
+
+
+def votes(
+    rows: PrivateRows, teachers: Teachers, reading: RowsReading, codes: dict[str, Whole], *, entropy: Entropy
+) -> Whole:
+    """How many teachers vote for each class of each public row; every teacher is trained on its part alone.
+
+    A teacher's own noise is rounded to nothing: what protects people is the noise on the votes.
+    """
+    count = len(next(iter(codes.values())))
+    total = np.zeros((count, len(reading.target_classes())), dtype=np.int64)
+    place = part_of_row(rows, teachers.parts)
+    for part in range(teachers.parts):
+        inside = place == part
+        absent = {name: np.zeros(int(inside.sum()), dtype=bool) for name in rows.codes}
+        columns = {name: column[inside] for name, column in rows.codes.items()}
+        table = RowTable(None if rows.labels is None else rows.labels[inside], columns, absent)
+        found = teachers.model.at(reading, QUIET).function(table, entropy).outputs(codes, count)
+        total[np.arange(count), found.argmax(axis=1)] += 1
+    return total
+
+
+def _labelled(
+    compositor: Compositor, reading: RowsReading, plan: VotePlan, count: Count, least: Fraction, parts: int
+) -> Labels:
+    classes = reading.target_classes()
+    chosen = list(range(plan.rows))
+    if plan.check is not None:
+        largest = _asked(reading, plan.check_cost, count, lambda rows: rows.max(axis=1), _normal(plan.check))
+        sure = compositor.release(largest) >= float(least)
+        chosen = [int(place) for place in np.flatnonzero(sure)][: plan.answers]
+    draw = _normal(plan.vote) if plan.law == "gaussian" else _laplace(plan.vote)
+    answered = compositor.release(_asked(reading, plan.vote_cost, count, lambda rows: rows[chosen], draw))
+    labels: list[Any] = [None] * plan.rows
+    for place, row in zip(chosen, answered, strict=True):
+        labels[place] = classes[int(row.argmax())]
+    said = f"{plan.law} noise of scale {float(plan.vote):.4g} on the votes of {parts} teachers for {plan.answers} rows"
+    return Labels(labels=tuple(labels), parts=parts, noise=said)
+
+
+Draw = Callable[[int, Entropy], Whole]
+Count = Callable[[PrivateRows, Entropy], Whole]
+
+
+def _normal(scale: Fraction) -> Draw:
+    return lambda count, entropy: rounded_gaussians(scale, count, entropy)
+
+
+def _laplace(scale: Fraction) -> Draw:
+    return lambda count, entropy: discrete_laplaces(scale, count, entropy)
+
+
+def _asked(reading: RowsReading, cost: Cost, count: Count, of: Callable[[Whole], Whole], draw: Draw) -> Mechanism:
+    def function(rows: PrivateRows, entropy: Entropy) -> Whole:
+        exact = of(count(rows, entropy))
+        return exact + draw(exact.size, entropy).reshape(exact.shape)
+
+    return Mechanism(reading.space, function, lambda d_in: grouped(cost, d_in))
