@@ -238,6 +238,7 @@ _PUBLIC = {
     # deciding: which epsilon and why, what is published about a release
     "choose_epsilon": "deniable.deciding:choose_epsilon",
     "dossier": "deniable.deciding:dossier",
+    "connect": "deniable.server.client:connect",
     # errors
     "DeniableError": "deniable.errors:DeniableError",
     "InvalidArgument": "deniable.errors:InvalidArgument",

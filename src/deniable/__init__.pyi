@@ -173,6 +173,7 @@ from deniable.release.release_table import extended_release_table as extended_re
 from deniable.release.release_table import release_table as release_table
 from deniable.release.session import Session as Session
 from deniable.release.value import ValueRelease as ValueRelease
+from deniable.server.client import connect as connect
 from deniable.transformations import bin_counts as bin_counts
 from deniable.transformations import bins as bins
 from deniable.transformations import cast as cast
@@ -307,6 +308,7 @@ __all__ = [
     "coin_flip",
     "combine",
     "compositor",
+    "connect",
     "consistent",
     "consistent_marginals",
     "core",

@@ -34,6 +34,7 @@ COMMANDS: dict[str, Command] = {
     "codebook": Command("deniable.cli.codebook", "draft, check or import a codebook"),
     "demo": Command("deniable.cli.demo", "make a first private release on made-up data"),
     "release": Command("deniable.cli.release", "show releases, their release tables, their stored bytes"),
+    "serve": Command("deniable.cli.serve", "serve data sets to people who ask, grant, release and audit"),
     "ledger": Command("deniable.cli.ledger", "check a ledger, write out its events, copy it"),
 }
 

@@ -12,12 +12,14 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from deniable.engines.engine import Engine
+from deniable.errors import QueryRefused
 from deniable.query import Answered, lowered
 from deniable.query.sql import (
     Explanation,
     Private,
     PublicRows,
     Released,
+    Statement,
     applied,
     compiled,
     explained,
@@ -45,6 +47,27 @@ def asked(
         if statement.explain:
             return Explanation("nobody", "", "", (), (), None, "", (), (f"tables: {', '.join(tables)}",), public=True)
         return _public(session, public_answer(statement, session.codebook, tables, engine))
+    private, paid = _offered(session, statement, terms)
+    if statement.explain:
+        return _explanation(session, private, paid)
+    return finished(session.release_of(private.query, request=request, **paid), private)
+
+
+def private_question(
+    session: Session, text: str, *, dialect: str, terms: Mapping[str, Any]
+) -> tuple[Private, dict[str, Any]]:
+    """The private query of a statement and what is offered for it; one that needs no charge is refused."""
+    statement = read(text, dialect=dialect)
+    if statement.explain or public_tables(statement, session.codebook) is not None:
+        raise QueryRefused(
+            "nothing-private",
+            "this asks nothing of private tables",
+            rewrite="leave out EXPLAIN DP, or ask a private table",
+        )
+    return _offered(session, statement, terms)
+
+
+def _offered(session: Session, statement: Statement, terms: Mapping[str, Any]) -> tuple[Private, dict[str, Any]]:
     private = compiled(statement, session.codebook, session)
     options = statement.options
     paid = dict(terms)
@@ -54,9 +77,7 @@ def asked(
         paid["delta"] = options.delta
     if paid["law"] is None and options.strategy == "laplace_threshold":
         paid["law"] = "laplace"
-    if statement.explain:
-        return _explanation(session, private, paid)
-    return _finished(session.release_of(private.query, request=request, **paid), private)
+    return private, paid
 
 
 def _explanation(session: Session, private: Private, terms: dict[str, Any]) -> Explanation:
@@ -67,7 +88,8 @@ def _explanation(session: Session, private: Private, terms: dict[str, Any]) -> E
     return explained(private, ready, price, unit=str(session.unit), bounds=contribution(ready))
 
 
-def _finished(release: Release, private: Private) -> Release:
+def finished(release: Release, private: Private) -> Release:
+    """The release as its statement shows it: stages over noisy values only, so nothing more is spent."""
     if not private.stages and not private.notices:
         return release
     confidence = Fraction(release.confidence).limit_denominator(10**9)
