@@ -1,4 +1,4 @@
-"""From a question to a published answer: every step by the right person, charged once, in the chain, and the same in every client."""
+"""From a question to a published answer: every step by the right person, charged once, in the chain, the same in every client."""
 
 from __future__ import annotations
 
@@ -190,11 +190,11 @@ def test_the_client_has_the_verbs_of_a_session(listening, tmp_path):
         assert "Dossier" in str(dp.dossier(release))
         with pytest.raises(QueryRefused, match="single rows are private"):
             client.price("visits", sql="SELECT nothing_like_it FROM visits", epsilon=1)
-        with pytest.raises(NotGranted):
-            client.request("visits", sql=SQL, epsilon=0.1, purpose="x", request="again")
-            with dp.connect(url, token=listening.secrets["alma"]) as allocator:
-                allocator.refuse("visits", "ana", "again", reason="no")
-                client.fetch("visits", "ana", "again").wait()
+        again = client.request("visits", sql=SQL, epsilon=0.1, purpose="x", request="again")
+        with dp.connect(url, token=listening.secrets["alma"]) as allocator:
+            allocator.refuse("visits", "ana", "again", reason="no")
+        with pytest.raises(NotGranted, match="refused: no"):
+            again.wait()
     with pytest.raises(InvalidArgument, match="401"), dp.connect(url, token="dn_a_b") as stranger:
         stranger.datasets()
 

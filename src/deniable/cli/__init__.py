@@ -29,6 +29,7 @@ class Command(NamedTuple):
 COMMANDS: dict[str, Command] = {
     "query": Command("deniable.cli.query", "ask a private table and pay from its budget"),
     "sql": Command("deniable.cli.sql", "ask private tables in SQL, or have a query explained"),
+    "sql check": Command("deniable.cli.sql_check", "price a file of SQL questions against a limit, without data"),
     "price": Command("deniable.cli.price", "say what a query would cost, for free"),
     "budget": Command("deniable.cli.budget", "show what a budget has spent and left"),
     "codebook": Command("deniable.cli.codebook", "draft, check or import a codebook"),
@@ -64,6 +65,8 @@ def main(words: Sequence[str] | None = None) -> None:
         print(overview())
     elif words[0] in {"--version", "-V"}:
         print(f"deniable {__version__}")
+    elif " ".join(words[:2]) in COMMANDS:
+        _run(" ".join(words[:2]), list(words[2:]))
     elif words[0] not in COMMANDS:
         _fail(f"{words[0]!r} is not a command{_hint(words[0])}; deniable --help lists them", code=2)
     else:
