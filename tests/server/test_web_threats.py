@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from deniable.server.guards import SECURITY_HEADERS
+from deniable.server.protection import SECURITY_HEADERS
 from deniable.server.views import csv_cell
 from tests.server.made_up import PEOPLE, ROWS, SQL, made_up
 

@@ -74,7 +74,8 @@ def _session(codebook: Path, limit: Mapping[str, float]) -> Session:
         raise InvalidArgument(
             f"--most is written epsilon=0.5 or rho=0.1, and delta=1e-6 beside it; got {sorted(limit)}"
         )
-    whole = budget(**{unit: _PLENTY, "delta": limit.get("delta", 0)})
+    amounts: dict[str, Any] = {unit: _PLENTY, "delta": limit.get("delta", 0)}
+    whole = budget(**amounts)
     return Dataset(NoData(), codebook=Codebook.load(codebook)).session(whole)
 
 

@@ -62,6 +62,7 @@ def serve(config: Path, settings: ServerSettings, *, behind_tls: bool) -> None:
     from deniable.server.web import web_application
 
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    logging.getLogger("sqlglot").setLevel(logging.CRITICAL)  # the parser's warnings quote questions
     app = web_application(settings)
     worker = subprocess.Popen(
         [

@@ -11,9 +11,9 @@ from fastapi import Depends, FastAPI, HTTPException, Request
 from fastapi.responses import PlainTextResponse, Response
 
 from deniable.server.counter import Counter
-from deniable.server.guards import guard
 from deniable.server.identity import RateLimit, Tokens, Visits
 from deniable.server.pages import Pages
+from deniable.server.protection import guard
 from deniable.server.rest import rest_routes
 from deniable.server.settings import Person, Role, ServerSettings
 from deniable.version import __version__
