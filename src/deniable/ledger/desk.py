@@ -166,7 +166,7 @@ def check_grant(transaction: Transaction, ask: Ask) -> None:
     """Under terms with grants: a live grant of this analyst covers this plan at this cost, or it was charged already."""
     asked = (ask.account, ask.request)
     terms, state = transaction.terms, transaction.state
-    if not terms.grants or asked in state.by_request:
+    if asked in state.by_request:
         return
     cost = _stated(terms.main.filters, ask.costs[terms.unit])
     check_granted(
