@@ -41,10 +41,12 @@ def test_the_whole_story(server):
     assert server.call("ben", "GET", f"{path}/release").status_code == 404
     assert server.call("olga", "POST", f"{path}/publish", json={}).json()["state"] == "published"
     assert server.call("ben", "GET", f"{path}/release").json() == first
+    assert server.call("olga", "GET", path).json()["readers"] == ["ben"]
     assert verify(server.settings.data["visits"].ledger).problems == ()
     chain = server.call("audra", "GET", "/datasets/visits/ledger").json()
     kinds = [json.loads(line)["kind"] for line in chain["events"]]
-    assert [k for k in kinds if k != "release"] == ["open", "request", "grant", "reserve", "store", "publication"]
+    expected = ["open", "request", "grant", "reserve", "store", "release", "publication", "reading"]
+    assert kinds == expected
     assert chain["verification"]["sound"]
 
 

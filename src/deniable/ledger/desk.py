@@ -120,6 +120,13 @@ class Desk:
         """Write down that an answer is for everybody now."""
         return self._write(account, request, Kind.PUBLICATION, by=by, note=named(note=note))
 
+    def read(self, account: str, request: str, *, by: str) -> Application:
+        """Write down, once for each person, that somebody else than who asked was given the answer."""
+        known = self.one(account, request)
+        if by == account or by in known.readers:
+            return known
+        return self._write(account, request, Kind.READING, by=by)
+
     def one(self, account: str, request: str) -> Application:
         """One request; unknown ones are refused."""
         with self._replay.snapshot() as snapshot:

@@ -156,10 +156,11 @@ class Counter:
             self._session, body["text"], dialect=body["dialect"], terms=exact_terms(body["payment"])
         )
 
-    def release(self, known: Application) -> Release:
-        """The stored answer of a request, as its question shows it."""
+    def release(self, known: Application, *, reader: str) -> Release:
+        """The stored answer of a request, as its question shows it; that `reader` was given it is in the chain first."""
         if known.progress not in (Progress.RELEASED, Progress.PUBLISHED):
             raise InvalidArgument(f"request {known.request!r} is {known.progress.value}; there is no answer to read")
+        self.ledger.desk.read(known.account, known.request, by=reader)
         found = self.ledger.fetch(known.request, account=known.account)
         private, _ = self._question(known)
         names = [name for name, _ in private.query.aggregates]

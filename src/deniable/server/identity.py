@@ -37,9 +37,9 @@ class Tokens:
 
         self._path, self._clock = path, clock
         self._hasher = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1) if quick else PasswordHasher()
-        self._decoy = self._hasher.hash("nobody")
         self._key = secret().encode()
         self._seen: dict[str, tuple[str, float]] = {}
+        self._written = 0
         self._lock = threading.Lock()
 
     def issue(self, person: str, *, days: int) -> str:
@@ -62,9 +62,13 @@ class Tokens:
         return len(known) - len(kept)
 
     def person(self, token: str) -> str | None:
-        """Whose token it is; None for one that is unknown, wrong or over. Unknown ids take as long as wrong secrets."""
+        """Whose token it is; None for one that is unknown, wrong or over.
+
+        An unknown id costs nothing to refuse: ids are drawn from 2**64, so what their absence tells is of no use.
+        """
         remembered = hmac.new(self._key, token.encode(errors="replace"), hashlib.sha256).hexdigest()
         now = self._clock()
+        self._forget_if_changed()
         name, until = self._seen.get(remembered, ("", 0.0))
         if now < until:
             return name
@@ -72,14 +76,20 @@ class Tokens:
         id, word = (parts[1], parts[2]) if len(parts) == 3 and parts[0] == "dn" else ("", "")
         with self._lock:
             record = self._read().get(id)
-        if (
-            not self._matches(record["hash"] if record else self._decoy, word)
-            or record is None
-            or now >= record["ends"]
-        ):
+        if record is None or now >= record["ends"] or not self._matches(record["hash"], word):
             return None
         self._seen[remembered] = (record["person"], min(now + _REMEMBERED, record["ends"]))
         return str(record["person"])
+
+    def _forget_if_changed(self) -> None:
+        """Another process may have taken a token away: what was verified before the file changed is verified again."""
+        try:
+            written = self._path.stat().st_mtime_ns
+        except FileNotFoundError:
+            written = 0
+        if written != self._written:
+            self._seen.clear()
+            self._written = written
 
     def _matches(self, hashed: str, word: str) -> bool:
         from argon2.exceptions import Argon2Error

@@ -7,7 +7,7 @@ from __future__ import annotations
 import base64
 import hmac
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Form, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
@@ -28,6 +28,7 @@ from deniable.server.counter import Counter
 from deniable.server.identity import RateLimit, Tokens, Visit, Visits
 from deniable.server.rest import check_not_charged
 from deniable.server.settings import Person, Role, ServerSettings
+from deniable.server.single_sign_on import LoginFailed, SingleSignOn
 from deniable.server.views import budget_view, price_view, request_view
 from deniable.svg import Figure, Line, Series, horizontal_bars, plot
 
@@ -57,6 +58,8 @@ class Pages:
         )
         self._templates.filters["image"] = image
         self._cookie = "__Host-visit" if settings.secure else "visit"
+        callback = f"{settings.public_url.rstrip('/')}/login/done"
+        self._sign_on = None if settings.provider is None else SingleSignOn(settings.provider, callback=callback)
 
     # Who is there
 
@@ -83,8 +86,16 @@ class Pages:
     def _page(self, request: Request, template: str, *, status: int = 200, **told: Any) -> HTMLResponse:
         visit = self._visits.find(request.cookies.get(self._cookie))
         known = self._settings.people.get(visit.person) if visit else None
-        common = {"person": known, "csrf": visit.csrf if visit else "", "path": request.url.path}
+        common = {
+            "provider": self._sign_on is not None,
+            "person": known,
+            "csrf": visit.csrf if visit else "",
+            "path": request.url.path,
+        }
         return HTMLResponse(self._templates.get_template(template).render(**common, **told), status_code=status)
+
+    def _set(self, answer: Response, name: str, value: str, *, samesite: Literal["lax", "strict"] = "strict") -> None:
+        answer.set_cookie(name, value, httponly=True, samesite=samesite, secure=self._settings.secure, path="/")
 
     def problem(self, request: Request, status: int, message: str) -> Response:
         """An error for a browser; who is not logged in is shown the way in."""
@@ -115,14 +126,31 @@ class Pages:
                 )
             self._visits.end(request.cookies.get(self._cookie))
             answer = RedirectResponse("/", status_code=303)
-            answer.set_cookie(
-                self._cookie,
-                self._visits.begin(name),
-                httponly=True,
-                samesite="strict",
-                secure=self._settings.secure,
-                path="/",
-            )
+            self._set(answer, self._cookie, self._visits.begin(name))
+            return answer
+
+        @routes.get("/login/provider")
+        def provider() -> Response:
+            if self._sign_on is None:
+                raise LoginFailed
+            id, address = self._sign_on.begin()
+            answer = RedirectResponse(address, status_code=303)
+            self._set(answer, "attempt", id, samesite="lax")  # it must come back with the provider's redirect
+            return answer
+
+        @routes.get("/login/done")
+        def done(request: Request, code: str = "", state: str = "") -> Response:
+            if self._sign_on is None:
+                raise LoginFailed
+            name = self._sign_on.finish(request.cookies.get("attempt"), state=state, code=code)
+            if name not in self._settings.people:
+                raise LoginFailed
+            told: dict[str, Any] = {"title": "Logged in", "message": f"You are {name}.", "onward": True}
+            answer = self._page(
+                request, "message.html", **told
+            )  # a page, since a strict cookie does not follow a redirect
+            self._set(answer, self._cookie, self._visits.begin(name))
+            answer.delete_cookie("attempt", path="/")
             return answer
 
         @routes.post("/logout")
@@ -247,7 +275,7 @@ class Pages:
         def told(request: Request, name: str, account: str, id: str) -> Response:
             person = self._person(request)
             counter = visible_dataset(person, name, self._counters)
-            release = counter.release(readable_answer(person, counter, account, id))
+            release = counter.release(readable_answer(person, counter, account, id), reader=person.name)
             text = dossier(release).to_markdown()
             headers = {"Content-Disposition": 'attachment; filename="dossier.md"'}
             return Response(text, media_type="text/markdown", headers=headers)
@@ -295,7 +323,7 @@ class Pages:
         release, drawing, columns = None, None, {}
         if known.progress in (Progress.RELEASED, Progress.PUBLISHED):
             try:
-                release = counter.release(readable_answer(person, counter, account, id))
+                release = counter.release(readable_answer(person, counter, account, id), reader=person.name)
                 columns = release.to_columns()
                 drawing = _drawn(release)
             except DeniableError:

@@ -151,13 +151,13 @@ def rest_routes(settings: ServerSettings, counters: dict[str, Counter], who: Cal
     def release(name: str, account: str, request: str, person: Person = me) -> dict[str, Any]:
         """The answer, the same bytes every time."""
         counter = visible_dataset(person, name, counters)
-        return release_view(counter.release(readable_answer(person, counter, account, request)))
+        return release_view(counter.release(readable_answer(person, counter, account, request), reader=person.name))
 
     @routes.get("/datasets/{name}/requests/{account}/{request}/release.csv", response_class=PlainTextResponse)
     def table(name: str, account: str, request: str, person: Person = me) -> PlainTextResponse:
         """The answer's table as CSV; no cell can be read as a formula."""
         counter = visible_dataset(person, name, counters)
-        text = release_csv(counter.release(readable_answer(person, counter, account, request)))
+        text = release_csv(counter.release(readable_answer(person, counter, account, request), reader=person.name))
         headers = {"Content-Disposition": 'attachment; filename="release.csv"'}
         return PlainTextResponse(text, media_type="text/csv", headers=headers)
 

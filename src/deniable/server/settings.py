@@ -18,6 +18,7 @@ from deniable.engines.places import is_postgres
 from deniable.errors import InvalidArgument
 from deniable.exact.guards import integer, nonnegative, positive, probability
 from deniable.plan.codebook import Codebook
+from deniable.server.single_sign_on import Provider
 
 
 class Role(Enum):
@@ -68,6 +69,7 @@ class ServerSettings:
     longest_grant: int
     data: Mapping[str, ServedData]
     people: Mapping[str, Person]
+    provider: Provider | None = None
 
     @property
     def host(self) -> str:
@@ -104,7 +106,7 @@ _KNOWN = {
 
 
 def _settings(record: Mapping[str, Any], base: Path, behind_tls: bool) -> ServerSettings:
-    unknown = sorted(set(map(str, record)) - _KNOWN - {"data", "people"})
+    unknown = sorted(set(map(str, record)) - _KNOWN - {"data", "people", "oidc"})
     if unknown:
         raise InvalidArgument(
             f"the server configuration has no {unknown[0]!r}; it has {', '.join(sorted(_KNOWN))}, data, people"
@@ -126,6 +128,7 @@ def _settings(record: Mapping[str, Any], base: Path, behind_tls: bool) -> Server
         longest_grant=integer(longest_grant_days=record.get("longest_grant_days", 90), least=1),
         data=served,
         people={name: _person(str(name), entry, served) for name, entry in people.items()},
+        provider=None if "oidc" not in record else _provider(record["oidc"]),
     )
 
 
@@ -147,6 +150,26 @@ def _is_loopback(host: str) -> bool:
         return ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+def _provider(stated: Any) -> Provider:
+    """The identity provider; its secret is in an environment variable, never in the file."""
+    if not isinstance(stated, Mapping) or not {"issuer", "client_id", "client_secret"} <= set(stated) <= {
+        "issuer",
+        "client_id",
+        "client_secret",
+        "claim",
+    }:
+        raise InvalidArgument("oidc needs issuer, client_id and client_secret (env:NAME), and may have claim")
+    issuer, word = str(stated["issuer"]), str(stated["client_secret"])
+    parts = urlsplit(issuer)
+    if parts.scheme != "https" and not (parts.scheme == "http" and _is_loopback(parts.hostname or "")):
+        raise InvalidArgument(f"oidc.issuer must be https unless it is on this machine, got {issuer!r}")
+    found = os.environ.get(word[4:]) if word.startswith("env:") else None
+    if not found:
+        raise InvalidArgument("oidc.client_secret is written env:NAME, and that variable holds the secret")
+    claim = str(stated.get("claim", "sub"))
+    return Provider(issuer=issuer, client_id=str(stated["client_id"]), client_secret=found, claim=claim)
 
 
 def _mapping(record: Mapping[str, Any], name: str) -> Mapping[str, Any]:

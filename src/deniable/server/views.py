@@ -48,6 +48,7 @@ def request_view(known: Application) -> dict[str, Any]:
         "granted_by": None if grant is None else grant["by"],
         "expires": None if grant is None else grant["expires"],
         "reason": known.reason,
+        "readers": list(known.readers),
     }
 
 
