@@ -163,7 +163,7 @@ MARKUP = "<script>alert(1)</script>"
 
 
 def test_nothing_people_write_becomes_markup(server):
-    sql = f"SELECT ward AS \"{MARKUP}\", count(*) AS n FROM visits WHERE ward <> '{MARKUP}' GROUP BY ward"
+    sql = f'SELECT ward AS "{MARKUP}", count(*) AS n FROM visits /* {MARKUP} */ GROUP BY ward'
     server.released(sql=sql, purpose=MARKUP)
     server.ask(request="r2", sql=sql, purpose=MARKUP)
     server.call("alma", "POST", "/datasets/visits/requests/ana/r2/refuse", json={"reason": MARKUP})

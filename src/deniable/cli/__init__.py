@@ -36,7 +36,7 @@ COMMANDS: dict[str, Command] = {
     "demo": Command("deniable.cli.demo", "make a first private release on made-up data"),
     "release": Command("deniable.cli.release", "show releases, their release tables, their stored bytes"),
     "serve": Command("deniable.cli.serve", "serve data sets to people who ask, grant, release and audit"),
-    "remote": Command("deniable.cli.remote", "price, ask, wait, grant, refuse and publish at a server"),
+    "remote": Command("deniable.cli.at_server", "price, ask, wait, grant, refuse and publish at a server"),
     "ledger": Command("deniable.cli.ledger", "check a ledger, write out its events, copy it"),
 }
 
