@@ -144,6 +144,22 @@ def test_a_failing_engine_gives_one_constant_text_and_stays_charged(server, monk
     assert left(server) == 0.9
 
 
+def test_a_worker_follows_an_amendment_and_a_new_version_of_the_data(server):
+    from dataclasses import replace
+
+    worker = server.worker()
+    place = server.settings.data["visits"].ledger
+    server.ask()
+    server.grant()
+    curator = Ledger.existing(place)
+    curator.amend(replace(curator.terms, budget=dp.budget(epsilon=2), rule=None), reason="more people", by="olga")
+    Ledger.existing(place).new_version(reason="a new year", by="olga")
+    assert worker.work() == 1
+    worker.close()
+    assert state(server) == "released"
+    assert Ledger.existing(place).left.loss == pytest.approx(1.9)
+
+
 def test_only_one_worker(tmp_path):
     with (
         only_worker(tmp_path / "w"),

@@ -231,6 +231,12 @@ class Ledger:
             return snapshot.state.data_version
 
     @property
+    def stale(self) -> bool:
+        """Have the terms or the data changed since this was opened? Then it charges nothing: open it again."""
+        with self._replay.snapshot() as snapshot:
+            return (snapshot.state.amended, snapshot.state.data_version) != (self._amended, self._version)
+
+    @property
     def spent(self) -> Spend:
         """What was spent of the data-wide budget over its lifetime, exactly."""
         return self.balances()[0].lifetime

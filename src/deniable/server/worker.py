@@ -71,12 +71,15 @@ class Worker:
 
     def __init__(self, settings: ServerSettings, *, pace: Pace | None = None) -> None:
         self._pace = pace or Pace(settings.tick)
+        self._settings = settings
         self._data = {name: self._opened(data) for name, data in settings.data.items()}
         for _, ledger in self._data.values():
             self._settle(ledger)
 
-    def _opened(self, data: ServedData) -> tuple[Dataset, TickingLedger]:
-        ledger = TickingLedger.open(data.ledger, terms=ledger_terms(data))
+    def _opened(self, data: ServedData, *, again: bool = False) -> tuple[Dataset, TickingLedger]:
+        """A data set and its ledger; opened again, under the terms the ledger has by now."""
+        terms = ledger_terms(data)
+        ledger = TickingLedger.existing(data.ledger) if again else TickingLedger.open(data.ledger, terms=terms)
         assert isinstance(ledger, TickingLedger)
         ledger.pause = self._pace.wait
         return Dataset(data.source, codebook=data.codebook, name=data.name), ledger
@@ -91,13 +94,22 @@ class Worker:
     def work(self) -> int:
         """Answer everything that is granted now, and write down what has run out; how many requests were handled."""
         handled = 0
-        for dataset, ledger in self._data.values():
+        for name in self._data:
+            dataset, ledger = self._current(name)
             for each in ledger.desk.overdue():
                 ledger.desk.expire(each.account, each.request, by=WORKER)
             for each in ledger.desk.ready():
                 self._answer(dataset, ledger, each)
                 handled += 1
         return handled
+
+    def _current(self, name: str) -> tuple[Dataset, TickingLedger]:
+        """A data set and its ledger as they are now: after an amendment or a new version of the data, opened again."""
+        dataset, ledger = self._data[name]
+        if ledger.stale:
+            dataset.close()
+            self._data[name] = self._opened(self._settings.data[name], again=True)
+        return self._data[name]
 
     def _answer(self, dataset: Dataset, ledger: TickingLedger, known: Application) -> None:
         """One request: charged, run, stored at the tick; or one line in the chain that says why not."""
