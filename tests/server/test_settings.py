@@ -118,3 +118,17 @@ def test_a_rate_limit_fills_steadily():
     assert limit.allows("ben")
     now[0] = 30.0
     assert [limit.allows("ana") for _ in range(2)] == [True, False]
+
+
+def test_the_demo_is_prepared_whole(tmp_path, capsys):
+    folder = tmp_path / "demo"
+    main(["serve", "demo", str(folder), "--prepare"])
+    assert "/data/visits/ask" in capsys.readouterr().out
+    main(["serve", "check", "--config", str(folder / "server.yaml")])
+    assert "visits: data can be reached" in capsys.readouterr().out
+    settings = ServerSettings.load(folder / "server.yaml")
+    token = (folder / "analyst.token").read_text(encoding="utf-8").strip()
+    assert Tokens(settings.tokens).person(token) == "analyst"
+    assert folder.stat().st_mode & 0o077 == 0
+    with pytest.raises(SystemExit):
+        main(["serve", "demo", str(folder)])

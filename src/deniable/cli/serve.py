@@ -19,6 +19,15 @@ app = application("Serve data sets to people with roles: requests, grants, relea
 Config = Annotated[Path, typer.Option("--config", help="The server's YAML file.")]
 BehindTls = Annotated[bool, typer.Option("--behind-tls", help="A proxy that speaks TLS stands before this server.")]
 _USUAL = Path("server.yaml")
+_DEMO = """\
+tick_seconds: 1
+data:
+  visits: {source: visits.parquet, codebook: visits.yaml, ledger: visits.ledger, budget: {epsilon: 3, delta: 1e-6}}
+people:
+  owner: {roles: [owner, curator, auditor]}
+  allocator: {roles: [allocator]}
+  analyst: {roles: [analyst]}
+"""
 
 
 @app.callback(invoke_without_command=True)
@@ -41,6 +50,34 @@ def check(config: Config = _USUAL, behind_tls: BehindTls = False) -> None:
     """Read the whole configuration and look that everything can be reached; nothing is started or spent."""
     _checked_extra()
     print("\n".join(check_settings(ServerSettings.load(config, behind_tls=behind_tls))))
+
+
+@app.command()
+def demo(
+    folder: Annotated[
+        Path, typer.Argument(help="A new folder for data, configuration and tokens.", show_default=False)
+    ],
+    prepare: Annotated[bool, typer.Option("--prepare", help="Write everything and start nothing.")] = False,
+) -> None:
+    """A server on made-up hospital visits with three people; their tokens are files in the folder."""
+    from deniable.cli import demo_data
+    from deniable.server.identity import Tokens
+
+    _checked_extra()
+    if folder.exists():
+        raise InvalidArgument(f"{folder} is there already; give the name of a new folder")
+    folder.mkdir(parents=True, mode=0o700)
+    demo_data.write_parquet(demo_data.visits(), folder / "visits.parquet")
+    (folder / "visits.yaml").write_text(demo_data.VISITS_CODEBOOK, encoding="utf-8")
+    config = folder / "server.yaml"
+    config.write_text(_DEMO, encoding="utf-8")
+    settings = ServerSettings.load(config)
+    tokens = Tokens(settings.tokens)
+    for person in settings.people:
+        (folder / f"{person}.token").write_text(tokens.issue(person, days=7) + "\n", encoding="utf-8")
+    print(f"{settings.public_url}/data/visits/ask  log in with the token in {folder / 'analyst.token'}")
+    if not prepare:
+        serve(config, settings, behind_tls=False)
 
 
 @app.command()
