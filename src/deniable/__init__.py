@@ -72,6 +72,7 @@ _PUBLIC = {
     "truth_probability": "deniable.accounting:truth_probability",
     # deciding: which epsilon and why, what is published about a release
     "choose_epsilon": "deniable.deciding:choose_epsilon",
+    "connect": "deniable.server.client:connect",
     "dossier": "deniable.deciding:dossier",
     # the root of all errors
     "DeniableError": "deniable.errors:DeniableError",

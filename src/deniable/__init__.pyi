@@ -56,6 +56,7 @@ from deniable.release.release_table import extended_release_table as extended_re
 from deniable.release.release_table import release_table as release_table
 from deniable.release.session import Session as Session
 from deniable.release.value import ValueRelease as ValueRelease
+from deniable.server.client import connect as connect
 from deniable.version import __version__ as __version__
 
 __all__ = [
@@ -77,6 +78,7 @@ __all__ = [
     "calculus",
     "calibrate",
     "choose_epsilon",
+    "connect",
     "correlation",
     "costs",
     "count",

@@ -30,6 +30,7 @@ COMMANDS: dict[str, Command] = {
     "query": Command("deniable.cli.query", "ask a private table and pay from its budget"),
     "sql": Command("deniable.cli.sql", "ask private tables in SQL, or have a query explained"),
     "synthesize": Command("deniable.cli.synthesize", "write synthetic rows of a private table"),
+    "sql check": Command("deniable.cli.sql_check", "price a file of SQL questions against a limit, without data"),
     "price": Command("deniable.cli.price", "say what a query would cost, for free"),
     "fit": Command("deniable.cli.fit", "fit a model on a private table and pay from its budget"),
     "score": Command("deniable.cli.score", "score a stored model on private rows"),
@@ -38,6 +39,8 @@ COMMANDS: dict[str, Command] = {
     "codebook": Command("deniable.cli.codebook", "draft, check or import a codebook"),
     "demo": Command("deniable.cli.demo", "make a first private release on made-up data"),
     "release": Command("deniable.cli.release", "show releases, their release tables, their stored bytes"),
+    "serve": Command("deniable.cli.serve", "serve data sets to people who ask, grant, release and audit"),
+    "remote": Command("deniable.cli.at_server", "price, ask, wait, grant, refuse and publish at a server"),
     "ledger": Command("deniable.cli.ledger", "check a ledger, amend it, show what was asked of it"),
 }
 
@@ -67,6 +70,8 @@ def main(words: Sequence[str] | None = None) -> None:
         print(overview())
     elif words[0] in {"--version", "-V"}:
         print(f"deniable {__version__}")
+    elif " ".join(words[:2]) in COMMANDS:
+        _run(" ".join(words[:2]), list(words[2:]))
     elif words[0] not in COMMANDS:
         _fail(f"{words[0]!r} is not a command{_hint(words[0])}; deniable --help lists them", code=2)
     else:

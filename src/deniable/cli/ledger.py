@@ -154,9 +154,15 @@ def requests(ledger: File, anchor: AnchorFolder = None, as_json: Json = False) -
 @app.command()
 def readers(ledger: File, anchor: AnchorFolder = None, as_json: Json = False) -> None:
     """Who has been given which answer: every release with its readers, in order."""
-    charges = Ledger.existing(place(ledger), anchor=FolderAnchor(anchor)).charges()
+    opened = Ledger.existing(place(ledger), anchor=FolderAnchor(anchor))
+    charges, asked = opened.charges(), {(each.account, each.request): each for each in opened.desk.all()}
+    others = {key: each.readers for key, each in asked.items()}
     rows = [
-        {"event": charge.count, "request": charge.body["request"], "readers": list(charge.readers)}
+        {
+            "event": charge.count,
+            "request": charge.body["request"],
+            "readers": list(dict.fromkeys((*charge.readers, *others.get(charge.asked, ())))),
+        }
         for charge in charges
     ]
     if as_json:

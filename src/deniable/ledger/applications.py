@@ -44,6 +44,7 @@ _BEFORE = {
     Kind.REFUSAL: (Progress.PENDING, Progress.APPROVED, Progress.RUNNING),
     Kind.EXPIRY: (Progress.APPROVED,),
     Kind.PUBLICATION: (Progress.RELEASED,),
+    Kind.READING: (Progress.RELEASED, Progress.PUBLISHED),
 }
 """From which states each event may follow."""
 
@@ -59,6 +60,8 @@ class Application:
     events: Mapping[Kind, Event]
     charge: int | None = None
     stored: bool = False
+    readers: tuple[str, ...] = ()
+    """Who else was given its answer, in order."""
 
     @property
     def progress(self) -> Progress:

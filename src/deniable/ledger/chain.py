@@ -34,6 +34,7 @@ class Kind(Enum):
     REFUSAL = "refusal"
     EXPIRY = "expiry"
     PUBLICATION = "publication"
+    READING = "reading"
 
 
 @dataclass(frozen=True, slots=True)

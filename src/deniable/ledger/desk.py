@@ -120,6 +120,13 @@ class Desk:
         """Write down that an answer is for everybody now."""
         return self._write(account, request, Kind.PUBLICATION, by=by, note=named(note=note))
 
+    def read(self, account: str, request: str, *, by: str) -> Application:
+        """Write down, once for each person, that somebody else than who asked was given the answer."""
+        known = self.one(account, request)
+        if by == account or by in known.readers:
+            return known
+        return self._write(account, request, Kind.READING, by=by)
+
     def one(self, account: str, request: str) -> Application:
         """One request; unknown ones are refused."""
         with self._replay.snapshot() as snapshot:
@@ -166,7 +173,7 @@ def check_grant(transaction: Transaction, ask: Ask) -> None:
     """Under terms with grants: a live grant of this analyst covers this plan at this cost, or it was charged already."""
     asked = (ask.account, ask.request)
     terms, state = transaction.terms, transaction.state
-    if not terms.grants or asked in state.by_request:
+    if asked in state.by_request:
         return
     cost = _stated(terms.main.filters, ask.costs[terms.unit])
     check_granted(

@@ -210,7 +210,8 @@ class Ledger:
             asked = self._ask(transaction, cost, request=request, plan=plan, data_version=data_version, account=account)
             ask = replace(asked, tables=tuple(named(table=each) for each in tables), question=question[:2000])
             old = earlier(transaction.state, ask)
-            check_grant(transaction, ask)
+            if transaction.terms.grants:
+                check_grant(transaction, ask)
             if old is None:
                 if look is not None:
                     look()
@@ -282,7 +283,8 @@ class Ledger:
         self._refuse_early(cost, account)
         with self._transaction() as transaction:
             ask = self._ask(transaction, cost, request=request, plan="", data_version=None, account=account)
-            check_grant(transaction, ask)
+            if transaction.terms.grants:
+                check_grant(transaction, ask)
             self._charge(transaction, ask, answer="elsewhere")
 
     # What can be seen
@@ -324,6 +326,12 @@ class Ledger:
         """The number of the event that last changed the terms, or zero."""
         with self._snapshot() as snapshot:
             return snapshot.state.amended
+
+    @property
+    def stale(self) -> bool:
+        """Have the terms or the data changed since this was opened? Then it charges nothing: open it again."""
+        with self._snapshot() as snapshot:
+            return (snapshot.state.amended, snapshot.state.data_version) != (self._amended, self._version)
 
     @property
     def spent(self) -> Spend:

@@ -129,7 +129,7 @@ class State:
                 self.data_version = body["data_version"]
             case Kind.NOTE:
                 pass
-            case Kind.REQUEST | Kind.GRANT | Kind.REFUSAL | Kind.EXPIRY | Kind.PUBLICATION:
+            case Kind.REQUEST | Kind.GRANT | Kind.REFUSAL | Kind.EXPIRY | Kind.PUBLICATION | Kind.READING:
                 self._application(event)
         self.granting_since = (self.granting_since or event.count) if self.terms and self.terms.grants else 0
         self.last, self.moment = event, body.get("at", self.moment)
@@ -165,6 +165,8 @@ class State:
             self.faults.append(fault)
         elif event.kind is Kind.REQUEST:
             self.applications[asked] = Application(*asked, event.count, event.body, {})
+        elif known is not None and event.kind is Kind.READING:
+            self.applications[asked] = replace(known, readers=(*known.readers, event.body["by"]))
         elif known is not None:
             self.applications[asked] = replace(known, events={**known.events, event.kind: event})
 

@@ -11,12 +11,14 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from deniable.engines.engine import Engine
+from deniable.errors import QueryRefused
 from deniable.query import AnswerColumn, Law, Payment, compile_query
 from deniable.query.sql import (
     Explanation,
     PrivateStatement,
     PublicRows,
     Released,
+    Statement,
     applied,
     compile_statement,
     explain_statement,
@@ -44,13 +46,31 @@ def answer_statement(
         if statement.explain:
             return Explanation("nobody", "", "", (), (), None, "", (), (f"tables: {', '.join(tables)}",), public=True)
         return _public(session, public_answer(statement, session.codebook, tables, engine))
+    private, paid = _offered(session, statement, payment)
+    if statement.explain:
+        return _explanation(session, private, paid)
+    return finished(session.release_query(private.query, paid, request, question=text.strip()), private)
+
+
+def private_question(
+    session: Session, text: str, *, dialect: str, payment: Payment
+) -> tuple[PrivateStatement[Release], Payment]:
+    """The private query of a statement and what is offered for it; one that needs no charge is refused."""
+    statement = read(text, dialect=dialect)
+    if statement.explain or public_tables(statement, session.codebook) is not None:
+        raise QueryRefused(
+            "nothing-private",
+            "this asks nothing of private tables",
+            rewrite="leave out EXPLAIN DP, or ask a private table",
+        )
+    return _offered(session, statement, payment)
+
+
+def _offered(session: Session, statement: Statement, payment: Payment) -> tuple[PrivateStatement[Release], Payment]:
     private = compile_statement(statement, session.codebook, session)
     options = statement.options
     law = Law.LAPLACE if options.strategy == "laplace_threshold" and not options.laws else options.law
-    paid = payment.otherwise(epsilon=options.epsilon, delta=options.delta, law=law, laws=options.laws)
-    if statement.explain:
-        return _explanation(session, private, paid)
-    return _finished(session.release_query(private.query, paid, request, question=text.strip()), private)
+    return private, payment.otherwise(epsilon=options.epsilon, delta=options.delta, law=law, laws=options.laws)
 
 
 def _explanation(session: Session, private: PrivateStatement[Release], payment: Payment) -> Explanation:
@@ -62,7 +82,8 @@ def _explanation(session: Session, private: PrivateStatement[Release], payment: 
     return explain_statement(private, compiled, price, unit=str(session.unit), bounds=contribution(compiled))
 
 
-def _finished(release: Release, private: PrivateStatement[Release]) -> Release:
+def finished(release: Release, private: PrivateStatement[Release]) -> Release:
+    """The release as its statement shows it: stages over noisy values only, so nothing more is spent."""
     if not private.stages and not private.notices:
         return release
     confidence = Fraction(release.confidence).limit_denominator(10**9)

@@ -175,9 +175,11 @@ def plan_workload(
 ) -> Workload:
     """Share the budget and price every question; nothing is spent."""
     _checked(session, questions, by=by, weights=weights, wanted=wanted, locked=locked)
-    same_as = _same(session, questions, options)
-    measured = [name for name in questions if name not in same_as]
     unit, amount = _amount(epsilon, rho)
+    same_as = _same(
+        session, questions, {**options, unit or session.filters.unit: (amount or Fraction(1)) / len(questions)}
+    )
+    measured = [name for name in questions if name not in same_as]
     slip = session._delta(None) / len(measured) if options["delta"] is None else options["delta"]
     base = {**options, "epsilon": None, "rho": None, "accuracy": None, "delta": slip}
     terms: dict[str, dict[str, Any]] = {}
@@ -229,8 +231,8 @@ def _amount(epsilon: Real | None, rho: Real | None) -> tuple[str | None, Fractio
 
 
 def _same(session: Session, questions: Mapping[str, Query[Any]], options: Mapping[str, Any]) -> dict[str, str]:
-    """Which questions are measured by an earlier one: those with equal recipes at an equal price."""
-    trial = {**options, "epsilon": None, "rho": None, "accuracy": None, session.filters.unit: Fraction(1, 10)}
+    """Which questions are measured by an earlier one: those with equal recipes at an equal price, here an even share."""
+    trial = {"epsilon": None, "rho": None, "accuracy": None, **options}
     first: dict[Any, str] = {}
     same = {}
     for name, question in questions.items():

@@ -276,7 +276,13 @@ def test_who_has_read_what_is_told(granting, path, capsys):
         answer(granting, account=account)
     (charge,) = granting.charges()
     assert charge.readers == ("ana", "bob")
+    granting.desk.read("ana", "r1", by="eve")
+    before = granting.mark
+    granting.desk.read("ana", "r1", by="eve")
+    granting.desk.read("ana", "r1", by="ana")
+    assert granting.mark == before  # once for each person
     main(["ledger", "readers", str(path)])
-    assert "r1: ana, bob" in capsys.readouterr().out
+    assert "r1: ana, bob, eve" in capsys.readouterr().out
+    assert verify(path).problems == ()
     main(["ledger", "requests", str(path), "--json"])
     assert [row["state"] for row in json.loads(capsys.readouterr().out)] == ["released", "released"]

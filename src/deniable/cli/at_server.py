@@ -1,0 +1,143 @@
+"""`deniable remote`: price, ask, wait, grant, refuse and publish at a server, from the shell.
+
+The server's address is in --url or DENIABLE_URL; the token in the file named by --token or DENIABLE_TOKEN, never on
+the command line.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any
+
+import typer
+
+from deniable.cli.app import application
+from deniable.cli.asking import wanted
+from deniable.errors import InvalidArgument
+from deniable.server.client import Client, connect
+
+app = application("Ask a server: price, ask, wait, grant, refuse, publish.")
+
+Url = Annotated[str, typer.Option("--url", envvar="DENIABLE_URL", help="The server's address.", show_default=False)]
+TokenFile = Annotated[
+    str, typer.Option("--token", envvar="DENIABLE_TOKEN", help="The file your token is in.", show_default=False)
+]
+DataName = Annotated[str, typer.Argument(help="The data set.", show_default=False)]
+Sql = Annotated[str, typer.Argument(help="One SELECT.", show_default=False)]
+Account = Annotated[str, typer.Argument(help="Who asked.", show_default=False)]
+Id = Annotated[str, typer.Argument(help="The request.", show_default=False)]
+Epsilon = Annotated[float | None, typer.Option("--epsilon", help="What it may cost.")]
+Rho = Annotated[float | None, typer.Option("--rho", help="What it may cost in zero-concentrated privacy.")]
+Accuracy = Annotated[list[str] | None, typer.Option("--accuracy", help="A wanted error, name=number.")]
+
+
+def _client(url: str, token: str) -> Client:
+    if token.startswith("dn_"):
+        raise InvalidArgument("give the name of a file that holds the token: other people can see command lines")
+    return connect(url, token=token)
+
+
+def _shown(found: Any) -> None:
+    print(json.dumps(found, indent=2, ensure_ascii=False))
+
+
+@app.command()
+def datasets(url: Url, token: TokenFile) -> None:
+    """The data sets one has a role for."""
+    with _client(url, token) as client:
+        print("\n".join(client.datasets()))
+
+
+@app.command()
+def price(
+    dataset: DataName,
+    sql: Sql,
+    url: Url,
+    token: TokenFile,
+    epsilon: Epsilon = None,
+    rho: Rho = None,
+    accuracy: Accuracy = None,
+) -> None:
+    """What a question would cost; nothing is spent."""
+    with _client(url, token) as client:
+        _shown(client.price(dataset, sql=sql, epsilon=epsilon, rho=rho, accuracy=wanted(accuracy)))
+
+
+@app.command()
+def ask(
+    dataset: DataName,
+    sql: Sql,
+    url: Url,
+    token: TokenFile,
+    purpose: Annotated[str, typer.Option("--purpose", help="What it is for.", show_default=False)],
+    epsilon: Epsilon = None,
+    rho: Rho = None,
+    accuracy: Accuracy = None,
+) -> None:
+    """Ask for a question; prints the request's id."""
+    with _client(url, token) as client:
+        made = client.request(dataset, sql=sql, purpose=purpose, epsilon=epsilon, rho=rho, accuracy=wanted(accuracy))
+        print(f"{made.account} {made.id}\n{made.price}, {made.state}")
+
+
+@app.command()
+def requests(dataset: DataName, url: Url, token: TokenFile) -> None:
+    """The requests one may see."""
+    with _client(url, token) as client:
+        lines = [
+            f"{r['account']} {r['request']}  {r['price']}  {r['state']}  {r['purpose']}"
+            for r in client.requests(dataset)
+        ]
+        print("\n".join(lines) or "nobody has asked yet")
+
+
+@app.command()
+def wait(
+    dataset: DataName,
+    account: Account,
+    request: Id,
+    url: Url,
+    token: TokenFile,
+    seconds: Annotated[float, typer.Option("--seconds", help="How long to wait.")] = 600,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """The answer, as soon as it is there."""
+    with _client(url, token) as client:
+        release = client.fetch(dataset, account, request).wait(seconds=seconds)
+        print(release.to_json() if as_json else f"{release}\n\n{release.receipt}")
+
+
+@app.command()
+def grant(
+    dataset: DataName,
+    account: Account,
+    request: Id,
+    url: Url,
+    token: TokenFile,
+    days: Annotated[int, typer.Option("--days", help="How long it lasts.")] = 7,
+    part: Annotated[float | None, typer.Option("--part", help="A smaller amount than was asked.")] = None,
+) -> None:
+    """For allocators: grant a request."""
+    with _client(url, token) as client:
+        _shown(client.grant(dataset, account, request, days=days, part=part))
+
+
+@app.command()
+def refuse(
+    dataset: DataName,
+    account: Account,
+    request: Id,
+    url: Url,
+    token: TokenFile,
+    reason: Annotated[str, typer.Option("--reason", help="Why.", show_default=False)],
+) -> None:
+    """For allocators: refuse a request or withdraw its grant."""
+    with _client(url, token) as client:
+        _shown(client.refuse(dataset, account, request, reason=reason))
+
+
+@app.command()
+def publish(dataset: DataName, account: Account, request: Id, url: Url, token: TokenFile) -> None:
+    """For owners and curators: make an answer readable by everybody with a role."""
+    with _client(url, token) as client:
+        _shown(client.publish(dataset, account, request))

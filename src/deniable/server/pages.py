@@ -1,0 +1,371 @@
+"""The pages: the same steps as REST for people with a browser. No script is needed; drawings are made here; every
+text is escaped.
+"""
+
+from __future__ import annotations
+
+import base64
+import hmac
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Form, Request
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from deniable.deciding import ATTACKS, Harm, choose_epsilon, dossier
+from deniable.errors import DeniableError, QueryRefused
+from deniable.ledger import Progress, verify
+from deniable.server.access import (
+    NotAllowed,
+    check_role,
+    readable_answer,
+    visible_dataset,
+    visible_request,
+    visible_requests,
+)
+from deniable.server.counter import Counter
+from deniable.server.identity import RateLimit, Tokens, Visit, Visits
+from deniable.server.rest import check_not_charged
+from deniable.server.settings import Person, Role, ServerSettings
+from deniable.server.single_sign_on import LoginFailed, SingleSignOn
+from deniable.server.views import budget_view, price_view, request_view
+from deniable.svg import Figure, Line, Series, horizontal_bars, plot
+
+_TEMPLATES = Path(__file__).parent / "templates"
+Text = Annotated[str, Form(max_length=20_000)]
+
+
+class LoginNeeded(DeniableError):
+    """The browser has not shown a token yet."""
+
+
+class Pages:
+    """Pages over the same counters as REST."""
+
+    def __init__(
+        self, settings: ServerSettings, counters: dict[str, Counter], tokens: Tokens, visits: Visits, limit: RateLimit
+    ) -> None:
+        self._settings, self._counters, self._tokens, self._visits, self._limit = (
+            settings,
+            counters,
+            tokens,
+            visits,
+            limit,
+        )
+        self._templates = Environment(
+            loader=FileSystemLoader(_TEMPLATES), autoescape=True, undefined=StrictUndefined, trim_blocks=True
+        )
+        self._templates.filters["image"] = image
+        self._cookie = "__Host-visit" if settings.secure else "visit"
+        callback = f"{settings.public_url.rstrip('/')}/login/done"
+        self._sign_on = None if settings.provider is None else SingleSignOn(settings.provider, callback=callback)
+
+    # Who is there
+
+    def _visit(self, request: Request) -> Visit:
+        visit = self._visits.find(request.cookies.get(self._cookie))
+        if visit is None or visit.person not in self._settings.people:
+            raise LoginNeeded("show your token first: log in")
+        if not self._limit.allows(visit.person):
+            raise NotAllowed("too many requests; wait a minute")
+        return visit
+
+    def _person(self, request: Request) -> Person:
+        return self._settings.people[self._visit(request).person]
+
+    def _posting(self, request: Request, csrf: str) -> Person:
+        """The person behind a form, which must carry the token that was put into it."""
+        visit = self._visit(request)
+        if not hmac.compare_digest(visit.csrf.encode(), csrf.encode(errors="replace")):
+            raise NotAllowed("this form was not made by this server for you; open the page again")
+        return self._settings.people[visit.person]
+
+    # How a page is made
+
+    def _page(self, request: Request, template: str, *, status: int = 200, **told: Any) -> HTMLResponse:
+        visit = self._visits.find(request.cookies.get(self._cookie))
+        known = self._settings.people.get(visit.person) if visit else None
+        common = {
+            "provider": self._sign_on is not None,
+            "person": known,
+            "csrf": visit.csrf if visit else "",
+            "path": request.url.path,
+        }
+        return HTMLResponse(self._templates.get_template(template).render(**common, **told), status_code=status)
+
+    def _set(self, answer: Response, name: str, value: str, *, samesite: Literal["lax", "strict"] = "strict") -> None:
+        answer.set_cookie(name, value, httponly=True, samesite=samesite, secure=self._settings.secure, path="/")
+
+    def problem(self, request: Request, status: int, message: str) -> Response:
+        """An error for a browser; who is not logged in is shown the way in."""
+        visit = self._visits.find(request.cookies.get(self._cookie))
+        if visit is None and status != 400:
+            return self._page(request, "login.html", status=401 if status < 500 else status, message="")
+        return self._page(request, "message.html", status=status, title="Not done", message=message)
+
+    def routes(self) -> APIRouter:
+        """Every page."""
+        routes = APIRouter(include_in_schema=False, default_response_class=HTMLResponse)
+        self._entrance(routes)
+        self._data(routes)
+        self._requests(routes)
+        return routes
+
+    def _entrance(self, routes: APIRouter) -> None:
+        @routes.get("/login")
+        def login(request: Request) -> Response:
+            return self._page(request, "login.html", message="")
+
+        @routes.post("/login")
+        def enter(request: Request, token: Annotated[str, Form(max_length=400)]) -> Response:
+            name = self._tokens.person(token.strip())
+            if name is None or name not in self._settings.people:
+                return self._page(
+                    request, "login.html", status=401, message="This token is not known, or it has ended."
+                )
+            self._visits.end(request.cookies.get(self._cookie))
+            answer = RedirectResponse("/", status_code=303)
+            self._set(answer, self._cookie, self._visits.begin(name))
+            return answer
+
+        @routes.get("/login/provider")
+        def provider() -> Response:
+            if self._sign_on is None:
+                raise LoginFailed
+            id, address = self._sign_on.begin()
+            answer = RedirectResponse(address, status_code=303)
+            self._set(answer, "attempt", id, samesite="lax")  # it must come back with the provider's redirect
+            return answer
+
+        @routes.get("/login/done")
+        def done(request: Request, code: str = "", state: str = "") -> Response:
+            if self._sign_on is None:
+                raise LoginFailed
+            name = self._sign_on.finish(request.cookies.get("attempt"), state=state, code=code)
+            if name not in self._settings.people:
+                raise LoginFailed
+            told: dict[str, Any] = {"title": "Logged in", "message": f"You are {name}.", "onward": True}
+            answer = self._page(
+                request, "message.html", **told
+            )  # a page, since a strict cookie does not follow a redirect
+            self._set(answer, self._cookie, self._visits.begin(name))
+            answer.delete_cookie("attempt", path="/")
+            return answer
+
+        @routes.post("/logout")
+        def leave(request: Request, csrf: Text) -> Response:
+            self._posting(request, csrf)
+            self._visits.end(request.cookies.get(self._cookie))
+            answer = RedirectResponse("/login", status_code=303)
+            answer.delete_cookie(self._cookie, path="/")
+            return answer
+
+        @routes.get("/")
+        def home(request: Request) -> Response:
+            person = self._person(request)
+            found = [counter for name, counter in self._counters.items() if person.may(name, *Role)]
+            rows = [{"name": c.data.name, "unit": str(c.data.codebook.unit), "budget": budget_view(c)} for c in found]
+            return self._page(request, "datasets.html", rows=rows)
+
+    def _data(self, routes: APIRouter) -> None:
+        @routes.get("/data/{name}")
+        def dataset(request: Request, name: str) -> Response:
+            counter = visible_dataset(self._person(request), name, self._counters)
+            told = budget_view(counter)
+            return self._page(
+                request, "dataset.html", name=name, book=counter.data.codebook, budget=told, gauge=_gauge(told)
+            )
+
+        @routes.get("/data/{name}/ask")
+        def form(request: Request, name: str) -> Response:
+            counter = visible_dataset(self._person(request), name, self._counters)
+            return self._ask(request, counter, {})
+
+        @routes.post("/data/{name}/ask")
+        def ask(
+            request: Request,
+            name: str,
+            csrf: Text,
+            sql: Text,
+            amount: Text,
+            purpose: Text = "",
+            action: Text = "preview",
+        ) -> Response:
+            person = self._posting(request, csrf)
+            counter = visible_dataset(person, name, self._counters)
+            fields = {"sql": sql, "amount": amount, "purpose": purpose}
+            try:
+                paid = {counter.ledger.terms.main.filters.unit: _number(amount)}
+                if action != "submit":
+                    return self._ask(request, counter, fields, paid=paid)
+                check_role(person, counter, Role.ANALYST)
+                known = counter.request(
+                    sql, account=person.name, purpose=" ".join(purpose.split()), payment=paid, dialect="duckdb"
+                )
+            except DeniableError as error:
+                return self._ask(request, counter, fields, error=error)
+            return RedirectResponse(f"/data/{name}/requests/{known.account}/{known.request}", status_code=303)
+
+        @routes.get("/data/{name}/ledger")
+        def ledger(request: Request, name: str) -> Response:
+            person = self._person(request)
+            counter = visible_dataset(person, name, self._counters)
+            check_role(person, counter, Role.AUDITOR, Role.OWNER)
+            found = verify(counter.data.ledger)
+            return self._page(request, "ledger.html", name=name, events=list(counter.ledger.export()), found=found)
+
+        @routes.get("/data/{name}/choose")
+        def choose(
+            request: Request, name: str, harm: str = "serious", attack: str = "tracing", people: int = 1000
+        ) -> Response:
+            counter = visible_dataset(self._person(request), name, self._counters)
+            choice = choose_epsilon(counter.data.codebook, harm=harm, attack=attack, people=people)
+            return self._page(
+                request,
+                "choose.html",
+                name=name,
+                choice=choice,
+                meaning=choice.explained(),
+                curve=choice.curve.plot(marked=[choice.start]),
+                harms=[each.value for each in Harm],
+                attacks=ATTACKS,
+            )
+
+    def _ask(
+        self,
+        request: Request,
+        counter: Counter,
+        fields: dict[str, str],
+        *,
+        paid: Any = None,
+        error: DeniableError | None = None,
+    ) -> Response:
+        told: dict[str, Any] = {
+            "name": counter.data.name,
+            "book": counter.data.codebook,
+            "price": None,
+            "curve": None,
+            "points": [],
+        }
+        told["unit"] = counter.ledger.terms.main.filters.unit
+        told["fields"] = {"sql": "", "amount": "", "purpose": "", **fields}
+        told["error"] = "" if error is None else _in_words(error)
+        if paid is not None:
+            offer = counter.offer(fields["sql"], dialect="duckdb", payment=paid)
+            points = counter.curve(offer)
+            line = Line([x for x, _ in points], [y for _, y in points], label="error, at most")
+            told |= {"price": price_view(counter, offer), "points": points}
+            told["curve"] = plot(line, title="Error by what is paid", x_label=told["unit"], y_label="error")
+        return self._page(request, "ask.html", status=422 if error else 200, **told)
+
+    def _requests(self, routes: APIRouter) -> None:
+        @routes.get("/data/{name}/requests")
+        def requests(request: Request, name: str) -> Response:
+            person = self._person(request)
+            counter = visible_dataset(person, name, self._counters)
+            rows = [request_view(each) for each in reversed(visible_requests(person, counter))]
+            return self._page(request, "requests.html", name=name, rows=rows)
+
+        @routes.get("/data/{name}/requests/{account}/{id}")
+        def one(request: Request, name: str, account: str, id: str) -> Response:
+            return self._one(request, name, account, id)
+
+        @routes.get("/data/{name}/requests/{account}/{id}/dossier")
+        def told(request: Request, name: str, account: str, id: str) -> Response:
+            person = self._person(request)
+            counter = visible_dataset(person, name, self._counters)
+            release = counter.release(readable_answer(person, counter, account, id), reader=person.name)
+            text = dossier(release).to_markdown()
+            headers = {"Content-Disposition": 'attachment; filename="dossier.md"'}
+            return Response(text, media_type="text/markdown", headers=headers)
+
+        @routes.post("/data/{name}/requests/{account}/{id}")
+        def decide(
+            request: Request,
+            name: str,
+            account: str,
+            id: str,
+            csrf: Text,
+            action: Text,
+            days: Text = "7",
+            part: Text = "",
+            reason: Text = "",
+        ) -> Response:
+            person = self._posting(request, csrf)
+            counter = visible_dataset(person, name, self._counters)
+            known = visible_request(person, counter, account, id)
+            try:
+                if action == "grant":
+                    check_role(person, counter, Role.ALLOCATOR)
+                    amount = _number(part) if part.strip() else None
+                    most = self._settings.longest_grant
+                    counter.grant(account, id, by=person.name, days=int(_number(days)), most=most, part=amount)
+                elif action == "refuse":
+                    check_role(person, counter, Role.ALLOCATOR)
+                    check_not_charged(known.charge)
+                    counter.ledger.desk.refuse(account, id, by=person.name, reason=" ".join(reason.split()))
+                elif action == "publish":
+                    check_role(person, counter, Role.OWNER, Role.CURATOR)
+                    counter.ledger.desk.publish(account, id, by=person.name)
+                else:
+                    raise NotAllowed("a request is granted, refused or published")
+            except DeniableError as error:
+                return self._one(request, name, account, id, error=error)
+            return RedirectResponse(f"/data/{name}/requests/{account}/{id}", status_code=303)
+
+    def _one(
+        self, request: Request, name: str, account: str, id: str, *, error: DeniableError | None = None
+    ) -> Response:
+        person = self._person(request)
+        counter = visible_dataset(person, name, self._counters)
+        known = visible_request(person, counter, account, id)
+        release, drawing, columns = None, None, {}
+        if known.progress in (Progress.RELEASED, Progress.PUBLISHED):
+            try:
+                release = counter.release(readable_answer(person, counter, account, id), reader=person.name)
+                columns = release.to_columns()
+                drawing = _drawn(release)
+            except DeniableError:
+                release = None
+        may = {
+            "grant": person.may(name, Role.ALLOCATOR) and known.progress is Progress.PENDING and account != person.name,
+            "refuse": person.may(name, Role.ALLOCATOR) and known.progress in (Progress.PENDING, Progress.APPROVED),
+            "publish": person.may(name, Role.OWNER, Role.CURATOR) and known.progress is Progress.RELEASED,
+        }
+        told = {"name": name, "known": request_view(known), "may": may, "release": release, "columns": columns}
+        status = 200 if error is None else 403 if isinstance(error, NotAllowed) else 422
+        words = "" if error is None else _in_words(error)
+        return self._page(request, "request.html", status=status, drawing=drawing, error=words, **told)
+
+
+def image(figure: Figure) -> str:
+    """A drawing as an address that an `img` can show; nothing in it can run."""
+    return "data:image/svg+xml;base64," + base64.b64encode(figure.svg.encode()).decode()
+
+
+def _gauge(told: dict[str, Any]) -> Figure:
+    parts = ["spent", "granted", "pending", "left"]
+    bars = Series(parts, [float(told[part]) for part in parts])
+    return horizontal_bars(bars, title=f"Budget: {told['whole']}", note="granted and pending reserve nothing")
+
+
+def _drawn(release: Any) -> Figure | None:
+    try:
+        drawing: Figure = release.plot()
+    except DeniableError:
+        return None
+    return drawing
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise QueryRefused("number", f"expected a number, got {text[:40]!r}") from None
+
+
+def _in_words(error: DeniableError) -> str:
+    if isinstance(error, QueryRefused):
+        return f"{error.reason}" + (f"; {error.rewrite}" if error.rewrite else "")
+    return str(error)

@@ -1,0 +1,235 @@
+"""What a server serves, to whom and how: one YAML file, checked whole before anything starts."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from fractions import Fraction
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from deniable.accounting import Budget, budget
+from deniable.deciding.yaml_records import yaml_record
+from deniable.engines.places import is_postgres
+from deniable.errors import InvalidArgument
+from deniable.exact.guards import integer, nonnegative, positive, probability
+from deniable.plan.codebook import Codebook
+from deniable.server.single_sign_on import Provider
+
+
+class Role(Enum):
+    """What a person may do."""
+
+    OWNER = "owner"
+    CURATOR = "curator"
+    ALLOCATOR = "allocator"
+    ANALYST = "analyst"
+    AUDITOR = "auditor"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServedData:
+    """One data set by reference: where its rows, its codebook and its budget are. Rows are opened by the worker alone."""
+
+    name: str
+    source: str
+    codebook: Codebook
+    ledger: str
+    budget: Budget
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Person:
+    """Somebody the server knows, with roles that hold for the named data sets (all of them unless some are named)."""
+
+    name: str
+    roles: frozenset[Role]
+    datasets: frozenset[str] | None = None
+
+    def may(self, dataset: str, *roles: Role) -> bool:
+        """Has one of these roles for this data set?"""
+        return (self.datasets is None or dataset in self.datasets) and not self.roles.isdisjoint(roles)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerSettings:
+    """Everything a server needs to know. Paths are absolute."""
+
+    folder: Path
+    bind: str
+    port: int
+    public_url: str
+    tick: Fraction
+    pad: int
+    rate: int
+    longest_grant: int
+    data: Mapping[str, ServedData]
+    people: Mapping[str, Person]
+    provider: Provider | None = None
+
+    @property
+    def host(self) -> str:
+        """The host name of the public URL."""
+        return urlsplit(self.public_url).hostname or ""
+
+    @property
+    def secure(self) -> bool:
+        """Do browsers reach it by https?"""
+        return urlsplit(self.public_url).scheme == "https"
+
+    @property
+    def tokens(self) -> Path:
+        """Where the hashes of tokens are kept."""
+        return self.folder / "tokens.json"
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], *, behind_tls: bool = False) -> ServerSettings:
+        """The settings in a YAML file; one line says what is wrong."""
+        return _settings(yaml_record(path, "server configuration"), Path(path).resolve().parent, behind_tls)
+
+
+_KNOWN = {
+    "format",
+    "bind",
+    "port",
+    "public_url",
+    "state",
+    "tick_seconds",
+    "pad_bytes",
+    "requests_per_minute",
+    "longest_grant_days",
+}
+
+
+def _settings(record: Mapping[str, Any], base: Path, behind_tls: bool) -> ServerSettings:
+    unknown = sorted(set(map(str, record)) - _KNOWN - {"data", "people", "oidc"})
+    if unknown:
+        raise InvalidArgument(
+            f"the server configuration has no {unknown[0]!r}; it has {', '.join(sorted(_KNOWN))}, data, people"
+        )
+    bind, port = str(record.get("bind", "127.0.0.1")), integer(port=record.get("port", 8000), least=1, greatest=65535)
+    url = str(record.get("public_url", f"http://127.0.0.1:{port}"))
+    _checked_places(bind, url, behind_tls)
+    data = _mapping(record, "data")
+    people = _mapping(record, "people")
+    served = {name: _data(str(name), entry, base) for name, entry in data.items()}
+    return ServerSettings(
+        folder=base / str(record.get("state", "state")),
+        bind=bind,
+        port=port,
+        public_url=url,
+        tick=nonnegative(tick_seconds=record.get("tick_seconds", 1)),
+        pad=integer(pad_bytes=record.get("pad_bytes", 4096), least=1),
+        rate=integer(requests_per_minute=record.get("requests_per_minute", 120), least=1),
+        longest_grant=integer(longest_grant_days=record.get("longest_grant_days", 90), least=1),
+        data=served,
+        people={name: _person(str(name), entry, served) for name, entry in people.items()},
+        provider=None if "oidc" not in record else _provider(record["oidc"]),
+    )
+
+
+def _checked_places(bind: str, url: str, behind_tls: bool) -> None:
+    """A public address is https, and only a proxy that speaks TLS may stand before an address beyond loopback."""
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.path not in ("", "/") or parts.username:
+        raise InvalidArgument(f"public_url is written https://host or http://127.0.0.1:8000, got {url!r}")
+    if parts.scheme == "http" and not _is_loopback(parts.hostname):
+        raise InvalidArgument(f"public_url must be https unless it is on this machine, got {url!r}")
+    if not _is_loopback(bind) and not behind_tls:
+        raise InvalidArgument(f"bind {bind!r} is beyond this machine: put a TLS proxy before it and say --behind-tls")
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _provider(stated: Any) -> Provider:
+    """The identity provider; its secret is in an environment variable, never in the file."""
+    if not isinstance(stated, Mapping) or not {"issuer", "client_id", "client_secret"} <= set(stated) <= {
+        "issuer",
+        "client_id",
+        "client_secret",
+        "claim",
+    }:
+        raise InvalidArgument("oidc needs issuer, client_id and client_secret (env:NAME), and may have claim")
+    issuer, word = str(stated["issuer"]), str(stated["client_secret"])
+    parts = urlsplit(issuer)
+    if parts.scheme != "https" and not (parts.scheme == "http" and _is_loopback(parts.hostname or "")):
+        raise InvalidArgument(f"oidc.issuer must be https unless it is on this machine, got {issuer!r}")
+    found = os.environ.get(word[4:]) if word.startswith("env:") else None
+    if not found:
+        raise InvalidArgument("oidc.client_secret is written env:NAME, and that variable holds the secret")
+    claim = str(stated.get("claim", "sub"))
+    return Provider(issuer=issuer, client_id=str(stated["client_id"]), client_secret=found, claim=claim)
+
+
+def _mapping(record: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    found = record.get(name)
+    if not isinstance(found, Mapping) or not found:
+        raise InvalidArgument(f"the server configuration needs {name}: with at least one entry")
+    return found
+
+
+def _data(name: str, entry: Any, base: Path) -> ServedData:
+    if not isinstance(entry, Mapping) or set(entry) != {"source", "codebook", "ledger", "budget"}:
+        raise InvalidArgument(f"data.{name} needs source, codebook, ledger and budget")
+    if not name.replace("_", "").replace("-", "").isalnum() or not name.isascii():
+        raise InvalidArgument(f"a data set's name has letters, digits, - and _ only, got {name!r}")
+    book = Codebook.load(base / str(entry["codebook"]))
+    if book.unit is None:
+        raise InvalidArgument(f"data.{name}: the codebook names no unit, so nobody would be protected")
+    return ServedData(
+        name=name,
+        source=_place(str(entry["source"]), base),
+        codebook=book,
+        ledger=_place(str(entry["ledger"]), base),
+        budget=_budget(name, entry["budget"]),
+    )
+
+
+def _place(word: str, base: Path) -> str:
+    """A file beside the configuration, a URL, or `env:NAME` for a URL in a variable."""
+    if word.startswith("env:"):
+        found = os.environ.get(word[4:])
+        if found is None or not is_postgres(found):
+            raise InvalidArgument(f"the environment variable {word[4:]!r} must hold a postgresql:// URL")
+        return found
+    return word if is_postgres(word) else str(base / word)
+
+
+def _budget(name: str, stated: Any) -> Budget:
+    if not isinstance(stated, Mapping) or not set(stated) <= {"epsilon", "delta", "rho"} or not stated:
+        raise InvalidArgument(f"data.{name}.budget is written {{epsilon: 1, delta: 1e-7}} or {{rho: 0.1, delta: 1e-7}}")
+    amounts = {
+        key: Fraction(str(value)) if key != "delta" else probability(delta=float(value))
+        for key, value in stated.items()
+    }
+    for key in ("epsilon", "rho"):
+        if key in amounts:
+            positive(**{key: amounts[key]})
+    return budget(**amounts)
+
+
+def _person(name: str, entry: Any, data: Mapping[str, ServedData]) -> Person:
+    if not isinstance(entry, Mapping) or not {"roles"} <= set(entry) <= {"roles", "datasets"}:
+        raise InvalidArgument(f"people.{name} needs roles: [...], and may have datasets: [...]")
+    if not (name.isprintable() and name.replace("-", "").replace("_", "").replace(".", "").isalnum()):
+        raise InvalidArgument(f"a person's name has letters, digits, ., - and _ only, got {name!r}")
+    try:
+        roles = frozenset(Role(role) for role in entry["roles"])
+    except ValueError:
+        raise InvalidArgument(f"people.{name}.roles are among {', '.join(role.value for role in Role)}") from None
+    named = entry.get("datasets")
+    unknown = sorted(set(named or ()) - set(data))
+    if unknown:
+        raise InvalidArgument(f"people.{name} names the data set {unknown[0]!r}, which is not served")
+    return Person(name=name, roles=roles, datasets=None if named is None else frozenset(named))

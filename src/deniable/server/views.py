@@ -1,0 +1,104 @@
+"""What is shown of prices, requests, budgets and releases: plain records for REST and for the pages."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from typing import Any
+
+from deniable.ledger import Application
+from deniable.release.answer import Release
+from deniable.server.counter import Counter, Offer
+
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+"""A cell that begins so is read as a formula by spreadsheets."""
+
+
+def price_view(counter: Counter, offer: Offer) -> dict[str, Any]:
+    """A price: what it costs, how wrong each output may be, and how many more like it fit."""
+    price = offer.price
+    return {
+        "unit": price.pair.unit,
+        "loss": float(price.pair.loss),
+        "delta": float(price.pair.delta),
+        "amount": str(offer.amount),
+        "errors": {name: {"within": error.within, "measure": error.measure} for name, error in price.errors.items()},
+        "confidence": float(price.confidence),
+        "noise": price.reason,
+        "keys": price.keys,
+        "threshold": price.threshold,
+        "more_like_this": counter.more(offer),
+    }
+
+
+def request_view(known: Application) -> dict[str, Any]:
+    """A request and how far it has come; never anything of its answer."""
+    grant = known.grant
+    return {
+        "account": known.account,
+        "request": known.request,
+        "sql": known.body["text"],
+        "dialect": known.body["dialect"],
+        "purpose": known.body["purpose"],
+        "asked_at": known.body["at"],
+        "price": str(known.asked),
+        "state": known.progress.value,
+        "granted": None if known.limit is None else str(known.limit),
+        "granted_by": None if grant is None else grant["by"],
+        "expires": None if grant is None else grant["expires"],
+        "reason": known.reason,
+        "readers": list(known.readers),
+    }
+
+
+def budget_view(counter: Counter) -> dict[str, Any]:
+    """Where the budget stands: total, spent, left, and what is asked for and granted but not spent."""
+    balance = counter.ledger.balances()[0]
+    by_state: dict[str, list[Application]] = {}
+    for each in counter.ledger.desk.all():
+        by_state.setdefault(each.progress.value, []).append(each)
+    waiting = sum((float(each.asked.loss) for each in by_state.get("pending", [])), 0.0)
+    granted = sum((float(each.limit.loss) for each in by_state.get("approved", []) if each.limit), 0.0)
+    by_analyst: dict[str, float] = {}
+    for charge in counter.ledger.charges():
+        account = str(charge.body["account"])
+        spent = counter.ledger.desk.price(charge.costs[counter.ledger.terms.unit])
+        by_analyst[account] = by_analyst.get(account, 0.0) + float(spent.loss)
+    return {
+        "unit": balance.left.unit or balance.rule.unit,
+        "whole": str(balance.cap.filters.whole),
+        "total": float(balance.cap.filters.whole.loss),
+        "spent": float(balance.spent.loss),
+        "left": float(balance.left.loss),
+        "left_in_words": balance.left.shown(downwards=True),
+        "pending": waiting,
+        "granted": granted,
+        "rule": balance.rule.name,
+        "by_analyst": by_analyst,
+    }
+
+
+def release_view(release: Release) -> dict[str, Any]:
+    """A release as JSON: what the client builds the same object from."""
+    found: dict[str, Any] = json.loads(release.to_json())
+    return found
+
+
+def release_csv(release: Release) -> str:
+    """The table of a release as CSV; no cell can be read as a formula."""
+    columns = release.to_columns()
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\r\n")
+    writer.writerow([csv_cell(name) for name in columns])
+    for row in zip(*columns.values(), strict=True):
+        writer.writerow([csv_cell(cell) for cell in row])
+    return text.getvalue()
+
+
+def csv_cell(cell: Any) -> Any:
+    """Numbers as they are; text that a spreadsheet would run gets a quote before it."""
+    if isinstance(cell, int | float) and not isinstance(cell, bool):
+        return cell
+    text = "" if cell is None else str(cell)
+    return f"'{text}" if text.startswith(_FORMULA) else text

@@ -1,0 +1,134 @@
+"""The configuration is read whole or refused in one line, and a server beyond this machine needs TLS."""
+
+from __future__ import annotations
+
+import pytest
+import yaml
+
+from deniable.cli import main
+from deniable.errors import InvalidArgument
+from deniable.server.identity import RateLimit, Tokens, Visits
+from deniable.server.settings import Role, ServerSettings
+from tests.server.made_up import configured
+
+
+def changed(tmp_path, **changes):
+    path = configured(tmp_path)
+    record = yaml.safe_load(path.read_text(encoding="utf-8"))
+    for name, value in changes.items():
+        if value is None:
+            record.pop(name)
+        else:
+            record[name] = value
+    path.write_text(yaml.safe_dump(record), encoding="utf-8")
+    return path
+
+
+def test_a_whole_configuration_is_read(tmp_path):
+    found = ServerSettings.load(configured(tmp_path))
+    assert set(found.data) == {"visits", "other"}
+    assert found.people["ana"].may("visits", Role.ANALYST)
+    assert not found.people["eve"].may("visits", *Role)
+    assert found.tokens.parent == tmp_path / "state"
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"public_url": "http://example.org"}, "must be https"),
+        ({"public_url": "ftp://example.org"}, "public_url is written"),
+        ({"public_url": "https://me@example.org"}, "public_url is written"),
+        ({"bind": "0.0.0.0"}, "--behind-tls"),
+        ({"port": 0}, "port"),
+        ({"tick_seconds": -1}, "tick_seconds"),
+        ({"surprise": 1}, "no 'surprise'"),
+        ({"people": None}, "needs people"),
+        ({"people": {"ana": {"roles": ["king"]}}}, "roles are among"),
+        ({"people": {"a b": {"roles": ["analyst"]}}}, "letters, digits"),
+        ({"people": {"ana": {"roles": ["analyst"], "datasets": ["gone"]}}}, "not served"),
+        ({"data": {"visits": {}}}, "needs source"),
+        ({"data": {"../x": {"source": "a", "codebook": "b", "ledger": "c", "budget": {}}}}, "letters, digits"),
+    ],
+)
+def test_what_is_wrong_is_said_in_one_line(tmp_path, changes, words):
+    with pytest.raises(InvalidArgument, match=words) as found:
+        ServerSettings.load(changed(tmp_path, **changes))
+    assert "\n" not in str(found.value)
+
+
+def test_behind_a_proxy_any_address_may_be_bound(tmp_path):
+    path = changed(tmp_path, bind="0.0.0.0", public_url="https://privacy.example.org")
+    assert ServerSettings.load(path, behind_tls=True).secure
+
+
+def test_commands_draft_check_and_issue(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    main(["serve", "init"])
+    drafted = yaml.safe_load((tmp_path / "server.yaml").read_text(encoding="utf-8"))
+    assert {"data", "people", "tick_seconds"} <= set(drafted)
+    with pytest.raises(SystemExit):
+        main(["serve", "init"])
+    path = configured(tmp_path / "served")
+    main(["serve", "check", "--config", str(path)])
+    said = capsys.readouterr().out
+    assert "visits: data can be reached" in said
+    main(["serve", "token", "ana", "--config", str(path)])
+    token = capsys.readouterr().out.strip()
+    settings = ServerSettings.load(path)
+    live = Tokens(settings.tokens)
+    assert live.person(token) == "ana"
+    assert token not in settings.tokens.read_text(encoding="utf-8")
+    assert settings.tokens.stat().st_mode & 0o077 == 0
+    main(["serve", "token", "ana", "--revoke", "--config", str(path)])
+    assert live.person(token) is None  # also in a process that had seen it
+    with pytest.raises(SystemExit):
+        main(["serve", "token", "nobody", "--config", str(path)])
+
+
+def test_tokens_end_and_wrong_ones_are_nobodys(tmp_path):
+    now = [1000.0]
+    tokens = Tokens(tmp_path / "tokens.json", clock=lambda: now[0], quick=True)
+    token = tokens.issue("ana", days=1)
+    assert tokens.person(token) == tokens.person(token) == "ana"
+    for wrong in (token[:-1] + ("0" if token[-1] != "0" else "1"), "dn_x_y", "", "dn_", token.upper(), "x" * 10_000):
+        assert tokens.person(wrong) is None
+    now[0] += 86_400
+    assert tokens.person(token) is None
+    with pytest.raises(InvalidArgument, match="1 to 366"):
+        tokens.issue("ana", days=0)
+
+
+def test_visits_end_and_are_always_new():
+    now = [0.0]
+    visits = Visits(clock=lambda: now[0], hours=1)
+    first, second = visits.begin("ana"), visits.begin("ana")
+    assert first != second
+    assert visits.find(first).csrf != visits.find(second).csrf
+    assert visits.find(None) is visits.find("x") is None
+    visits.end(first)
+    assert visits.find(first) is None
+    now[0] = 3600.0
+    assert visits.find(second) is None
+
+
+def test_a_rate_limit_fills_steadily():
+    now = [0.0]
+    limit = RateLimit(2, clock=lambda: now[0])
+    assert [limit.allows("ana") for _ in range(3)] == [True, True, False]
+    assert limit.allows("ben")
+    now[0] = 30.0
+    assert [limit.allows("ana") for _ in range(2)] == [True, False]
+
+
+def test_the_demo_is_prepared_whole(tmp_path, capsys):
+    folder = tmp_path / "demo"
+    main(["serve", "demo", str(folder), "--prepare"])
+    assert "/data/visits/ask" in capsys.readouterr().out
+    main(["serve", "check", "--config", str(folder / "server.yaml")])
+    assert "visits: data can be reached" in capsys.readouterr().out
+    settings = ServerSettings.load(folder / "server.yaml")
+    token = (folder / "analyst.token").read_text(encoding="utf-8").strip()
+    assert Tokens(settings.tokens).person(token) == "analyst"
+    assert folder.stat().st_mode & 0o077 == 0
+    with pytest.raises(SystemExit):
+        main(["serve", "demo", str(folder)])
