@@ -16,7 +16,7 @@ from deniable.core import Distance, Transformation
 from deniable.core.cells import countable
 from deniable.noise import Entropy
 from deniable.testing.neighbours import within
-from deniable.testing.output_law import output_law
+from deniable.audit.exact_law import output_law
 
 Law: TypeAlias = Mapping[Hashable, Fraction]
 
