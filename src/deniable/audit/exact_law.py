@@ -71,7 +71,7 @@ class NotEnumerable(RuntimeError):
     """This draw has no law that can be enumerated, or too many paths to follow."""
 
 
-class _Pruned(Exception):
+class Pruned(Exception):
     """This branch is too unlikely to follow."""
 
 
@@ -96,7 +96,7 @@ class Branching(Entropy):
         self.position += 1
         self.likelihood = times(self.likelihood, likely)
         if self.likelihood[1] < self.cut * _ONE:
-            raise _Pruned
+            raise Pruned
         return outcome
 
     def word(self) -> int:
@@ -127,7 +127,7 @@ def output_law(
             try:
                 outcome = run(entropy)
                 law.add(_hashable(outcome), entropy.likelihood)
-            except _Pruned:
+            except Pruned:
                 law.unknown += entropy.likelihood[1]
             law.unknown += entropy.tails
             path = _next(path[: entropy.position], entropy.widths)

@@ -10,7 +10,10 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-from deniable.core import Distance, Root, Space, Transformation, Triple
+from deniable.audit.distances import within
+from deniable.core import Distance, Space, Transformation
+
+__all__ = ["Verdict", "data_sets", "neighbours", "try_stability", "within"]
 
 
 def data_sets(values: Sequence[Any], *, sizes: Sequence[int]) -> list[list[Any]]:
@@ -24,19 +27,6 @@ def neighbours(space: Space, data: Sequence[Any], d_in: Distance) -> Iterator[tu
         for right in data:
             if within(space.metric.distance(left, right, space.domain), d_in):
                 yield left, right
-
-
-def within(apart: Distance, limit: Distance) -> bool:
-    """Is one distance at most another of the same kind?"""
-    if isinstance(apart, Triple) and isinstance(limit, Triple):
-        return apart <= limit
-    if isinstance(apart, Root) or isinstance(limit, Root):
-        return bool(_square(apart) <= _square(limit))
-    return bool(apart <= limit)  # type: ignore[operator]
-
-
-def _square(d: Distance) -> Any:
-    return d.square if isinstance(d, Root) else d * d  # type: ignore[operator]
 
 
 @dataclass(frozen=True, slots=True)
