@@ -13,7 +13,7 @@ from typing import Any, get_args
 
 import numpy as np
 
-from deniable.accounting import epsilon, tradeoff
+from deniable.accounting import delta, epsilon, tradeoff
 from deniable.cost import Bounded, Calibrated, Cost, DiscreteGaussian, DiscreteLaplace, Exponential, Gaussian, Laplace
 from deniable.errors import InvalidArgument, Unaccountable
 
@@ -84,11 +84,25 @@ def curve_of(cost: Cost) -> ClaimCurve:
             f"a claim is one of the cost records in dp.costs (such as Bounded, Gaussian, Concentrated), got {cost!r}"
         )
     try:
-        points = tradeoff(cost).supports(_MANY if isinstance(cost, _QUICK) else _FEW)
+        points = _points(cost)
     except Unaccountable as refusal:
         raise InvalidArgument(f"this claim has no privacy profile that can be tested: {refusal}") from None
     losses, deltas = zip(*points, strict=True)
     return ClaimCurve(cost, tuple(map(float, losses)), tuple(map(float, deltas)), _stated_delta(cost))
+
+
+def _points(cost: Cost) -> list[tuple[float, float]]:
+    """Points of the profile. Of a long composition that is pure, those of its whole epsilon and a few of its own: each is sound."""
+    if isinstance(cost, _QUICK) and getattr(cost, "coordinates", 1) == 1:
+        return tradeoff(cost).supports(_MANY)
+    try:
+        whole = epsilon(cost, delta=0).upper
+    except Unaccountable:
+        whole = math.inf
+    if not math.isfinite(whole):
+        return tradeoff(cost).supports(_FEW)
+    own = [(whole * share, float(delta(cost, epsilon=whole * share).upper)) for share in (0.0, 0.5)]
+    return sorted([*own, *tradeoff(Bounded(epsilon=whole)).supports(_MANY)])
 
 
 def _stated_delta(cost: Cost) -> float:

@@ -97,7 +97,7 @@ def _listed(side: Column | None, size: int) -> NDArray[Any]:
 
 
 def _of_names(name: str, sides: list[Column | None], sizes: list[int]) -> Iterator[Candidates]:
-    if all(side is None or side.names is None for side in sides) and None not in sides:
+    if all(side is None or side.names is None for side in sides):
         return
     present = [_listed(side, size) for side, size in zip(sides, sizes, strict=True)]
     values, codes = np.unique(np.concatenate(present), return_inverse=True)

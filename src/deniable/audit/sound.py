@@ -67,6 +67,7 @@ class Sound:
     right: Any
     d_in: Any = 1
     ask: Callable[[Any], Any] = lambda answer: answer
+    enumerable: bool = True
 
     @property
     def claim(self) -> Cost:
@@ -246,6 +247,7 @@ def _keys(scale: Fraction) -> list[Sound]:
             Space(Rows(Anything()), SymmetricDistance()) >> m.set_union(items=1, scale=scale, delta=Fraction(1, 20)),
             [],
             [["a"]],
+            enumerable=False,  # its weights are counted in millionths: a law of millions of outcomes
         ),
     ]
 
