@@ -201,8 +201,9 @@ _PUBLIC = {
     "odds": "deniable.mechanisms:odds",
     "posterior": "deniable.mechanisms:posterior",
     "truth_probability": "deniable.mechanisms:truth_probability",
-    # mechanisms that are wrong on purpose
-    "anti_mechanisms": "deniable.attacks.anti_mechanisms",
+    # attacks on made-up data, and the auditor
+    "attacks": "deniable.attacks",
+    "audit": "deniable.audit",
     # private tables: data sets, units, aggregates
     "Codebook": "deniable.plan.codebook:Codebook",
     "from_smartnoise": "deniable.plan.smartnoise:from_smartnoise",

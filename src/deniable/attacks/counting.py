@@ -63,7 +63,11 @@ def difference_variance(epsilon: Real, *, law: str = "laplace") -> Fraction:
 
 def temporal_differencing(before: Mapping[Any, float], after: Mapping[Any, float]) -> dict[Any, float]:
     """What changed between two releases of the same table: who came in between changed exactly these cells."""
-    return {key: after.get(key, 0) - before.get(key, 0) for key in {*before, *after} if after.get(key, 0) != before.get(key, 0)}
+    return {
+        key: after.get(key, 0) - before.get(key, 0)
+        for key in {*before, *after}
+        if after.get(key, 0) != before.get(key, 0)
+    }
 
 
 def recommender_differencing(
@@ -96,7 +100,9 @@ def refusal_oracle(curator: Curator, target: int, others: Sequence[int]) -> Gues
     return Guess(None, None)
 
 
-def recover_seed(curator: Curator, known: Sequence[tuple[Sequence[int], int]], *, seeds: int = SeededCurator.SEEDS) -> int | None:
+def recover_seed(
+    curator: Curator, known: Sequence[tuple[Sequence[int], int]], *, seeds: int = SeededCurator.SEEDS
+) -> int | None:
     """The seed of a service, from answers to questions whose truth is known (a group of friends): try them all."""
     answers = [curator.count(ids) for ids, _ in known]
     if any(answer is None for answer in answers):

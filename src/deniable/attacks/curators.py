@@ -43,7 +43,9 @@ class MadeUpPeople:
 def made_up_people(size: int, *, rate: Fraction = Fraction(1, 2), entropy: Entropy | None = None) -> MadeUpPeople:
     """So many people drawn at random; `rate` is the share of those with the secret bit."""
     source, many = entropy or system_entropy(), integer(size=size, least=2)
-    drawn = {name: noise.uniforms_below(below, many, source) for name, below in (("zip", 20), ("birth", 60), ("sex", 2))}
+    drawn = {
+        name: noise.uniforms_below(below, many, source) for name, below in (("zip", 20), ("birth", 60), ("sex", 2))
+    }
     public = tuple({"id": i, **{name: int(column[i]) for name, column in drawn.items()}} for i in range(many))
     return MadeUpPeople(public, noise.bernoullis(rate, many, source).astype(np.int64))
 
@@ -58,7 +60,7 @@ class Curator:
             raise InvalidArgument(f"curators of attacks hold made-up people only, got a {type(people).__name__}")
         self.people, self.entropy = people, entropy or system_entropy()
 
-    def count(self, ids: Sequence[int] | NDArray[np.int64], *, phrase: str = "") -> float | None:  # noqa: ARG002
+    def count(self, ids: Sequence[int] | NDArray[np.int64], *, phrase: str = "") -> float | None:
         """How many of these people have the secret bit; `phrase` is how the question was worded."""
         return float(self._true(ids))
 

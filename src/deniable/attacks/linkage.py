@@ -53,7 +53,12 @@ class LinkageReport:
 
 
 def linkage(
-    released: Sequence[Row], known: Sequence[Row], *, keys: Sequence[str], sensitive: str, truth: Sequence[Any] | None = None
+    released: Sequence[Row],
+    known: Sequence[Row],
+    *,
+    keys: Sequence[str],
+    sensitive: str,
+    truth: Sequence[Any] | None = None,
 ) -> LinkageReport:
     """Join people we know with released rows by the keys both have, and guess the sensitive value from the rows that match.
 
@@ -88,7 +93,8 @@ def uniqueness(rows: Sequence[Row], *, columns: Sequence[str]) -> dict[tuple[str
     """The share of rows that are alone with their values, for every set of these columns."""
     subsets = [names for size in range(1, len(columns) + 1) for names in combinations(columns, size)]
     return {
-        names: sum(len(part) == 1 for part in classes(rows, keys=names).values()) / max(1, len(rows)) for names in subsets
+        names: sum(len(part) == 1 for part in classes(rows, keys=names).values()) / max(1, len(rows))
+        for names in subsets
     }
 
 

@@ -62,7 +62,9 @@ class Matrix:
             [name, *map(str, row)] for name, row in zip(self.curators, self.cells, strict=True)
         ]
         widths = [max(len(line[column]) for line in table) for column in range(len(table[0]))]
-        lines = ["  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip() for line in table]
+        lines = [
+            "  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip() for line in table
+        ]
         return "\n".join([*lines, "share of bits guessed (share by guessing the commoner bit)"])
 
     def to_html(self) -> str:
@@ -70,7 +72,9 @@ class Matrix:
         head = "".join(f"<th>{escape(name)}</th>" for name in ("", *self.attacks))
         body = "".join(
             f"<tr><th>{escape(name)}</th>"
-            + "".join(f'<td style="background:rgba(200,60,40,{cell.gain:.2f})">{escape(str(cell))}</td>' for cell in row)
+            + "".join(
+                f'<td style="background:rgba(200,60,40,{cell.gain:.2f})">{escape(str(cell))}</td>' for cell in row
+            )
             + "</tr>"
             for name, row in zip(self.curators, self.cells, strict=True)
         )
@@ -120,7 +124,8 @@ def matrix(
     wanted = people.secret[:targets]
     base = float(max(wanted.mean(), 1 - wanted.mean()))
     cells = tuple(
-        tuple(Cell(attack(kind(people, entropy=entropy), targets), base) for attack in attacks.values()) for kind in curators
+        tuple(Cell(attack(kind(people, entropy=entropy), targets), base) for attack in attacks.values())
+        for kind in curators
     )
     return Matrix(tuple(kind.title for kind in curators), tuple(attacks), cells)
 

@@ -91,9 +91,7 @@ def membership(
     return Membership(tuple(scores(inside).tolist()), tuple(scores(outside).tolist()))
 
 
-def classification_world(
-    size: int, features: int, *, entropy: Entropy | None = None
-) -> tuple[Floats, Floats]:
+def classification_world(size: int, features: int, *, entropy: Entropy | None = None) -> tuple[Floats, Floats]:
     """Made-up rows of norm one, labels that hardly depend on them: what a model gets right it has learnt by heart."""
     source = entropy or system_entropy()
     drawn = noise.uniforms_below(_GRID, size * features, source).reshape(size, features) / _GRID - 0.5
@@ -102,7 +100,9 @@ def classification_world(
     return rows, labels
 
 
-def inversion(models: tuple[LogisticModel, LogisticModel], row: Floats, column: int, *, label: float, values: Sequence[float]) -> tuple[Any, Any]:
+def inversion(
+    models: tuple[LogisticModel, LogisticModel], row: Floats, column: int, *, label: float, values: Sequence[float]
+) -> tuple[Any, Any]:
     """The value of one column that fits a person's label best, by the model with them and by the model without them.
 
     If both say the same, the model told something about the world, not about the person.
@@ -119,7 +119,13 @@ class CharacterModel:
     """How often each character follows each few characters; `noise_scale` adds noise to every count of a fixed alphabet."""
 
     def __init__(
-        self, texts: Sequence[str], *, order: int = 5, alphabet: str, noise_scale: Any = None, entropy: Entropy | None = None
+        self,
+        texts: Sequence[str],
+        *,
+        order: int = 5,
+        alphabet: str,
+        noise_scale: Any = None,
+        entropy: Entropy | None = None,
     ) -> None:
         self.order, self.alphabet = order, alphabet
         self.scale, self._entropy = noise_scale, entropy or system_entropy()

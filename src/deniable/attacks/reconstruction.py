@@ -40,14 +40,21 @@ def random_groups(people: int, queries: int, *, salt: str = "group") -> NDArray[
 
 
 def reconstruct(
-    curator: Curator | Callable[..., Curator], *, people: int, queries: int, method: str = "least squares", entropy: Entropy | None = None
+    curator: Curator | Callable[..., Curator],
+    *,
+    people: int,
+    queries: int,
+    method: str = "least squares",
+    entropy: Entropy | None = None,
 ) -> Reconstruction:
     """Ask about random groups and solve for everybody's bit; a class of curators is given made-up people first.
 
     `method` is "least squares" or "lp" (the least total deviation; needs SciPy, in the extra `attacks`).
     """
     size, many = integer(people=people, least=2), integer(queries=queries, least=1)
-    holder = curator if isinstance(curator, Curator) else curator(made_up_people(size, entropy=entropy), entropy=entropy)
+    holder = (
+        curator if isinstance(curator, Curator) else curator(made_up_people(size, entropy=entropy), entropy=entropy)
+    )
     groups = random_groups(size, many)
     answers = [holder.count(np.flatnonzero(group)) for group in groups]
     kept = [i for i, answer in enumerate(answers) if answer is not None]
@@ -74,7 +81,9 @@ def _least_deviation(groups: NDArray[np.float64], answers: NDArray[np.float64]) 
     try:
         from scipy.optimize import linprog
     except ImportError:
-        raise InvalidArgument("method 'lp' needs SciPy: pip install 'deniable[attacks]', or use least squares") from None
+        raise InvalidArgument(
+            "method 'lp' needs SciPy: pip install 'deniable[attacks]', or use least squares"
+        ) from None
     many, size = groups.shape
     cost = np.concatenate([np.zeros(size), np.ones(many)])
     slack = np.eye(many)
@@ -85,7 +94,9 @@ def _least_deviation(groups: NDArray[np.float64], answers: NDArray[np.float64]) 
 
 
 def solve_tables(
-    columns: Sequence[Sequence[Any]], people: int, statistics: Sequence[tuple[Callable[[Sequence[tuple[Any, ...]]], Any], Any]]
+    columns: Sequence[Sequence[Any]],
+    people: int,
+    statistics: Sequence[tuple[Callable[[Sequence[tuple[Any, ...]]], Any], Any]],
 ) -> list[tuple[tuple[Any, ...], ...]]:
     """Every table of so many people, with these values in these columns, that fits all published statistics exactly.
 

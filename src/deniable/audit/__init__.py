@@ -4,9 +4,33 @@
 broke it, and a lower bound on epsilon. An audit refutes; it never proves.
 """
 
+from deniable.audit.binomial import lower_bound, upper_bound
 from deniable.audit.check import check
 from deniable.audit.events import Event
+from deniable.audit.faults import PLANTED, Fault
 from deniable.audit.features import columns
+from deniable.audit.queries import SmallTables, small_tables
+from deniable.audit.recorder import Divergence, Recorder, ReplayReport, replay
+from deniable.audit.self_audit import SelfReport, self_audit
 from deniable.audit.verdict import SCHEMA, Replay, Verdict
 
-__all__ = ["SCHEMA", "Event", "Replay", "Verdict", "check", "columns"]
+__all__ = [
+    "PLANTED",
+    "SCHEMA",
+    "Divergence",
+    "Event",
+    "Fault",
+    "Recorder",
+    "Replay",
+    "ReplayReport",
+    "SelfReport",
+    "SmallTables",
+    "Verdict",
+    "check",
+    "columns",
+    "lower_bound",
+    "replay",
+    "self_audit",
+    "small_tables",
+    "upper_bound",
+]

@@ -124,7 +124,9 @@ def audit_by_draws(
         left, right = (subject.draws(data, each_side, entropy) for data in pair)
         for curve in curves:
             trials += [(curve, trial, pair) for trial in two_halves(left, right, curve=curve, error=error)]
-    curve, worst, pair = max(trials, key=lambda each: (each[1].excess, each[1].epsilon), default=(curves[0], None, None))
+    curve, worst, pair = max(
+        trials, key=lambda each: (each[1].excess, each[1].epsilon), default=(curves[0], None, None)
+    )
     broken = worst is not None and worst.broken
 
     def again(count: int | None, source: Any) -> Trial | None:
@@ -256,7 +258,10 @@ def exact_epsilon(left: OutputLaw, right: OutputLaw, delta: Fraction) -> float:
 
 def _worst_event(p: OutputLaw, q: OutputLaw, curve: ClaimCurve) -> Event | None:
     """The answers that are too likely at the most crossed line."""
-    crossed = [(hockey_stick(p, q, Fraction(e)).lower - Fraction(d), e) for e, d in zip(curve.losses, curve.deltas, strict=True)]
+    crossed = [
+        (hockey_stick(p, q, Fraction(e)).lower - Fraction(d), e)
+        for e, d in zip(curve.losses, curve.deltas, strict=True)
+    ]
     excess, loss = max(crossed)
     if excess <= 0:
         return None

@@ -12,13 +12,13 @@ from fractions import Fraction
 from typing import Any
 
 from deniable.accounting import delta, epsilon
+from deniable.audit.exact_law import PLACES, OutputLaw, output_law
 from deniable.core.distance import Distance
 from deniable.core.mechanism import Mechanism
 from deniable.cost import Cost
 from deniable.errors import Unaccountable
 from deniable.exact import Interval, exp
 from deniable.exact.guards import Real
-from deniable.audit.exact_law import PLACES, OutputLaw, output_law
 
 _ONE = 1 << PLACES
 _ROUNDING = Fraction(1, 1 << 140)

@@ -115,7 +115,9 @@ def _of_numbers(name: str, sides: list[Column | None]) -> Iterator[Candidates]:
     numbers = [np.array([]) if side is None or side.numbers is None else side.numbers for side in sides]
     finite = [each[~np.isnan(each)] for each in numbers]
     pooled = np.concatenate(finite)
-    if pooled.size == 0 or (pooled.min() == pooled.max() and finite[0].size == numbers[0].size and finite[1].size == numbers[1].size):
+    if pooled.size == 0 or (
+        pooled.min() == pooled.max() and finite[0].size == numbers[0].size and finite[1].size == numbers[1].size
+    ):
         return
     ends = _grid(pooled)
     a, b = (np.bincount(np.searchsorted(ends, each, side="left"), minlength=len(ends)) for each in finite)
@@ -151,7 +153,9 @@ def _unions(a: NDArray[np.int64], b: NDArray[np.int64], event: Callable[[list[in
     for way in (order, order[::-1]):
         found = way.copy()
         yield Candidates(
-            np.cumsum(a[found]), np.cumsum(b[found]), lambda k, found=found: event(sorted(found[: k + 1].tolist()))  # type: ignore[misc]
+            np.cumsum(a[found]),
+            np.cumsum(b[found]),
+            lambda k, found=found: event(sorted(found[: k + 1].tolist())),  # type: ignore[misc]
         )
 
 

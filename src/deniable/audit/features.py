@@ -157,7 +157,10 @@ def _set(path: str, value: Set[Any]) -> list[tuple[str, Any]]:
 
 
 def _array(path: str, value: NDArray[Any]) -> list[tuple[str, Any]]:
-    seen: list[tuple[str, Any]] = [(f"{path}: type of entries", str(value.dtype)), (f"{path}: shape", repr(value.shape))]
+    seen: list[tuple[str, Any]] = [
+        (f"{path}: type of entries", str(value.dtype)),
+        (f"{path}: shape", repr(value.shape)),
+    ]
     return seen + _sequence(path, value.reshape(-1).tolist())
 
 
@@ -172,7 +175,9 @@ def _sequence(path: str, value: Sequence[Any]) -> list[tuple[str, Any]]:
         seen.append((f"{path}: sum", math.fsum(numbers) if all(map(math.isfinite, numbers)) else math.nan))
         seen.append((f"{path}: place of the largest", float(np.argmax(numbers))))
         steps = zip(numbers[: _ENTRIES - 1], numbers[1:], strict=False)
-        seen += [(f"{path}[{index + 1}] - {path}[{index}]", after - before) for index, (before, after) in enumerate(steps)]
+        seen += [
+            (f"{path}[{index + 1}] - {path}[{index}]", after - before) for index, (before, after) in enumerate(steps)
+        ]
     return seen
 
 

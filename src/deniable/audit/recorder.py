@@ -109,7 +109,13 @@ class Recorder:
         self._note(self._call("charge", "a charge", cost))
 
     def compositor(
-        self, data: Any, space: Space, *, budget: Budget | None = None, costs: Sequence[Cost] | None = None, d_in: _Length = 1
+        self,
+        data: Any,
+        space: Space,
+        *,
+        budget: Budget | None = None,
+        costs: Sequence[Cost] | None = None,
+        d_in: _Length = 1,
     ) -> RecordingCompositor:
         """A compositor on the program's data whose answers are recorded, or frozen."""
         made = compositor(data, space, budget=budget, costs=costs, d_in=d_in)
@@ -122,7 +128,9 @@ class Recorder:
         return Call(kind, what, function, place, cost, space, value, limit)
 
     def _note(self, call: Call, output: Any = None) -> None:
-        filled = Call(call.kind, call.what, call.function, call.place, call.cost, call.space, call.value, call.limit, output)
+        filled = Call(
+            call.kind, call.what, call.function, call.place, call.cost, call.space, call.value, call.limit, output
+        )
         self.calls.append(filled)
 
     def _answer(self, call: Call, draw: Callable[[], Any]) -> Any:
@@ -191,13 +199,17 @@ def replay(
     second = Recorder(first.calls, source)
     other, other_error = _run(program, neighbours[1], second)
     if isinstance(program, Mechanism) and not first.calls and not second.calls:
-        raise InvalidArgument("this mechanism asks no compositor: there is nothing to replay; check it by its law or by draws")
+        raise InvalidArgument(
+            "this mechanism asks no compositor: there is nothing to replay; check it by its law or by draws"
+        )
     found = [*_errors(first, error, other_error), *_steps(first.calls, second.calls), *_charges(first.calls)]
     if claim is not None:
         found += _over(first.calls, claim)
     if not found and error is None and seen(result) != seen(other):
         function, place = _end(program)
-        text = "the answers differ although everything that was released is the same: data was read without being paid for"
+        text = (
+            "the answers differ although everything that was released is the same: data was read without being paid for"
+        )
         found.append(Divergence("uncharged read", text, function, place))
     return ReplayReport(tuple(found), tuple(first.calls))
 
@@ -235,14 +247,20 @@ def _errors(first: Recorder, error: str | None, other: str | None) -> list[Diver
         return []
     last = first.calls[-1] if first.calls else None
     function, place = (last.function, last.place) if last else ("the program", "before its first call")
-    return [Divergence("error", f"{error or 'no error'} on one side and {other or 'no error'} on the other", function, place)]
+    return [
+        Divergence(
+            "error", f"{error or 'no error'} on one side and {other or 'no error'} on the other", function, place
+        )
+    ]
 
 
 def _steps(left: Sequence[Call], right: Sequence[Call]) -> list[Divergence]:
     """Call by call: the same thing, at the same place and price, on inputs no further apart than declared."""
     for before, after in zip(left, right, strict=False):
         if (before.kind, before.what, before.place) != (after.kind, after.what, after.place):
-            kind = "control flow" if before.place != after.place or before.kind != after.kind else "domain or parameters"
+            kind = (
+                "control flow" if before.place != after.place or before.kind != after.kind else "domain or parameters"
+            )
             return [Divergence(kind, f"{before.what} became {after.what}", after.function, after.place)]
         if before.cost != after.cost or before.limit != after.limit:
             return [Divergence("declared cost", f"{before.cost!r} became {after.cost!r}", after.function, after.place)]
@@ -251,7 +269,11 @@ def _steps(left: Sequence[Call], right: Sequence[Call]) -> list[Divergence]:
     if len(left) == len(right):
         return []
     last = (left if len(left) > len(right) else right)[min(len(left), len(right))]
-    return [Divergence("number of calls", f"{len(left)} on one side and {len(right)} on the other", last.function, last.place)]
+    return [
+        Divergence(
+            "number of calls", f"{len(left)} on one side and {len(right)} on the other", last.function, last.place
+        )
+    ]
 
 
 def _moved(before: Call, after: Call) -> str:
@@ -263,7 +285,11 @@ def _moved(before: Call, after: Call) -> str:
         apart = before.space.metric.distance(before.value, after.value, before.space.domain)
     except (TypeError, ValueError, OverflowError):
         return f"the inputs of {before.what} have no distance: one of them is no number"
-    return "" if within(apart, before.limit) else f"the inputs of {before.what} are {apart} apart, declared were {before.limit}"
+    return (
+        ""
+        if within(apart, before.limit)
+        else f"the inputs of {before.what} are {apart} apart, declared were {before.limit}"
+    )
 
 
 def _charges(calls: Sequence[Call]) -> list[Divergence]:
@@ -291,7 +317,9 @@ def _over(calls: Sequence[Call], claim: Cost) -> list[Divergence]:
 def _caller() -> tuple[str, str]:
     """The function of the program, and its line, that asked."""
     frame = inspect.currentframe()
-    while frame is not None and (frame.f_code.co_filename == __file__ or "core" in Path(frame.f_code.co_filename).parts[-2:]):
+    while frame is not None and (
+        frame.f_code.co_filename == __file__ or "core" in Path(frame.f_code.co_filename).parts[-2:]
+    ):
         frame = frame.f_back
     if frame is None:
         return "?", "?"

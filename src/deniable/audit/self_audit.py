@@ -93,7 +93,15 @@ def self_audit(
     replayed, lost = _sorted(programs, lambda fault: replay_fault(fault, entropy=source), say)
     kind = f"testing: {type(source).__name__}" if source.is_testing else "system"
     return SelfReport(
-        caught, missed, replayed, lost, tuple(found["cleared"]), tuple(found["beyond"]), tuple(found["accused"]), level, kind
+        caught,
+        missed,
+        replayed,
+        lost,
+        tuple(found["cleared"]),
+        tuple(found["beyond"]),
+        tuple(found["accused"]),
+        level,
+        kind,
     )
 
 
@@ -127,9 +135,7 @@ def audit_fault(fault: type[Fault], *, entropy: Entropy, level: float = 0.01) ->
         exact = audit_exactly(subject, pair, curves)
         if exact is not None:
             return exact
-    return audit_by_draws(
-        subject, pair, curves, samples=fault.samples or FULL, level=level, entropy=entropy
-    )
+    return audit_by_draws(subject, pair, curves, samples=fault.samples or FULL, level=level, entropy=entropy)
 
 
 def replay_fault(fault: type[Fault], *, entropy: Entropy | None = None) -> bool:

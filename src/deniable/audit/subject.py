@@ -59,9 +59,7 @@ class Subject:
             return Failure(type(error).__name__)
 
 
-def subject_of(
-    target: Any, *, adapter: str | None = None, ask: Callable[[Any], Any] | None = None
-) -> Subject:
+def subject_of(target: Any, *, adapter: str | None = None, ask: Callable[[Any], Any] | None = None) -> Subject:
     """Read what was handed over; `adapter` says how somebody else's function takes data and what it answers."""
     before, after = (None, None) if adapter is None else adapted(adapter)
     mechanism = target if isinstance(target, Mechanism) else None
@@ -110,5 +108,8 @@ def _function(target: Any) -> tuple[Callable[[Any, Entropy], Any], tuple[str, ..
 def _name(target: Any) -> str:
     if isinstance(target, Mechanism):
         return target.recipe or "a mechanism"
-    module, name = getattr(target, "__module__", ""), getattr(target, "__qualname__", None) or getattr(target, "name", None)
+    module, name = (
+        getattr(target, "__module__", ""),
+        getattr(target, "__qualname__", None) or getattr(target, "name", None),
+    )
     return f"{module}:{name}" if module and name else str(name or type(target).__name__)

@@ -117,7 +117,9 @@ class Verdict:
                 f"epsilon is at least {self.epsilon_at_least:.4g} at delta {self.delta:g}"
             )
         bound = "is infinite" if math.isinf(self.epsilon_at_least) else f"is at least {self.epsilon_at_least:.4g}"
-        return f"{self.subject}: {claimed} is BROKEN {how}: epsilon {bound} at delta {self.delta:g}; event: {self.event}"
+        return (
+            f"{self.subject}: {claimed} is BROKEN {how}: epsilon {bound} at delta {self.delta:g}; event: {self.event}"
+        )
 
 
 def _record(trial: Trial) -> dict[str, Any]:

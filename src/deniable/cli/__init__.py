@@ -35,6 +35,8 @@ COMMANDS: dict[str, Command] = {
     "demo": Command("deniable.cli.demo", "make a first private release on made-up data"),
     "release": Command("deniable.cli.release", "show releases, their release tables, their stored bytes"),
     "ledger": Command("deniable.cli.ledger", "check a ledger, write out its events, copy it"),
+    "audit": Command("deniable.cli.audit", "hold a mechanism, or deniable itself, against its claim"),
+    "attack": Command("deniable.cli.attack", "attack made-up data and see what privacy does to it"),
 }
 
 

@@ -105,7 +105,11 @@ class AmplificationWithoutSecrecy(Fault):
     """NOT PRIVATE as claimed: a sample of a tenth, priced as secret, and published who is in it."""
 
     title, left, right = "amplification without secrecy", [1] + [0] * 4, [0] * 5
-    claim, best, samples = Bounded(epsilon=Fraction(16, 100)), "the first is in the sample and the count is positive", 40_000
+    claim, best, samples = (
+        Bounded(epsilon=Fraction(16, 100)),
+        "the first is in the sample and the count is positive",
+        40_000,
+    )
 
     def function(self, data: Sequence[int], entropy: Entropy) -> list[int]:
         inside = [noise.bernoulli(Fraction(1, 10), entropy) for _ in data]

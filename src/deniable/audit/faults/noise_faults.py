@@ -137,7 +137,7 @@ class SeededByQuery(Fault):
 
     title, best, samples, question = "noise seeded by the query text", "the answer itself", 1_000, "SELECT COUNT(*)"
 
-    def function(self, data: int, entropy: Entropy) -> int:  # noqa: ARG002 - the flaw: it draws nothing
+    def function(self, data: int, entropy: Entropy) -> int:
         return data + hashlib.sha256(self.question.encode()).digest()[0] % 7 - 3
 
 

@@ -74,7 +74,12 @@ class SparseWithoutCutOff(_Sparse):
 class SparseNoiseNotScaled(_Sparse):
     """NOT PRIVATE: noise on the queries that does not grow with the number of answers allowed."""
 
-    title, left, right, samples = "sparse vector, noise not scaled with the hits", [1] * 3 + [0] * 3, [0] * 3 + [1] * 3, 10_000
+    title, left, right, samples = (
+        "sparse vector, noise not scaled with the hits",
+        [1] * 3 + [0] * 3,
+        [0] * 3 + [1] * 3,
+        10_000,
+    )
     rho, nu, most, best = 4, Fraction(4, 3), 3, "the first three are above"
 
 

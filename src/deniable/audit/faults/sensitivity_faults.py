@@ -119,7 +119,7 @@ class SensitivityZero(Fault):
 
     title, best, samples = "sensitivity zero", "the answer itself", 1_000
 
-    def function(self, data: int, entropy: Entropy) -> int:  # noqa: ARG002 - the flaw: it draws nothing
+    def function(self, data: int, entropy: Entropy) -> int:
         return data
 
     def program(self, data: int, recorder: Any) -> Any:
@@ -174,5 +174,3 @@ class HalvedScoreSensitivity(Fault):
 
     def function(self, data: Sequence[int], entropy: Entropy) -> int:
         return noise.exponential_choice(np.array(data), Fraction(1), entropy)
-
-
