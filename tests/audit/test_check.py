@@ -12,7 +12,7 @@ import pytest
 import deniable as dp
 from deniable import noise
 from deniable.audit import binomial, two_halves
-from deniable.audit.check import exact_epsilon
+from deniable.audit.auditor import exact_epsilon
 from deniable.audit.claims import curve_of
 from deniable.audit.exact_law import output_law
 from deniable.audit.features import columns
@@ -55,6 +55,11 @@ def test_one_and_a_quarter_against_one_is_caught_with_twenty_thousand_draws():
 
 
 def test_what_is_true_is_not_refuted_more_often_than_the_level():
+    assert runs(1.0, 2_000, 200, first=2000) <= 2
+
+
+@pytest.mark.slow
+def test_what_is_true_is_not_refuted_more_often_than_the_level_in_a_thousand_runs():
     assert runs(1.0, 2_000, 1000, first=2000) <= 10
 
 
@@ -70,13 +75,13 @@ def test_choosing_and_testing_on_the_same_draws_would_accuse_the_honest(monkeypa
 
     def accused() -> int:
         return sum(
-            dp.audit.check(Noisy(1), claim=ONE, neighbours=(0, 1), samples=400, level=0.3, entropy=entropy).broken
+            dp.audit.check(Noisy(1), claim=ONE, neighbours=(0, 1), samples=400, entropy=entropy).broken
             for entropy in honest
         )
 
     assert accused() == 0
     honest = [Seeded(5000 + run) for run in range(60)]
-    monkeypatch.setattr("deniable.audit.check.two_halves", cheated)
+    monkeypatch.setattr("deniable.audit.auditor.two_halves", cheated)
     assert accused() > 3
 
 
@@ -127,7 +132,11 @@ class Table:
         return np.searchsorted(ends, noise.uniforms_below(int(ends[-1]), count, entropy), side="right")
 
     def function(self, data: int, entropy: Entropy) -> int:
-        return int(np.searchsorted(np.cumsum(self.weights[data]), noise.uniform_below(sum(self.weights[data]), entropy), "right"))
+        return int(
+            np.searchsorted(
+                np.cumsum(self.weights[data]), noise.uniform_below(sum(self.weights[data]), entropy), "right"
+            )
+        )
 
     @property
     def epsilon(self) -> float:
@@ -139,7 +148,9 @@ def test_lower_bounds_are_never_above_the_exact_law():
     tight = 0
     for seed in range(500):
         target = Table(seed)
-        verdict = dp.audit.check(target, claim=Bounded(epsilon=0), neighbours=(0, 1), samples=1_000, entropy=Seeded(seed))
+        verdict = dp.audit.check(
+            target, claim=Bounded(epsilon=0), neighbours=(0, 1), samples=1_000, entropy=Seeded(seed)
+        )
         assert verdict.epsilon_at_least <= target.epsilon
         tight += verdict.epsilon_at_least > 0.3 * target.epsilon
     assert tight > 100
@@ -209,7 +220,15 @@ def _conforms(value, schema):
         assert value == schema["const"]
     if "enum" in schema:
         assert value in schema["enum"]
-    kinds = {"object": dict, "array": list, "string": str, "number": (int, float), "integer": int, "boolean": bool, "null": type(None)}
+    kinds = {
+        "object": dict,
+        "array": list,
+        "string": str,
+        "number": (int, float),
+        "integer": int,
+        "boolean": bool,
+        "null": type(None),
+    }
     named = schema.get("type", [])
     named = [named] if isinstance(named, str) else named
     assert not named or any(isinstance(value, kinds[kind]) for kind in named), (value, schema)
@@ -250,10 +269,15 @@ def test_errors_types_and_missing_values_are_events():
             raise KeyError(data)
         return 0
 
-    for target in (raises, lambda data: 1.0 if data else 1, lambda data: None if data else 0, lambda data: -0.0 if data else 0.0):
+    for target in (
+        raises,
+        lambda data: 1.0 if data else 1,
+        lambda data: None if data else 0,
+        lambda data: -0.0 if data else 0.0,
+    ):
         verdict = dp.audit.check(target, claim=ONE, neighbours=(0, 1), samples=1_000)
         assert verdict.broken
-    assert "KeyError" in str(dp.audit.check(raises, claim=ONE, neighbours=(0, 1), samples=1_000).to_json())
+    assert dp.audit.columns([dp.audit.features.Failure("KeyError")])["error"].names.tolist() == ["KeyError"]
 
 
 def test_what_stands_in_a_column_depends_on_its_own_draw_alone():
@@ -262,7 +286,9 @@ def test_what_stands_in_a_column_depends_on_its_own_draw_alone():
     def mostly(data, entropy):
         return {"a": 1} if data and noise.bernoulli(Fraction(1, 50), entropy) else {}
 
-    verdict = dp.audit.check(mostly, claim=Bounded(epsilon=0, delta=Fraction(1, 40)), neighbours=(0, 1), samples=4_000, entropy=Seeded(8))
+    verdict = dp.audit.check(
+        mostly, claim=Bounded(epsilon=0, delta=Fraction(1, 40)), neighbours=(0, 1), samples=4_000, entropy=Seeded(8)
+    )
     assert not verdict.broken
     for odd in (None, 2.5, math.nan, "x", True, 10**30):
         plain, mixed = columns([1, 2, 3]), columns([1, 2, odd])

@@ -30,7 +30,9 @@ def honest(compositor):
 
 def test_an_honest_interactive_mechanism_agrees_with_itself():
     cost = COUNT.cost(d_in=1)
-    mechanism = dp.calculus.interactive(ROWS, costs=[cost, cost], run=honest) if hasattr(dp.calculus, "interactive") else None
+    mechanism = (
+        dp.calculus.interactive(ROWS, costs=[cost, cost], run=honest) if hasattr(dp.calculus, "interactive") else None
+    )
     if mechanism is None:
         from deniable.core import interactive
 

@@ -67,7 +67,7 @@ def background(rows: Sequence[Row], *, known: Mapping[str, Any], sensitive: str)
 
 
 def anonymize(rows: Sequence[Row], *, keys: Sequence[str], k: int) -> list[dict[str, Any]]:
-    """NOT PRIVATE: halves the precision of numeric keys, widest first, until few rows are in small classes; those are suppressed."""
+    """NOT PRIVATE: halves the precision of numeric keys, widest first, until few rows are in small classes, and drops those."""
     least, made = integer(k=k, least=2), [dict(row) for row in rows]
     for _ in range(32 * len(keys)):
         parts = classes(made, keys=keys)

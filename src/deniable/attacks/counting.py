@@ -47,7 +47,7 @@ def differencing(curator: Curator, target: int, others: Sequence[int], *, times:
 
 
 def difference_variance(epsilon: Real, *, law: str = "laplace") -> Fraction:
-    """The variance of a difference of two counts that share epsilon (Laplace) or rho (Gaussian), over that of one count with all of it.
+    """The variance of a difference of two counts that share epsilon (Laplace) or rho (Gaussian), over that of one count.
 
     Laplace: each half of epsilon has four times the variance, and two of them are added: eight. Gaussian with rho halved: four.
     """

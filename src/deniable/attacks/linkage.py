@@ -62,8 +62,8 @@ def linkage(
 ) -> LinkageReport:
     """Join people we know with released rows by the keys both have, and guess the sensitive value from the rows that match.
 
-    With `truth`, the known people's sensitive values, guesses are scored; the base rate is the same guess with one of the matching rows
-    that carry the true value taken out: the table as it would be without that person.
+    With `truth`, the known people's sensitive values, guesses are scored; their base rate is the same guess with one matching row
+    that carries the true value taken out: the table as it would be without that person.
     """
     if not keys or not known:
         raise InvalidArgument("linkage needs at least one key and one known person")

@@ -100,7 +100,7 @@ def every() -> dict[str, Attack]:
     return {
         "linkage": _linkage,
         "differencing": lambda curator, targets: _by_counts(curator, targets, times=1),
-        "averaging": lambda curator, targets: _by_counts(curator, targets, times=200),
+        "averaging": lambda curator, targets: _by_counts(curator, targets, times=100),
         "same words again": _same_words,
         "refusals": _refusals,
         "seed recovery": _seeds,
@@ -203,7 +203,7 @@ def _linkage(curator: Curator, targets: int) -> float:
 
 
 def _all_others(curator: Curator, targets: int) -> float:
-    """Background knowledge at its largest: everybody else's bit is known. What a published total holds beyond them is the target's."""
+    """Background knowledge at its largest: everybody else's bit is known. What a total holds beyond them is the target's."""
     truth, people, rows = _truth(curator), curator.people, curator.rows()
     place = _classes(curator)
     bits: list[int | None] = []
@@ -221,7 +221,7 @@ def _all_others(curator: Curator, targets: int) -> float:
 
 
 def _classes(curator: Curator) -> dict[int, tuple[Any, ...]]:
-    """Everybody's published keys. How keys were generalised follows from the keys alone, which are public, so anybody can redo it."""
+    """Everybody's published keys. How keys were generalised follows from the keys alone, so anybody can redo it."""
     public = [{**{key: person[key] for key in KEYS}, "id": person["id"]} for person in curator.people.public]
     if isinstance(curator, AnonymizingCurator):
         public = anonymize(public, keys=KEYS, k=10)

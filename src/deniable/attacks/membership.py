@@ -83,10 +83,10 @@ def membership(
     model = fit(*inside)
 
     def scores(people: tuple[Floats, Floats]) -> Floats:
-        plain = -model.loss(*people)
+        plain: Floats = -model.loss(*people)
         if not references:
             return plain
-        return plain + np.mean([reference.loss(*people) for reference in references], axis=0)
+        return np.asarray(plain + np.mean([reference.loss(*people) for reference in references], axis=0))
 
     return Membership(tuple(scores(inside).tolist()), tuple(scores(outside).tolist()))
 

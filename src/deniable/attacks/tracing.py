@@ -63,7 +63,7 @@ def trace(targets: Any, means: Any, *, reference: Any, form: str = "centred") ->
 def tracing_world(
     people: int, attributes: int, *, outside: int = 2000, epsilon: Any = None, entropy: Entropy | None = None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Made-up members, their means (exact, or with Laplace noise that costs epsilon for one person's coming and going), outsiders."""
+    """Made-up members, their means (exact, or with Laplace noise that costs epsilon for one person), outsiders."""
     source = entropy or system_entropy()
     rates = (noise.uniforms_below(1 << 20, attributes, source) + 0.5) / (1 << 20)
     total = people + outside

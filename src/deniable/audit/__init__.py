@@ -4,8 +4,8 @@
 broke it, and a lower bound on epsilon. An audit refutes; it never proves.
 """
 
+from deniable.audit.auditor import check
 from deniable.audit.binomial import lower_bound, upper_bound
-from deniable.audit.check import check
 from deniable.audit.events import Event
 from deniable.audit.faults import PLANTED, Fault
 from deniable.audit.features import columns

@@ -7,6 +7,7 @@ of it) and added to the tail, so a bound returned here is never tighter than the
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 import numpy as np
 
@@ -14,10 +15,11 @@ from deniable.errors import InvalidArgument
 from deniable.exact.guards import integer
 
 _CHUNK = 4096
-_STEPS = 64
+_STEPS = 40
 _ULP = 2.0**-52
 
 
+@lru_cache(maxsize=4096)
 def lower_bound(successes: int, draws: int, *, error: float) -> float:
     """With probability at least 1 - `error` the true probability is not below this number.
 

@@ -12,6 +12,7 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, fields, is_dataclass
+from itertools import pairwise
 from numbers import Number
 from typing import Any
 
@@ -174,7 +175,7 @@ def _sequence(path: str, value: Sequence[Any]) -> list[tuple[str, Any]]:
         numbers = list(map(_double, value))
         seen.append((f"{path}: sum", math.fsum(numbers) if all(map(math.isfinite, numbers)) else math.nan))
         seen.append((f"{path}: place of the largest", float(np.argmax(numbers))))
-        steps = zip(numbers[: _ENTRIES - 1], numbers[1:], strict=False)
+        steps = pairwise(numbers[:_ENTRIES])
         seen += [
             (f"{path}[{index + 1}] - {path}[{index}]", after - before) for index, (before, after) in enumerate(steps)
         ]

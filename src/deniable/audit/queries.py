@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import Any
 
 from deniable.accounting import Budget, budget
-from deniable.audit.check import verdict_of_laws
+from deniable.audit.auditor import verdict_of_laws
 from deniable.audit.claims import curve_of
 from deniable.audit.exact_law import NotEnumerable, output_law
 from deniable.audit.verdict import Verdict
@@ -144,7 +144,7 @@ class SmallTables:
                 cost = charged(ask, engines[0], self.codebook, self.budget)
             laws.append(tuple(self._law(ask, engine) for engine in engines))
         costs = list(cost) if isinstance(cost, Sequence) and not isinstance(cost, str) else [cost]
-        curves = [curve_of(each) for each in costs]  # type: ignore[arg-type]
+        curves = [curve_of(each) for each in costs]
         name = getattr(ask, "__qualname__", "a question")
         halves = [Fraction(curves[0].losses[-1]), Fraction(curves[0].losses[-1]) / 2]
         return verdict_of_laws(name, laws, curves, losses=halves)
@@ -163,7 +163,7 @@ class SmallTables:
 
 
 def small_tables(codebook: Codebook, *, budget: Budget = _LARGE, table: str | None = None) -> SmallTables:
-    """Neighbouring tables with the edge values the codebook allows: bounds, zero, missing, duplicates, none at all, and one busy unit.
+    """Neighbouring tables with the edge values the codebook allows: bounds, zero, missing, duplicates, none, a busy unit.
 
     The first table that is not public is varied, or the one named; other tables would have to be filled by hand, so a codebook with
     several private tables is refused.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from deniable.audit.check import audit_by_draws, audit_exactly
+from deniable.audit.auditor import audit_by_draws, audit_exactly
 from deniable.audit.claims import curve_of
 from deniable.audit.faults import PLANTED, Fault
 from deniable.audit.recorder import replay

@@ -34,6 +34,7 @@ from deniable.core import (
     Vectors,
     stream,
 )
+from deniable.core.distance import plain
 from deniable.cost import Cost
 from deniable.errors import Retired
 from deniable.exact import exp
@@ -52,7 +53,7 @@ STREAM = stream(NUMBER)
 SAME = Transformation(NUMBER, NUMBER, lambda data, _: data, lambda d_in: d_in)
 SIDES = (("n", "a"), ("n", "b"))
 RARE = Fraction(1, 50)
-GRID = {"lower": 0, "upper": 9, "grid": 1}
+GRID: Any = {"lower": 0, "upper": 9, "grid": 1}
 SCALES = (Fraction(100), Fraction(1), Fraction(1, 10))
 """About epsilon = .01, 1 and 10 where a mechanism has one scale and sensitivity 1."""
 
@@ -86,7 +87,7 @@ class Fed(Sound):
     __slots__ = ()
 
     def function(self, data: Any, entropy: Entropy) -> Any:
-        run, seen = self.mechanism([], entropy=entropy), []
+        run, seen = self.mechanism([], entropy=entropy), list[Any]()
         with suppress(Retired):
             seen.extend(run.feed(piece) for piece in data)
         return (*seen, self.ask(run))
@@ -137,7 +138,7 @@ def _numbers(scale: Fraction) -> list[Sound]:
 
 
 def _choices(scale: Fraction) -> list[Sound]:
-    noisy = {"threshold": 1, "scale": scale, "query_scale": scale}
+    noisy: Any = {"threshold": 1, "scale": scale, "query_scale": scale}
     pair = Space(Vectors(Lattice(), 2), LInfinity())
     return [
         Sound("exponential", SCORES >> m.exponential(scale=scale), [3, 0, 0], [2, 1, 1]),
@@ -145,7 +146,7 @@ def _choices(scale: Fraction) -> list[Sound]:
             "exponential_interval",
             NUMBERS
             >> m.exponential_interval(
-                pieces=_first_point, spread=lambda d: d, lower=0, upper=9, grid=1, scale=scale, author="the sound set"
+                pieces=_first_point, spread=plain, lower=0, upper=9, grid=1, scale=scale, author="the sound set"
             ),
             [],
             [1],
@@ -180,7 +181,7 @@ def _choices(scale: Fraction) -> list[Sound]:
             "propose_test_release",
             NUMBERS
             >> m.propose_test_release(
-                distance=len, release=lambda data, _: 0, scale=scale, delta=RARE, author="the sound set"
+                distance=len, release=lambda *_: 0, scale=scale, delta=RARE, author="the sound set"
             ),
             [],
             [1],
@@ -189,7 +190,7 @@ def _choices(scale: Fraction) -> list[Sound]:
 
 
 def _streams(scale: Fraction) -> list[Sound]:
-    alert = {"threshold": 2, "scale": scale, "query_scale": scale}
+    alert: Any = {"threshold": 2, "scale": scale, "query_scale": scale}
     return [
         Fed(
             "alerts",
@@ -205,7 +206,7 @@ def _streams(scale: Fraction) -> list[Sound]:
             [0, 0, 0],
             [1, 0, 0],
             (1, 1, 1),
-            lambda run: None,
+            lambda _: None,
         ),
         Fed(
             "stream_maximum",

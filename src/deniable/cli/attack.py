@@ -75,4 +75,4 @@ def matrix(
     if html is not None:
         html.write_text(found.to_html(), encoding="utf-8")
     if svg is not None:
-        svg.write_text(str(found.plot()), encoding="utf-8")
+        svg.write_text(found.plot().svg, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""NOT PRIVATE. What every planted fault states: its claim, a pair of neighbours, the event that gives it away, the draws it takes."""
+"""NOT PRIVATE. What every planted fault states: its claim, two neighbours, the event that gives it away, the draws it takes."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ class FloatLaplace(Fault):
     def draws(self, data: float, count: int, entropy: Entropy) -> NDArray[np.float64]:
         """Many answers at once."""
         uniform = ((entropy.words(count) >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53 - 0.5
-        return data - np.sign(uniform) * np.log1p(-2 * np.abs(uniform))
+        return np.asarray(data - np.sign(uniform) * np.log1p(-2 * np.abs(uniform)))
 
 
 class FloatGaussian(Fault):

@@ -98,7 +98,7 @@ def _check_neighbours(pairs: Pairs, space: Space | None, limit: Distance) -> Non
             )
 
 
-def _claims(claim: Cost | Sequence[Cost] | str, subject: Subject, limit: Distance) -> list[Cost]:
+def _claims(claim: Any, subject: Subject, limit: Distance) -> list[Cost]:
     if isinstance(claim, str):
         if claim != OWN_PRICE or subject.mechanism is None:
             raise InvalidArgument(
@@ -124,9 +124,8 @@ def audit_by_draws(
         left, right = (subject.draws(data, each_side, entropy) for data in pair)
         for curve in curves:
             trials += [(curve, trial, pair) for trial in two_halves(left, right, curve=curve, error=error)]
-    curve, worst, pair = max(
-        trials, key=lambda each: (each[1].excess, each[1].epsilon), default=(curves[0], None, None)
-    )
+    best: Any = max(trials, key=lambda each: (each[1].excess, each[1].epsilon), default=(curves[0], None, None))
+    curve, worst, pair = best
     broken = worst is not None and worst.broken
 
     def again(count: int | None, source: Any) -> Trial | None:
@@ -232,7 +231,7 @@ def verdict_of_laws(
         len(listed),
         "enumerated",
         notes,
-        lambda count, source: None,
+        lambda *_: None,
     )
 
 
