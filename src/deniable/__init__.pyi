@@ -1,6 +1,8 @@
 """Made by `python -m docs.stub` from the table in `__init__.py`."""
 
 from deniable import accounting as accounting
+from deniable import attacks as attacks
+from deniable import audit as audit
 from deniable import calculus as calculus
 from deniable import core as core
 from deniable import cost as costs
@@ -22,7 +24,6 @@ from deniable.accounting import population_cost as population_cost
 from deniable.accounting import profile as profile
 from deniable.accounting import strength as strength
 from deniable.accounting import tradeoff as tradeoff
-from deniable.attacks import anti_mechanisms as anti_mechanisms
 from deniable.cli.notebook import load_ipython_extension as load_ipython_extension
 from deniable.core import Accuracy as Accuracy
 from deniable.core import Compositor as Compositor
@@ -286,7 +287,8 @@ __all__ = [
     "adjacent",
     "alerts",
     "all_above_threshold",
-    "anti_mechanisms",
+    "attacks",
+    "audit",
     "best_of",
     "bin_counts",
     "bins",
