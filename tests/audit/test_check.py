@@ -11,11 +11,11 @@ import pytest
 
 import deniable as dp
 from deniable import noise
-from deniable.audit import binomial, two_halves
+from deniable.audit import clopper_pearson, two_halves
+from deniable.audit.answer_columns import columns
 from deniable.audit.auditor import exact_epsilon
 from deniable.audit.claims import curve_of
 from deniable.audit.exact_law import output_law
-from deniable.audit.features import columns
 from deniable.cost import Bounded, Concentrated, Gaussian
 from deniable.errors import InvalidArgument
 from deniable.noise import Entropy
@@ -103,20 +103,20 @@ def test_clopper_pearson_encloses_the_exact_bound(successes, draws):
         return 1 - sum(math.comb(draws, k) * p**k * (1 - p) ** (draws - k) for k in range(successes))
 
     error = 0.01
-    low = binomial.lower_bound(successes, draws, error=error)
+    low = clopper_pearson.lower_bound(successes, draws, error=error)
     if successes == 0:
         assert low == 0
     else:
         assert tail(Fraction(low).limit_denominator(10**7) - Fraction(1, 10**6)) <= Fraction(error)
         assert tail(Fraction(low).limit_denominator(10**7) + Fraction(1, 10**4)) > Fraction(error)
-    assert binomial.upper_bound(draws - successes, draws, error=error) == pytest.approx(1 - low, abs=1e-12)
+    assert clopper_pearson.upper_bound(draws - successes, draws, error=error) == pytest.approx(1 - low, abs=1e-12)
 
 
 def test_bounds_refuse_what_is_no_count():
     with pytest.raises(InvalidArgument, match="successes"):
-        binomial.lower_bound(11, 10, error=0.1)
+        clopper_pearson.lower_bound(11, 10, error=0.1)
     with pytest.raises(InvalidArgument, match="error"):
-        binomial.lower_bound(1, 10, error=0)
+        clopper_pearson.lower_bound(1, 10, error=0)
 
 
 class Table:
@@ -201,7 +201,7 @@ def test_a_verdict_is_replayed_and_certified():
     verdict = dp.audit.check(Noisy(2), claim=ONE, neighbours=(0, 1), samples=5_000, entropy=Seeded(4))
     again = verdict.replay(entropy=Seeded(5))
     assert again.shown
-    assert "Event(of='answer'" in str(again)
+    assert "AnswerEvent(of='answer'" in str(again)
     record = json.loads(verdict.to_json())
     _conforms(record, dp.audit.SCHEMA)
     assert record["entropy"] == "testing: Seeded"
@@ -277,7 +277,7 @@ def test_errors_types_and_missing_values_are_events():
     ):
         verdict = dp.audit.check(target, claim=ONE, neighbours=(0, 1), samples=1_000)
         assert verdict.broken
-    assert dp.audit.columns([dp.audit.features.Failure("KeyError")])["error"].names.tolist() == ["KeyError"]
+    assert dp.audit.columns([dp.audit.answer_columns.Failure("KeyError")])["error"].names.tolist() == ["KeyError"]
 
 
 def test_what_stands_in_a_column_depends_on_its_own_draw_alone():

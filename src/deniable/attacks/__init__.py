@@ -5,7 +5,7 @@ Nothing here is for real data: curators hold made-up people, and mechanisms that
 
 from deniable.attacks import anti_mechanisms
 from deniable.attacks.anonymity import AnonymityReport, anonymity, anonymize, background
-from deniable.attacks.counting import (
+from deniable.attacks.count_attacks import (
     Guess,
     averaging,
     difference_variance,

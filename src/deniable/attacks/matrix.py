@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from deniable.attacks.anonymity import anonymize
-from deniable.attacks.counting import averaging, differencing, recover_seed, refusal_oracle
+from deniable.attacks.count_attacks import averaging, differencing, recover_seed, refusal_oracle
 from deniable.attacks.curators import (
     KEYS,
     AnonymizingCurator,
@@ -30,7 +30,7 @@ Attack = Callable[[Curator, int], float]
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class MatrixCell:
     """The share of right guesses, and what always guessing the commoner bit gets."""
 
     accuracy: float
@@ -51,9 +51,9 @@ class Matrix:
 
     curators: tuple[str, ...]
     attacks: tuple[str, ...]
-    cells: tuple[tuple[Cell, ...], ...]
+    cells: tuple[tuple[MatrixCell, ...], ...]
 
-    def cell(self, curator: str, attack: str) -> Cell:
+    def cell(self, curator: str, attack: str) -> MatrixCell:
         """One cell by its names."""
         return self.cells[self.curators.index(curator)][self.attacks.index(attack)]
 
@@ -124,7 +124,7 @@ def matrix(
     wanted = people.secret[:targets]
     base = float(max(wanted.mean(), 1 - wanted.mean()))
     cells = tuple(
-        tuple(Cell(attack(kind(people, entropy=entropy), targets), base) for attack in attacks.values())
+        tuple(MatrixCell(attack(kind(people, entropy=entropy), targets), base) for attack in attacks.values())
         for kind in curators
     )
     return Matrix(tuple(kind.title for kind in curators), tuple(attacks), cells)

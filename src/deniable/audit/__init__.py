@@ -4,24 +4,24 @@
 broke it, and a lower bound on epsilon. An audit refutes; it never proves.
 """
 
+from deniable.audit.answer_columns import columns
+from deniable.audit.answer_events import AnswerEvent
 from deniable.audit.auditor import check
-from deniable.audit.binomial import lower_bound, upper_bound
-from deniable.audit.events import Event
+from deniable.audit.clopper_pearson import lower_bound, upper_bound
 from deniable.audit.faults import PLANTED, Fault
-from deniable.audit.features import columns
-from deniable.audit.queries import SmallTables, small_tables
 from deniable.audit.recorder import Divergence, Recorder, ReplayReport, replay
 from deniable.audit.self_audit import SelfReport, self_audit
-from deniable.audit.verdict import SCHEMA, Replay, Verdict
+from deniable.audit.session_questions import SmallTables, small_tables
+from deniable.audit.verdict import SCHEMA, EventReplay, Verdict
 
 __all__ = [
     "PLANTED",
     "SCHEMA",
+    "AnswerEvent",
     "Divergence",
-    "Event",
+    "EventReplay",
     "Fault",
     "Recorder",
-    "Replay",
     "ReplayReport",
     "SelfReport",
     "SmallTables",

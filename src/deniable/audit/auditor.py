@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from typing import Any
 
+from deniable.audit.answer_columns import columns
+from deniable.audit.answer_events import AnswerEvent
 from deniable.audit.claims import ClaimCurve, curve_of
 from deniable.audit.comparison import compare, hockey_stick
 from deniable.audit.distances import within
-from deniable.audit.events import Event
 from deniable.audit.exact_law import NotEnumerable, OutputLaw, Pruned, output_law
-from deniable.audit.features import columns
 from deniable.audit.subject import OWN_SOURCE, Subject, subject_of
 from deniable.audit.two_halves import TESTED, Choice, Trial, refutable, try_event, two_halves
 from deniable.audit.verdict import Verdict
@@ -255,7 +255,7 @@ def exact_epsilon(left: OutputLaw, right: OutputLaw, delta: Fraction) -> float:
     return float(low) * (1 - 1e-12)
 
 
-def _worst_event(p: OutputLaw, q: OutputLaw, curve: ClaimCurve) -> Event | None:
+def _worst_event(p: OutputLaw, q: OutputLaw, curve: ClaimCurve) -> AnswerEvent | None:
     """The answers that are too likely at the most crossed line."""
     crossed = [
         (hockey_stick(p, q, Fraction(e)).lower - Fraction(d), e)
@@ -266,4 +266,4 @@ def _worst_event(p: OutputLaw, q: OutputLaw, curve: ClaimCurve) -> Event | None:
         return None
     factor = exp(Fraction(loss)).upper
     names = [repr(answer) for answer, (low, _) in p.chances.items() if low > factor * q.chances.get(answer, (0, 0))[1]]
-    return Event("answer", names=tuple(sorted(names)))
+    return AnswerEvent("answer", names=tuple(sorted(names)))

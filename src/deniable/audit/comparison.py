@@ -62,7 +62,7 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class LawComparison:
     """Every epsilon looked at, in both directions."""
 
     findings: tuple[Finding, ...]
@@ -84,7 +84,7 @@ class Comparison:
         )
 
 
-def compare(left: OutputLaw, right: OutputLaw, cost: Cost, *, losses: Sequence[Real] | None = None) -> Comparison:
+def compare(left: OutputLaw, right: OutputLaw, cost: Cost, *, losses: Sequence[Real] | None = None) -> LawComparison:
     """Two output laws against a cost, both directions, at `losses` (default: quarters of the pure loss, or 0 to 3)."""
     grid = _losses(cost) if losses is None else tuple(Fraction(loss) for loss in losses)
     findings = []
@@ -93,7 +93,7 @@ def compare(left: OutputLaw, right: OutputLaw, cost: Cost, *, losses: Sequence[R
         for p, q in ((left, right), (right, left)):
             slack = p.lost + 2 * exp(loss).upper * q.lost + _ROUNDING
             findings.append(Finding(loss, hockey_stick(p, q, loss), promised, slack))
-    return Comparison(tuple(findings))
+    return LawComparison(tuple(findings))
 
 
 def _losses(cost: Cost) -> tuple[Fraction, ...]:
@@ -113,7 +113,7 @@ def check_privacy(
     losses: Sequence[Real] | None = None,
     ask: Callable[[Any], Any] = lambda answer: answer,
     tail: Fraction = Fraction(1, 10**12),
-) -> Comparison:
+) -> LawComparison:
     """The mechanism's promise for `left` and `right`, which the caller knows to be `d_in` apart.
 
     For an interactive mechanism `ask` holds the conversation and returns the transcript.

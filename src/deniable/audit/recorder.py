@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from deniable.accounting import Budget, no_larger
+from deniable.audit.answer_columns import seen
 from deniable.audit.distances import within
-from deniable.audit.features import seen
 from deniable.core.compositor import Compositor, compositor
 from deniable.core.distance import Distance, distance
 from deniable.core.gate import Gate

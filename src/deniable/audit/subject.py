@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.audit.features import Failure
+from deniable.audit.answer_columns import Failure
 from deniable.core.mechanism import Mechanism
 from deniable.errors import InvalidArgument
 from deniable.noise import Entropy

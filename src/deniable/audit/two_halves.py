@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from deniable.audit.binomial import lower_bound, upper_bound
+from deniable.audit.answer_columns import Sample, columns
+from deniable.audit.answer_events import AnswerEvent, candidates
 from deniable.audit.claims import ClaimCurve
-from deniable.audit.events import Event, candidates
-from deniable.audit.features import Sample, columns
+from deniable.audit.clopper_pearson import lower_bound, upper_bound
 
 TESTED = 3
 """Events tested for each pair: the most significant one, the most significant of another column, the largest bound."""
@@ -26,7 +26,7 @@ TESTED = 3
 class Trial:
     """One event, tested once: how often it was seen on each side, and what that says about its two probabilities."""
 
-    event: Event
+    event: AnswerEvent
     reversed: bool
     """The event is the likelier one on the second data set of the pair."""
     draws: int
@@ -47,7 +47,7 @@ class Trial:
 class Choice:
     """An event and the side on which it was seen more often, both from the choosing half."""
 
-    event: Event
+    event: AnswerEvent
     reversed: bool
 
 

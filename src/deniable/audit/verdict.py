@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from deniable.audit.events import Event
+from deniable.audit.answer_events import AnswerEvent
 from deniable.audit.two_halves import Trial
 from deniable.cost import Cost
 from deniable.ledger.costs_json import cost_record
@@ -19,7 +19,7 @@ from deniable.version import __version__
 
 
 @dataclass(frozen=True, slots=True)
-class Replay:
+class EventReplay:
     """The found event on new draws, tested alone; `shown`: it refutes the claim again. `script` shows it to somebody else."""
 
     trial: Trial | None
@@ -49,7 +49,7 @@ class Verdict:
     broken: bool
     epsilon_at_least: float
     delta: float
-    event: Event | None
+    event: AnswerEvent | None
     trials: tuple[Trial, ...]
     level: float
     samples: int
@@ -58,9 +58,9 @@ class Verdict:
     notes: tuple[str, ...]
     draw_again: Callable[[int | None, Any], Trial | None]
 
-    def replay(self, *, samples: int | None = None, entropy: Any = None) -> Replay:
+    def replay(self, *, samples: int | None = None, entropy: Any = None) -> EventReplay:
         """The found event once more, on new draws, and a script that does it; nothing is chosen this time."""
-        return Replay(self.draw_again(samples, entropy) if self.event else None, self.level, self.script)
+        return EventReplay(self.draw_again(samples, entropy) if self.event else None, self.level, self.script)
 
     @property
     def script(self) -> str:
@@ -72,7 +72,7 @@ class Verdict:
         return "\n".join(
             [
                 "import deniable as dp",
-                "from deniable.audit import Event",
+                "from deniable.audit import AnswerEvent",
                 source,
                 "inf = float('inf')",
                 f"event = {event}",

@@ -13,7 +13,7 @@ from typing import Any
 from deniable.audit.distances import within
 from deniable.core import Distance, Space, Transformation
 
-__all__ = ["Verdict", "data_sets", "neighbours", "try_stability", "within"]
+__all__ = ["StabilityTrial", "data_sets", "neighbours", "try_stability", "within"]
 
 
 def data_sets(values: Sequence[Any], *, sizes: Sequence[int]) -> list[list[Any]]:
@@ -30,14 +30,14 @@ def neighbours(space: Space, data: Sequence[Any], d_in: Distance) -> Iterator[tu
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class StabilityTrial:
     """What trying a stability map found: a pair that moved further than it says, and the furthest any pair moved."""
 
     broken: tuple[Any, Any] | None
     furthest: tuple[Distance, ...]
 
 
-def try_stability(transformation: Transformation, data: Sequence[Any], d_in: Distance) -> Verdict:
+def try_stability(transformation: Transformation, data: Sequence[Any], d_in: Distance) -> StabilityTrial:
     """Run a deterministic transformation on all neighbours and compare with its map."""
     limit = transformation.stability_map(d_in)
     outputs = [transformation.steps(rows) for rows in data]
@@ -50,5 +50,5 @@ def try_stability(transformation: Transformation, data: Sequence[Any], d_in: Dis
             moved = target.metric.distance(outputs[i], outputs[j], target.domain)
             furthest[moved] = None
             if not within(moved, limit):
-                return Verdict((left, right), tuple(furthest))
-    return Verdict(None, tuple(furthest))
+                return StabilityTrial((left, right), tuple(furthest))
+    return StabilityTrial(None, tuple(furthest))

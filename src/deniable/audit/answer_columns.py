@@ -37,18 +37,18 @@ class Failure:
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class AnswerColumn:
     """One thing seen of every draw: as a number (NaN where it is none) and, where it has few values, as a name."""
 
     numbers: NDArray[np.float64] | None
     names: NDArray[Any] | None
 
-    def part(self, where: slice) -> Column:
+    def part(self, where: slice) -> AnswerColumn:
         """Some of the draws."""
-        return Column(*(None if each is None else each[where] for each in (self.numbers, self.names)))
+        return AnswerColumn(*(None if each is None else each[where] for each in (self.numbers, self.names)))
 
 
-Sample = dict[str, Column]
+Sample = dict[str, AnswerColumn]
 
 
 def columns(outputs: Sequence[Any] | NDArray[Any]) -> Sample:
@@ -65,9 +65,9 @@ def columns(outputs: Sequence[Any] | NDArray[Any]) -> Sample:
 
 def _batch(outputs: NDArray[Any]) -> Sample:
     """An array of answers, one number each."""
-    kind = {"answer: type": Column(None, np.full(len(outputs), str(outputs.dtype)))}
+    kind = {"answer: type": AnswerColumn(None, np.full(len(outputs), str(outputs.dtype)))}
     if outputs.dtype.kind == "b":
-        return kind | {"answer": Column(None, outputs.astype(str))}
+        return kind | {"answer": AnswerColumn(None, outputs.astype(str))}
     return kind | _numeric("answer", outputs.astype(np.float64), np.ones(len(outputs), dtype=np.bool_))
 
 
@@ -77,7 +77,7 @@ def _column(path: str, values: list[Any]) -> Sample:
     if numeric.all():
         return _numeric(path, numbers, numeric)
     names = np.array([NUMBER if is_one else _name(value) for value, is_one in zip(values, numeric, strict=True)])
-    return {path: Column(None, names)} | ({} if not numeric.any() else _numeric(path, numbers, numeric, names))
+    return {path: AnswerColumn(None, names)} | ({} if not numeric.any() else _numeric(path, numbers, numeric, names))
 
 
 def _is_number(value: Any) -> bool:
@@ -110,10 +110,10 @@ def _numeric(path: str, numbers: NDArray[np.float64], numeric: NDArray[np.bool_]
         default="finite",
     )
     return {
-        path: Column(numbers, names),
-        f"{path}: kind of number": Column(None, kinds),
-        f"{path}: exponent": Column(np.where(numeric, exponents, math.nan), None),
-        f"{path}: place of the lowest bit": Column(np.where(numeric & (finite != 0), lowest, math.nan), None),
+        path: AnswerColumn(numbers, names),
+        f"{path}: kind of number": AnswerColumn(None, kinds),
+        f"{path}: exponent": AnswerColumn(np.where(numeric, exponents, math.nan), None),
+        f"{path}: place of the lowest bit": AnswerColumn(np.where(numeric & (finite != 0), lowest, math.nan), None),
     }
 
 

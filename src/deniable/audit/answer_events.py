@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.audit.features import ABSENT, NUMBER, Column, Sample
+from deniable.audit.answer_columns import ABSENT, NUMBER, AnswerColumn, Sample
 
 _CELLS = 24
 _ATOMS = 400
@@ -22,7 +22,7 @@ _SHOWN = 6
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class AnswerEvent:
     """The answers whose column `of` lies in one of the `intervals` (low, high], or is one of the `names`."""
 
     of: str
@@ -31,9 +31,9 @@ class Event:
 
     def count(self, sample: Sample, *, draws: int) -> int:
         """In how many of these draws it happened; where the column is not there, every draw reads as absent."""
-        return int(self._holds(sample.get(self.of, Column(None, None)), draws).sum())
+        return int(self._holds(sample.get(self.of, AnswerColumn(None, None)), draws).sum())
 
-    def _holds(self, column: Column, draws: int) -> NDArray[np.bool_]:
+    def _holds(self, column: AnswerColumn, draws: int) -> NDArray[np.bool_]:
         found = np.zeros(draws, dtype=np.bool_)
         if column.names is not None:
             found |= np.isin(column.names, self.names)
@@ -73,7 +73,7 @@ class Candidates:
 
     left: NDArray[np.int64]
     right: NDArray[np.int64]
-    event: Callable[[int], Event]
+    event: Callable[[int], AnswerEvent]
 
 
 def candidates(left: Sample, right: Sample) -> Iterator[Candidates]:
@@ -90,13 +90,13 @@ def _size(sample: Sample) -> int:
     return len(column.names if column.names is not None else column.numbers)  # type: ignore[arg-type]
 
 
-def _listed(side: Column | None, size: int) -> NDArray[Any]:
+def _listed(side: AnswerColumn | None, size: int) -> NDArray[Any]:
     if side is not None and side.names is not None:
         return side.names
     return np.full(size, ABSENT if side is None or side.numbers is None else NUMBER)
 
 
-def _of_names(name: str, sides: list[Column | None], sizes: list[int]) -> Iterator[Candidates]:
+def _of_names(name: str, sides: list[AnswerColumn | None], sizes: list[int]) -> Iterator[Candidates]:
     if all(side is None or side.names is None for side in sides):
         return
     present = [_listed(side, size) for side, size in zip(sides, sizes, strict=True)]
@@ -107,11 +107,11 @@ def _of_names(name: str, sides: list[Column | None], sizes: list[int]) -> Iterat
         return
     kept = np.argsort(-(a + b), kind="stable")[:_ATOMS]
     a, b, values = a[kept], b[kept], values[kept]
-    yield Candidates(a, b, lambda k: Event(name, names=(str(values[k]),)))
-    yield from _unions(a, b, lambda cells: Event(name, names=tuple(str(values[cell]) for cell in cells)))
+    yield Candidates(a, b, lambda k: AnswerEvent(name, names=(str(values[k]),)))
+    yield from _unions(a, b, lambda cells: AnswerEvent(name, names=tuple(str(values[cell]) for cell in cells)))
 
 
-def _of_numbers(name: str, sides: list[Column | None]) -> Iterator[Candidates]:
+def _of_numbers(name: str, sides: list[AnswerColumn | None]) -> Iterator[Candidates]:
     numbers = [np.array([]) if side is None or side.numbers is None else side.numbers for side in sides]
     finite = [each[~np.isnan(each)] for each in numbers]
     pooled = np.concatenate(finite)
@@ -128,9 +128,9 @@ def _of_numbers(name: str, sides: list[Column | None]) -> Iterator[Candidates]:
     yield Candidates(
         counts[0],
         counts[1],
-        lambda k: Event(name, ((float(lows[starts[k]]), float(ends[stops[k]])),)),
+        lambda k: AnswerEvent(name, ((float(lows[starts[k]]), float(ends[stops[k]])),)),
     )
-    yield from _unions(a, b, lambda cells: Event(name, _joined(lows, ends, cells)))
+    yield from _unions(a, b, lambda cells: AnswerEvent(name, _joined(lows, ends, cells)))
 
 
 def _grid(pooled: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -145,7 +145,9 @@ def _grid(pooled: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.concatenate([values[values < pooled.max()], [np.inf]])
 
 
-def _unions(a: NDArray[np.int64], b: NDArray[np.int64], event: Callable[[list[int]], Event]) -> Iterator[Candidates]:
+def _unions(
+    a: NDArray[np.int64], b: NDArray[np.int64], event: Callable[[list[int]], AnswerEvent]
+) -> Iterator[Candidates]:
     """The cells seen more often on one side than on the other, then the next: the shape of every best test."""
     if len(a) < 3:
         return
