@@ -34,7 +34,7 @@ def by_kind(session):
     return session.query().group_by("kind").agg(n=dp.count()).release(epsilon=2)
 
 
-@pytest.mark.parametrize("ask", [counted, by_kind])
+@pytest.mark.parametrize("ask", [counted, pytest.param(by_kind, marks=pytest.mark.slow)])
 def test_a_question_is_worth_what_it_was_charged(ask):
     verdict = dp.audit.check(ask, claim="its own price", tables=dp.audit.small_tables(BOOK))
     assert not verdict.broken

@@ -11,12 +11,14 @@ from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
 from deniable.audit.answer_columns import columns
 from deniable.audit.answer_events import AnswerEvent
 from deniable.audit.claims import ClaimCurve, curve_of
 from deniable.audit.comparison import compare, hockey_stick
 from deniable.audit.distances import within
-from deniable.audit.exact_law import NotEnumerable, OutputLaw, Pruned, output_law
+from deniable.audit.exact_law import PLACES, NotEnumerable, OutputLaw, Pruned, output_law
 from deniable.audit.subject import OWN_SOURCE, Subject, subject_of
 from deniable.audit.two_halves import TESTED, Choice, Trial, refutable, try_event, two_halves
 from deniable.audit.verdict import Verdict
@@ -32,7 +34,7 @@ OWN_PRICE = "its own price"
 Pairs = Sequence[tuple[Any, Any]]
 _DRAWS = 20_000
 _PATHS = 20_000
-_STEPS = 30
+_STEPS = 50
 _TAIL = Fraction(1, 10**8)
 _LINES = 6
 
@@ -242,17 +244,35 @@ def _lines(curve: ClaimCurve) -> list[Fraction]:
 
 
 def exact_epsilon(left: OutputLaw, right: OutputLaw, delta: Fraction) -> float:
-    """The largest epsilon certainly needed at `delta` in this direction: rounded down, infinite where no epsilon is enough."""
+    """The largest epsilon certainly needed at `delta` in this direction: rounded down, infinite where no epsilon is enough.
+
+    Floats look for it, exact arithmetic confirms it.
+    """
     if hockey_stick(left, right, Fraction(300)).lower > delta:
         return math.inf
-    low, high = Fraction(0), Fraction(64)
+    found = _about_epsilon(left, right, float(delta))
+    for slack in (1e-9, 1e-6, 1e-3):
+        loss = max(0.0, found - slack)
+        if hockey_stick(left, right, Fraction(loss)).lower > delta:
+            return loss
+    return 0.0
+
+
+def _about_epsilon(left: OutputLaw, right: OutputLaw, delta: float) -> float:
+    """The epsilon at which the hockey-stick divergence of two laws falls to `delta`, in floating point."""
+    unit = float(1 << PLACES)
+    sides = [(low / unit, right.chances.get(answer, (0, 0))[1] / unit) for answer, (low, _) in left.chances.items()]
+    p, q = (np.array([side[k] for side in sides]) for k in (0, 1))
+    lost = right.unknown / unit
+    low, high = 0.0, 64.0
     for _ in range(_STEPS):
         middle = (low + high) / 2
-        if hockey_stick(left, right, middle).lower > delta:
+        factor = math.exp(middle)
+        if float(np.maximum(p - factor * q, 0).sum()) - factor * lost > delta:
             low = middle
         else:
             high = middle
-    return float(low) * (1 - 1e-12)
+    return low
 
 
 def _worst_event(p: OutputLaw, q: OutputLaw, curve: ClaimCurve) -> AnswerEvent | None:

@@ -108,7 +108,7 @@ class AmplificationWithoutSecrecy(Fault):
     claim, best, samples = (
         Bounded(epsilon=Fraction(16, 100)),
         "the first is in the sample and the count is positive",
-        40_000,
+        20_000,
     )
 
     def function(self, data: Sequence[int], entropy: Entropy) -> list[int]:

@@ -67,7 +67,7 @@ class SparseWithoutQueryNoise(_Sparse):
 class SparseWithoutCutOff(_Sparse):
     """NOT PRIVATE: any number of answers above the threshold at the price of one."""
 
-    title, left, right, samples = "sparse vector without a cut-off", [1] * 3 + [0] * 3, [0] * 3 + [1] * 3, 30_000
+    title, left, right, samples = "sparse vector without a cut-off", [1] * 3 + [0] * 3, [0] * 3 + [1] * 3, 20_000
     rho, nu, most, best = 2, 2, 99, "the first three are above and the others below"
 
 

@@ -161,7 +161,7 @@ class UnboundedContribution(Fault):
     """NOT PRIVATE: a histogram in which one person is in five bins, with noise for one."""
 
     title, left, right = "histogram without the contribution bound", [0] * 5, [1] * 5
-    best, samples = "the sum of the bins", 20_000
+    best, samples = "the sum of the bins", 10_000
 
     def function(self, data: Sequence[int], entropy: Entropy) -> NDArray[np.int64]:
         return np.array(data) + noise.discrete_laplaces(1, len(data), entropy)
