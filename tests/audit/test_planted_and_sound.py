@@ -77,3 +77,12 @@ def test_a_report_fails_when_somebody_is_accused_or_much_is_missed():
     assert not SelfReport(("a",), (), (), (), (), (), ("laplace",), 0.01, "system").passed
     assert not SelfReport((), ("a", "b", "c"), (), (), (), (), (), 0.01, "system").passed
     assert not SelfReport((), (), (), ("r",), (), (), (), 0.01, "system").passed
+
+
+@pytest.mark.slow
+def test_the_whole_self_audit_passes():
+    said: list[str] = []
+    report = dp.audit.self_audit(quick=True, entropy=Seeded(1), scales=(Fraction(1),), say=said.append)
+    assert report.passed
+    assert len(report.caught) + len(report.missed) == 40
+    assert len(said) == len(sound(Fraction(1))) + 40 + 7
