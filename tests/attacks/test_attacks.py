@@ -22,6 +22,7 @@ from deniable.attacks.curators import (
 )
 from deniable.errors import InvalidArgument
 from deniable.testing import Seeded
+from tests.needs import require_module
 
 PEOPLE = dp.attacks.made_up_people(400, entropy=Seeded(1))
 FEW = dp.attacks.made_up_people(120, entropy=Seeded(5))
@@ -57,7 +58,7 @@ def test_a_total_epsilon_of_one_leaves_the_base_rate():
 
 
 def test_reconstruction_by_linear_programming():
-    pytest.importorskip("scipy", reason="method 'lp' is an extra")
+    require_module("scipy")
     people = dp.attacks.made_up_people(40, entropy=Seeded(7))
     assert dp.attacks.reconstruct(Curator(people), people=40, queries=120, method="lp").accuracy == 1
 
