@@ -16,6 +16,7 @@ _PUBLIC = {
     # rooms
     "accounting": "deniable.accounting",
     "attacks": "deniable.attacks",
+    "audit": "deniable.audit",
     "calculus": "deniable.calculus",
     "costs": "deniable.cost",
     "errors": "deniable.errors",

@@ -2,6 +2,7 @@
 
 from deniable import accounting as accounting
 from deniable import attacks as attacks
+from deniable import audit as audit
 from deniable import calculus as calculus
 from deniable import cost as costs
 from deniable import errors as errors
@@ -74,6 +75,7 @@ __all__ = [
     "__version__",
     "accounting",
     "attacks",
+    "audit",
     "budget",
     "calculus",
     "calibrate",

@@ -1,5 +1,74 @@
-"""What a privacy claim is tried against: mechanisms that are wrong on purpose, which every check must catch."""
+"""Attacks on made-up data: see what goes wrong without differential privacy, and what it does to each attack.
+
+Nothing here is for real data: curators hold made-up people, and mechanisms that are wrong on purpose are no `Mechanism`.
+"""
 
 from deniable.attacks import anti_mechanisms
+from deniable.attacks.anonymity import AnonymityReport, anonymity, anonymize, background
+from deniable.attacks.count_attacks import (
+    Guess,
+    averaging,
+    difference_variance,
+    differencing,
+    recommender_differencing,
+    recover_seed,
+    refusal_oracle,
+    temporal_differencing,
+)
+from deniable.attacks.curators import Curator, MadeUpPeople, made_up_people, strawmen
+from deniable.attacks.linkage import LinkageReport, isolates, linkage, small_cells, uniqueness
+from deniable.attacks.matrix import Matrix, every, matrix
+from deniable.attacks.membership import (
+    CharacterModel,
+    Membership,
+    classification_world,
+    fit_logistic,
+    fit_private_logistic,
+    inversion,
+    membership,
+)
+from deniable.attacks.reconstruction import Reconstruction, random_groups, reconstruct, solve_tables
+from deniable.attacks.tracing import Tracing, power_curve, trace, tracing_world
 
-__all__ = ["anti_mechanisms"]
+__all__ = [
+    "AnonymityReport",
+    "CharacterModel",
+    "Curator",
+    "Guess",
+    "LinkageReport",
+    "MadeUpPeople",
+    "Matrix",
+    "Membership",
+    "Reconstruction",
+    "Tracing",
+    "anonymity",
+    "anonymize",
+    "anti_mechanisms",
+    "averaging",
+    "background",
+    "classification_world",
+    "difference_variance",
+    "differencing",
+    "every",
+    "fit_logistic",
+    "fit_private_logistic",
+    "inversion",
+    "isolates",
+    "linkage",
+    "made_up_people",
+    "matrix",
+    "membership",
+    "power_curve",
+    "random_groups",
+    "recommender_differencing",
+    "reconstruct",
+    "recover_seed",
+    "refusal_oracle",
+    "small_cells",
+    "solve_tables",
+    "strawmen",
+    "temporal_differencing",
+    "trace",
+    "tracing_world",
+    "uniqueness",
+]

@@ -42,6 +42,8 @@ COMMANDS: dict[str, Command] = {
     "serve": Command("deniable.cli.serve", "serve data sets to people who ask, grant, release and audit"),
     "remote": Command("deniable.cli.at_server", "price, ask, wait, grant, refuse and publish at a server"),
     "ledger": Command("deniable.cli.ledger", "check a ledger, amend it, show what was asked of it"),
+    "audit": Command("deniable.cli.audit", "hold a mechanism, or deniable itself, against its claim"),
+    "attack": Command("deniable.cli.attack", "attack made-up data and see what privacy does to it"),
 }
 
 

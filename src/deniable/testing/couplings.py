@@ -12,11 +12,11 @@ from fractions import Fraction
 from math import lcm
 from typing import Any, TypeAlias
 
+from deniable.audit.exact_law import output_law
 from deniable.core import Distance, Transformation
 from deniable.core.cells import countable
 from deniable.noise import Entropy
 from deniable.testing.neighbours import within
-from deniable.testing.output_law import output_law
 
 Law: TypeAlias = Mapping[Hashable, Fraction]
 

@@ -10,7 +10,10 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-from deniable.core import Distance, Root, Space, Transformation, Triple
+from deniable.audit.distances import within
+from deniable.core import Distance, Space, Transformation
+
+__all__ = ["StabilityTrial", "data_sets", "neighbours", "try_stability", "within"]
 
 
 def data_sets(values: Sequence[Any], *, sizes: Sequence[int]) -> list[list[Any]]:
@@ -26,28 +29,15 @@ def neighbours(space: Space, data: Sequence[Any], d_in: Distance) -> Iterator[tu
                 yield left, right
 
 
-def within(apart: Distance, limit: Distance) -> bool:
-    """Is one distance at most another of the same kind?"""
-    if isinstance(apart, Triple) and isinstance(limit, Triple):
-        return apart <= limit
-    if isinstance(apart, Root) or isinstance(limit, Root):
-        return bool(_square(apart) <= _square(limit))
-    return bool(apart <= limit)  # type: ignore[operator]
-
-
-def _square(d: Distance) -> Any:
-    return d.square if isinstance(d, Root) else d * d  # type: ignore[operator]
-
-
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class StabilityTrial:
     """What trying a stability map found: a pair that moved further than it says, and the furthest any pair moved."""
 
     broken: tuple[Any, Any] | None
     furthest: tuple[Distance, ...]
 
 
-def try_stability(transformation: Transformation, data: Sequence[Any], d_in: Distance) -> Verdict:
+def try_stability(transformation: Transformation, data: Sequence[Any], d_in: Distance) -> StabilityTrial:
     """Run a deterministic transformation on all neighbours and compare with its map."""
     limit = transformation.stability_map(d_in)
     outputs = [transformation.steps(rows) for rows in data]
@@ -60,5 +50,5 @@ def try_stability(transformation: Transformation, data: Sequence[Any], d_in: Dis
             moved = target.metric.distance(outputs[i], outputs[j], target.domain)
             furthest[moved] = None
             if not within(moved, limit):
-                return Verdict((left, right), tuple(furthest))
-    return Verdict(None, tuple(furthest))
+                return StabilityTrial((left, right), tuple(furthest))
+    return StabilityTrial(None, tuple(furthest))

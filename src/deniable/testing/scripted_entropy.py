@@ -7,17 +7,18 @@ any sampler: it is the source whose every bit is zero, and samplers are laid out
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from deniable.errors import DeniableError
+from deniable.audit.words import Exhausted, WordPath
 from deniable.noise import Entropy
 from deniable.noise.entropy import IntegerSampler
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+__all__ = ["Exhausted", "Scripted", "Seeded", "Silent"]
 
 
 class _StandIn(Entropy):
@@ -29,30 +30,10 @@ class _StandIn(Entropy):
         return sampler.draw(self)
 
 
-class Exhausted(DeniableError):
-    """A script ran out of words: this draw needs more than it was given."""
-
-
-class Scripted(_StandIn):
+class Scripted(WordPath):
     """Exactly the given words, in order; raises `Exhausted` when they run out. `read` counts the words handed out."""
 
-    __slots__ = ("_word_bits", "_words", "read")
-
-    def __init__(self, words: Iterable[int], *, word_bits: int = 64) -> None:
-        self._words, self._word_bits, self.read = list(words), word_bits, 0
-
-    @property
-    def word_bits(self) -> int:
-        return self._word_bits
-
-    def word(self) -> int:
-        if self.read >= len(self._words):
-            raise Exhausted(f"the script has {len(self._words)} words and another was asked for")
-        self.read += 1
-        return self._words[self.read - 1]
-
-    def words(self, count: int) -> NDArray[np.uint64]:
-        return np.array([self.word() for _ in range(count)], dtype=np.uint64)
+    __slots__ = ()
 
 
 class Seeded(_StandIn):

@@ -1,0 +1,114 @@
+"""Reconstruction: enough counts that are accurate enough give almost everybody's bit (Dinur and Nissim 2003).
+
+Questions are random groups, fixed by hashing public ids. The answers are linear equations in the secret bits, solved by least
+squares and rounded, or by linear programming; published tables are equations too, and small ones are solved exactly.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.attacks.curators import Curator, made_up_people
+from deniable.errors import InvalidArgument
+from deniable.exact.guards import integer
+from deniable.noise import Entropy
+
+
+@dataclass(frozen=True, slots=True)
+class Reconstruction:
+    """The bits that were guessed, how many are right, and how many the commonest bit alone would get right."""
+
+    guesses: tuple[int, ...]
+    accuracy: float
+    base_rate: float
+    answered: int
+
+
+def random_groups(people: int, queries: int, *, salt: str = "group") -> NDArray[np.bool_]:
+    """So many groups, each person in each with probability one half: the bits of a hash of public ids, the same for everybody."""
+    size = -(-people // 8)
+    lines = [hashlib.shake_256(f"{salt} {query}".encode()).digest(size) for query in range(queries)]
+    bits = np.unpackbits(np.frombuffer(b"".join(lines), dtype=np.uint8).reshape(queries, size), axis=1)
+    return bits[:, :people].astype(np.bool_)
+
+
+def reconstruct(
+    curator: Curator | Callable[..., Curator],
+    *,
+    people: int,
+    queries: int,
+    method: str = "least squares",
+    entropy: Entropy | None = None,
+) -> Reconstruction:
+    """Ask about random groups and solve for everybody's bit; a class of curators is given made-up people first.
+
+    `method` is "least squares" or "lp" (the least total deviation; needs SciPy, in the extra `attacks`).
+    """
+    size, many = integer(people=people, least=2), integer(queries=queries, least=1)
+    holder = (
+        curator if isinstance(curator, Curator) else curator(made_up_people(size, entropy=entropy), entropy=entropy)
+    )
+    groups = random_groups(size, many)
+    answers = [holder.count(np.flatnonzero(group)) for group in groups]
+    kept = [i for i, answer in enumerate(answers) if answer is not None]
+    secret = getattr(holder, "original", holder.people).secret[:size]
+    base = float(max(secret.mean(), 1 - secret.mean()))
+    if not kept:
+        return Reconstruction((0,) * size, float((secret == 0).mean()), base, 0)
+    solved = _solve(groups[kept].astype(float), np.array([float(answers[i] or 0.0) for i in kept]), method)
+    bits = (solved > 0.5).astype(int)
+    return Reconstruction(tuple(bits.tolist()), float((bits == secret).mean()), base, len(kept))
+
+
+def _solve(groups: NDArray[np.float64], answers: NDArray[np.float64], method: str) -> NDArray[np.float64]:
+    match method:
+        case "least squares":
+            return np.asarray(np.linalg.lstsq(groups, answers, rcond=None)[0])
+        case "lp":
+            return _least_deviation(groups, answers)
+        case _:
+            raise InvalidArgument(f"method must be 'least squares' or 'lp', got {method!r}")
+
+
+def _least_deviation(groups: NDArray[np.float64], answers: NDArray[np.float64]) -> NDArray[np.float64]:
+    try:
+        from scipy.optimize import linprog
+    except ImportError:
+        raise InvalidArgument(
+            "method 'lp' needs SciPy: pip install 'deniable[attacks]', or use least squares"
+        ) from None
+    many, size = groups.shape
+    cost = np.concatenate([np.zeros(size), np.ones(many)])
+    slack = np.eye(many)
+    upper = np.block([[groups, -slack], [-groups, -slack]])
+    bounds = [(0, 1)] * size + [(0, None)] * many
+    found = linprog(cost, A_ub=upper, b_ub=np.concatenate([answers, -answers]), bounds=bounds, method="highs")
+    return np.asarray(found.x[:size])
+
+
+def solve_tables(
+    columns: Sequence[Sequence[Any]],
+    people: int,
+    statistics: Sequence[tuple[Callable[[Sequence[tuple[Any, ...]]], Any], Any]],
+) -> list[tuple[tuple[Any, ...], ...]]:
+    """Every table of so many people, with these values in these columns, that fits all published statistics exactly.
+
+    Several columns and any statistic; for small tables, by trying them all. One table left: everybody is reconstructed.
+    """
+    rows = sorted(product(*columns), key=repr)
+    tables = _multisets(rows, integer(people=people, least=1))
+    return [table for table in tables if all(statistic(table) == told for statistic, told in statistics)]
+
+
+def _multisets(rows: Sequence[tuple[Any, ...]], size: int) -> list[tuple[tuple[Any, ...], ...]]:
+    found: list[tuple[tuple[Any, ...], ...]] = [()]
+    for _ in range(size):
+        found = [(*table, row) for table in found for row in rows if not table or repr(table[-1]) <= repr(row)]
+    return found

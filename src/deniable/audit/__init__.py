@@ -1,0 +1,36 @@
+"""The auditor: does a mechanism, a query, a model or somebody else's function keep the promise it makes?
+
+`check` holds what answers against a cost record on neighbouring data sets and returns a `Verdict`: broken or not, the event that
+broke it, and a lower bound on epsilon. An audit refutes; it never proves.
+"""
+
+from deniable.audit.answer_columns import columns
+from deniable.audit.answer_events import AnswerEvent
+from deniable.audit.auditor import check
+from deniable.audit.clopper_pearson import lower_bound, upper_bound
+from deniable.audit.faults import PLANTED, Fault
+from deniable.audit.recorder import Divergence, Recorder, ReplayReport, replay
+from deniable.audit.self_audit import SelfReport, self_audit
+from deniable.audit.session_questions import SmallTables, small_tables
+from deniable.audit.verdict import SCHEMA, EventReplay, Verdict
+
+__all__ = [
+    "PLANTED",
+    "SCHEMA",
+    "AnswerEvent",
+    "Divergence",
+    "EventReplay",
+    "Fault",
+    "Recorder",
+    "ReplayReport",
+    "SelfReport",
+    "SmallTables",
+    "Verdict",
+    "check",
+    "columns",
+    "lower_bound",
+    "replay",
+    "self_audit",
+    "small_tables",
+    "upper_bound",
+]

@@ -1,0 +1,173 @@
+"""Events: sets of answers that may tell two neighbours apart, described so that a person understands them.
+
+Candidates are made from the draws that are only used for choosing: half-lines and intervals on a grid of quantiles, single values,
+and unions of cells ordered by how much more often they were seen on one side than on the other.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.audit.answer_columns import ABSENT, NUMBER, AnswerColumn, Sample
+
+_CELLS = 24
+_ATOMS = 400
+_SHOWN = 6
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerEvent:
+    """The answers whose column `of` lies in one of the `intervals` (low, high], or is one of the `names`."""
+
+    of: str
+    intervals: tuple[tuple[float, float], ...] = ()
+    names: tuple[str, ...] = ()
+
+    def count(self, sample: Sample, *, draws: int) -> int:
+        """In how many of these draws it happened; where the column is not there, every draw reads as absent."""
+        return int(self._holds(sample.get(self.of, AnswerColumn(None, None)), draws).sum())
+
+    def _holds(self, column: AnswerColumn, draws: int) -> NDArray[np.bool_]:
+        found = np.zeros(draws, dtype=np.bool_)
+        if column.names is not None:
+            found |= np.isin(column.names, self.names)
+        elif (ABSENT if column.numbers is None else NUMBER) in self.names:
+            found[:] = True
+        if self.intervals and column.numbers is not None:
+            for low, high in self.intervals:
+                found |= (column.numbers > low) & (column.numbers <= high)
+        return found
+
+    def __str__(self) -> str:
+        if self.names:
+            shown = ", ".join(repr(name) for name in self.names[:_SHOWN])
+            more = f" or one of {len(self.names) - _SHOWN} more" if len(self.names) > _SHOWN else ""
+            return f"{self.of} is {shown}{more}" if len(self.names) == 1 else f"{self.of} is one of {shown}{more}"
+        return f"{self.of} {' or '.join(_interval(low, high) for low, high in self.intervals)}"
+
+    def record(self) -> dict[str, Any]:
+        """As plain JSON; an end that is not finite is null."""
+        ends = [[end if math.isfinite(end) else None for end in pair] for pair in self.intervals]
+        return {"column": self.of, "intervals": ends, "names": list(self.names), "text": str(self)}
+
+
+def _interval(low: float, high: float) -> str:
+    if math.isinf(low) and math.isinf(high):
+        return "is a number"
+    if math.isinf(low):
+        return f"at most {high:.10g}"
+    if math.isinf(high):
+        return f"above {low:.10g}"
+    return f"above {low:.10g} and at most {high:.10g}"
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """Many events of one column, with their counts on both sides; `event(k)` writes down the k-th."""
+
+    left: NDArray[np.int64]
+    right: NDArray[np.int64]
+    event: Callable[[int], AnswerEvent]
+
+
+def candidates(left: Sample, right: Sample) -> Iterator[Candidates]:
+    """All events worth looking at: columns that are the same in every draw have none."""
+    sizes = [_size(sample) for sample in (left, right)]
+    for name in dict.fromkeys([*left, *right]):
+        sides = [sample.get(name) for sample in (left, right)]
+        yield from _of_names(name, sides, sizes)
+        yield from _of_numbers(name, sides)
+
+
+def _size(sample: Sample) -> int:
+    column = next(iter(sample.values()))
+    return len(column.names if column.names is not None else column.numbers)  # type: ignore[arg-type]
+
+
+def _listed(side: AnswerColumn | None, size: int) -> NDArray[Any]:
+    if side is not None and side.names is not None:
+        return side.names
+    return np.full(size, ABSENT if side is None or side.numbers is None else NUMBER)
+
+
+def _of_names(name: str, sides: list[AnswerColumn | None], sizes: list[int]) -> Iterator[Candidates]:
+    if all(side is None or side.names is None for side in sides):
+        return
+    present = [_listed(side, size) for side, size in zip(sides, sizes, strict=True)]
+    values, codes = np.unique(np.concatenate(present), return_inverse=True)
+    split = len(present[0])
+    a, b = (np.bincount(part, minlength=len(values)) for part in (codes[:split], codes[split:]))
+    if len(values) < 2:
+        return
+    kept = np.argsort(-(a + b), kind="stable")[:_ATOMS]
+    a, b, values = a[kept], b[kept], values[kept]
+    yield Candidates(a, b, lambda k: AnswerEvent(name, names=(str(values[k]),)))
+    yield from _unions(a, b, lambda cells: AnswerEvent(name, names=tuple(str(values[cell]) for cell in cells)))
+
+
+def _of_numbers(name: str, sides: list[AnswerColumn | None]) -> Iterator[Candidates]:
+    numbers = [np.array([]) if side is None or side.numbers is None else side.numbers for side in sides]
+    finite = [each[~np.isnan(each)] for each in numbers]
+    pooled = np.concatenate(finite)
+    if pooled.size == 0 or (
+        pooled.min() == pooled.max() and finite[0].size == numbers[0].size and finite[1].size == numbers[1].size
+    ):
+        return
+    ends = _grid(pooled)
+    a, b = (np.bincount(np.searchsorted(ends, each, side="left"), minlength=len(ends)) for each in finite)
+    lows = np.concatenate([[-np.inf], ends[:-1]])
+    starts, stops = np.triu_indices(len(ends))
+    sums = [np.concatenate([[0], np.cumsum(each)]) for each in (a, b)]
+    counts = [each[stops + 1] - each[starts] for each in sums]
+    yield Candidates(
+        counts[0],
+        counts[1],
+        lambda k: AnswerEvent(name, ((float(lows[starts[k]]), float(ends[stops[k]])),)),
+    )
+    yield from _unions(a, b, lambda cells: AnswerEvent(name, _joined(lows, ends, cells)))
+
+
+def _grid(pooled: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Right ends of cells: each value one cell where there are few, quantiles and the most frequent values where there are many."""
+    values, counts = np.unique(pooled, return_counts=True)
+    if len(values) > 2 * _CELLS:
+        often = values[np.argsort(-counts, kind="stable")[:4]] if counts.max() > len(pooled) / 50 else values[:0]
+        below = values[np.maximum(np.searchsorted(values, often) - 1, 0)]
+        quantiles = np.quantile(pooled, np.arange(1, _CELLS) / _CELLS, method="lower")
+        rare = np.quantile(pooled, [0.002, 0.01, 0.99, 0.998], method="lower")
+        values = np.unique(np.concatenate([quantiles, rare, often, below]))
+    return np.concatenate([values[values < pooled.max()], [np.inf]])
+
+
+def _unions(
+    a: NDArray[np.int64], b: NDArray[np.int64], event: Callable[[list[int]], AnswerEvent]
+) -> Iterator[Candidates]:
+    """The cells seen more often on one side than on the other, then the next: the shape of every best test."""
+    if len(a) < 3:
+        return
+    order = np.argsort(-np.log((a + 0.5) / (b + 0.5)), kind="stable")
+    for way in (order, order[::-1]):
+        found = way.copy()
+        yield Candidates(
+            np.cumsum(a[found]),
+            np.cumsum(b[found]),
+            lambda k, found=found: event(sorted(found[: k + 1].tolist())),  # type: ignore[misc]
+        )
+
+
+def _joined(lows: Any, ends: Any, cells: list[int]) -> tuple[tuple[float, float], ...]:
+    """Cells side by side are one interval."""
+    joined: list[tuple[float, float]] = []
+    for cell in cells:
+        low, high = float(lows[cell]), float(ends[cell])
+        if joined and joined[-1][1] == low:
+            joined[-1] = (joined[-1][0], high)
+        else:
+            joined.append((low, high))
+    return tuple(joined)

@@ -1,0 +1,114 @@
+"""A claim as a trade-off curve: which pairs of error rates it forbids.
+
+A cost promises P(S) <= e^e Q(S) + delta(e) for every event S, every e and both orders of the neighbours. Each point of its privacy
+profile is one such line; whoever crosses any of them has refuted the claim, so a few lines, chosen well, are enough and sound.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, get_args
+
+import numpy as np
+
+from deniable.accounting import delta, epsilon, tradeoff
+from deniable.cost import Bounded, Calibrated, Cost, DiscreteGaussian, DiscreteLaplace, Exponential, Gaussian, Laplace
+from deniable.errors import InvalidArgument, Unaccountable
+
+_QUICK = (Bounded, Calibrated, DiscreteGaussian, DiscreteLaplace, Exponential, Gaussian, Laplace)
+_MANY, _FEW, _THIN = 24, 8, 3
+_UP = 1 + 1e-12
+_SMALL_DELTA = 1e-6
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimCurve:
+    """The lines of a claim: for each `losses[k]` the smallest delta it promises, rounded up."""
+
+    cost: Cost
+    losses: tuple[float, ...]
+    deltas: tuple[float, ...]
+    delta: float
+    """The delta at which a lower bound on epsilon is stated."""
+
+    def excess(self, often: float, seldom: float) -> float:
+        """By how much the pair of rates P(S) = often, Q(S) = seldom crosses the most crossed line; positive: forbidden."""
+        return max(
+            max(often - math.exp(loss) * _UP * seldom, (1 - seldom) - math.exp(loss) * _UP * (1 - often)) - least
+            for loss, least in zip(self.losses, self.deltas, strict=True)
+        )
+
+    def scores(self, often: Any, seldom: Any, draws: float) -> Any:
+        """How many standard errors estimated rates cross the line they cross most, for whole arrays of events at once."""
+        best = np.full(np.shape(often), -np.inf)
+        spread_often, spread_seldom = (_spread(rate, draws) for rate in (often, seldom))
+        for loss, least in zip(self.losses[::-_THIN], self.deltas[::-_THIN], strict=True):
+            factor = math.exp(min(loss, 300.0))
+            for high, low, a, b in (
+                (often, seldom, spread_often, spread_seldom),
+                (1 - seldom, 1 - often, spread_seldom, spread_often),
+            ):
+                best = np.maximum(best, (high - factor * low - least) / np.sqrt(a + factor * factor * b))
+        return best
+
+    def epsilon(self, often: float, seldom: float) -> float:
+        """The least epsilon, at the stated delta, with which P(S) >= often and Q(S) <= seldom agree, rounded down."""
+        ratios = [(often - self.delta, seldom), (1 - seldom - self.delta, 1 - often)]
+        return max((_log_ratio(high, low) for high, low in ratios), default=0.0)
+
+    def epsilons(self, often: Any, seldom: Any, draws: float) -> Any:
+        """About the lower bound on epsilon that each of many events will give."""
+        a, b = 2.6 * np.sqrt(_spread(often, draws)), 2.6 * np.sqrt(_spread(seldom, draws))
+        sides = [(often - a - self.delta, seldom + b), (1 - seldom - b - self.delta, 1 - often + a)]
+        return np.maximum(*(np.log(np.maximum(high, 1e-300) / np.maximum(low, 1 / draws)) for high, low in sides))
+
+
+def _spread(rate: Any, draws: float) -> Any:
+    """The variance of an estimated rate; one that was never or always seen is not certain."""
+    return np.maximum(rate * (1 - rate), 1 / draws) / draws
+
+
+def _log_ratio(high: float, low: float) -> float:
+    if high <= 0 or high <= low:
+        return 0.0
+    return math.inf if low <= 0 else math.log(high / low) * (1 - 1e-12)
+
+
+@lru_cache(maxsize=256)
+def curve_of(cost: Cost) -> ClaimCurve:
+    """The lines of a claim, or a refusal that names the costs that can be read."""
+    if not isinstance(cost, get_args(Cost)):
+        raise InvalidArgument(
+            f"a claim is one of the cost records in dp.costs (such as Bounded, Gaussian, Concentrated), got {cost!r}"
+        )
+    try:
+        points = _points(cost)
+    except Unaccountable as refusal:
+        raise InvalidArgument(f"this claim has no privacy profile that can be tested: {refusal}") from None
+    losses, deltas = zip(*points, strict=True)
+    return ClaimCurve(cost, tuple(map(float, losses)), tuple(map(float, deltas)), _stated_delta(cost))
+
+
+def _points(cost: Cost) -> list[tuple[float, float]]:
+    """Points of the profile. Of a long composition that is pure, those of its whole epsilon and a few of its own: each is sound."""
+    if isinstance(cost, _QUICK) and getattr(cost, "coordinates", 1) == 1:
+        return tradeoff(cost).supports(_MANY)
+    try:
+        whole = epsilon(cost, delta=0).upper
+    except Unaccountable:
+        whole = math.inf
+    if not math.isfinite(whole):
+        return tradeoff(cost).supports(_FEW)
+    own = [(whole * share, float(delta(cost, epsilon=whole * share).upper)) for share in (0.0, 0.5)]
+    return sorted([*own, *tradeoff(Bounded(epsilon=whole)).supports(_MANY)])
+
+
+def _stated_delta(cost: Cost) -> float:
+    if isinstance(cost, Bounded | Calibrated):
+        return float(cost.delta)
+    try:
+        return 0.0 if math.isfinite(epsilon(cost, delta=0).upper) else _SMALL_DELTA
+    except Unaccountable:
+        return _SMALL_DELTA

@@ -1,0 +1,191 @@
+"""What an audit found: whether a claim is refuted, by which event, and a lower bound on epsilon that holds at a stated level.
+
+An audit refutes; it never proves. `broken` false means that these draws, on these neighbours, refute nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from deniable.audit.answer_events import AnswerEvent
+from deniable.audit.two_halves import Trial
+from deniable.cost import Cost
+from deniable.ledger.costs_json import cost_record
+from deniable.version import __version__
+
+
+@dataclass(frozen=True, slots=True)
+class EventReplay:
+    """The found event on new draws, tested alone; `shown`: it refutes the claim again. `script` shows it to somebody else."""
+
+    trial: Trial | None
+    level: float
+    script: str
+
+    @property
+    def shown(self) -> bool:
+        """Whether these draws refute the claim by themselves."""
+        return self.trial is not None and self.trial.broken
+
+    def __str__(self) -> str:
+        return self.script
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Everything one audit can say.
+
+    Guarantee: all lower bounds of one verdict hold together with probability at least 1 - `level` over the draws; an exact
+    verdict (`method` is "exact") has no level and holds always.
+    """
+
+    subject: str
+    claims: tuple[Cost, ...]
+    method: str
+    broken: bool
+    epsilon_at_least: float
+    delta: float
+    event: AnswerEvent | None
+    trials: tuple[Trial, ...]
+    level: float
+    samples: int
+    pairs: int
+    entropy: str
+    notes: tuple[str, ...]
+    draw_again: Callable[[int | None, Any], Trial | None]
+
+    def replay(self, *, samples: int | None = None, entropy: Any = None) -> EventReplay:
+        """The found event once more, on new draws, and a script that does it; nothing is chosen this time."""
+        return EventReplay(self.draw_again(samples, entropy) if self.event else None, self.level, self.script)
+
+    @property
+    def script(self) -> str:
+        """A small program that counts the found event on both data sets."""
+        module, _, name = self.subject.partition(":")
+        known = module.isidentifier() or "." in module
+        source = f"from {module} import {name.partition('.')[0]}" if known and name else f"# audited: {self.subject}"
+        event = repr(self.event) if self.event else "None  # no event was found"
+        return "\n".join(
+            [
+                "import deniable as dp",
+                "from deniable.audit import AnswerEvent",
+                source,
+                "inf = float('inf')",
+                f"event = {event}",
+                "# left and right are the two data sets, answer(data) draws one answer:",
+                "# left_answers = dp.audit.columns([answer(left) for _ in range(draws)])",
+                "# right_answers = dp.audit.columns([answer(right) for _ in range(draws)])",
+                "# print(event.count(left_answers, draws=draws), event.count(right_answers, draws=draws))",
+                "",
+            ]
+        )
+
+    def certificate(self) -> dict[str, Any]:
+        """The verdict as plain JSON; `dp.audit.SCHEMA` is its schema."""
+        return {
+            "format": "deniable audit 1",
+            "version": __version__,
+            "subject": self.subject,
+            "claims": [cost_record(claim) for claim in self.claims],
+            "method": self.method,
+            "broken": self.broken,
+            "epsilon_at_least": self.epsilon_at_least if math.isfinite(self.epsilon_at_least) else None,
+            "delta": self.delta,
+            "level": self.level,
+            "samples": self.samples,
+            "pairs": self.pairs,
+            "entropy": self.entropy,
+            "event": self.event.record() if self.event else None,
+            "trials": [_record(trial) for trial in self.trials],
+            "notes": list(self.notes),
+        }
+
+    def to_json(self) -> str:
+        """The certificate as text."""
+        return json.dumps(self.certificate(), indent=1, sort_keys=True, allow_nan=False)
+
+    def __str__(self) -> str:
+        claimed = ", ".join(repr(claim) for claim in self.claims)
+        how = "exactly" if self.method == "exact" else f"with {self.samples:,} draws at level {self.level:g}"
+        if not self.broken:
+            return (
+                f"{self.subject}: {claimed} is not refuted {how} on {self.pairs} pair(s); "
+                f"epsilon is at least {self.epsilon_at_least:.4g} at delta {self.delta:g}"
+            )
+        bound = "is infinite" if math.isinf(self.epsilon_at_least) else f"is at least {self.epsilon_at_least:.4g}"
+        return (
+            f"{self.subject}: {claimed} is BROKEN {how}: epsilon {bound} at delta {self.delta:g}; event: {self.event}"
+        )
+
+
+def _record(trial: Trial) -> dict[str, Any]:
+    return {
+        "event": trial.event.record(),
+        "likelier_on": "second" if trial.reversed else "first",
+        "draws_each_side": trial.draws,
+        "seen": [trial.often, trial.seldom],
+        "probability_at_least": trial.at_least,
+        "probability_at_most": trial.at_most,
+        "excess": trial.excess,
+        "epsilon_at_least": trial.epsilon if math.isfinite(trial.epsilon) else None,
+    }
+
+
+_NUMBER, _TEXT, _WHOLE = {"type": "number"}, {"type": "string"}, {"type": "integer"}
+_EVENT = {
+    "type": "object",
+    "required": ["column", "intervals", "names", "text"],
+    "properties": {
+        "column": _TEXT,
+        "text": _TEXT,
+        "names": {"type": "array", "items": _TEXT},
+        "intervals": {"type": "array", "items": {"type": "array", "items": {"type": ["number", "null"]}}},
+    },
+}
+SCHEMA: dict[str, Any] = {
+    "$schema": "https://json-schema.org/draft/2020-12/schema",
+    "title": "Certificate of an audit",
+    "type": "object",
+    "required": [
+        "format", "version", "subject", "claims", "method", "broken", "epsilon_at_least", "delta", "level", "samples",
+        "pairs", "entropy", "event", "trials", "notes",
+    ],
+    "properties": {
+        "format": {"const": "deniable audit 1"},
+        "version": _TEXT,
+        "subject": _TEXT,
+        "claims": {"type": "array", "items": {"type": "object"}},
+        "method": {"enum": ["samples", "exact"]},
+        "broken": {"type": "boolean"},
+        "epsilon_at_least": {"type": ["number", "null"], "description": "null: no finite epsilon is possible"},
+        "delta": _NUMBER,
+        "level": _NUMBER,
+        "samples": _WHOLE,
+        "pairs": _WHOLE,
+        "entropy": _TEXT,
+        "event": {"anyOf": [_EVENT, {"type": "null"}]},
+        "trials": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "required": ["event", "seen", "probability_at_least", "probability_at_most"],
+                "properties": {
+                    "event": _EVENT,
+                    "likelier_on": {"enum": ["first", "second"]},
+                    "draws_each_side": _WHOLE,
+                    "seen": {"type": "array", "items": _WHOLE},
+                    "probability_at_least": _NUMBER,
+                    "probability_at_most": _NUMBER,
+                    "excess": _NUMBER,
+                    "epsilon_at_least": {"type": ["number", "null"]},
+                },
+            },
+        },
+        "notes": {"type": "array", "items": _TEXT},
+    },
+}  # fmt: skip
+"""The JSON schema of a certificate."""

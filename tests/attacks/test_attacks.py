@@ -1,0 +1,307 @@
+"""Every attack on made-up people: it works where there is no privacy, and not where there is. Draws are scripted."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ElementTree
+from collections import Counter
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import deniable as dp
+from deniable.attacks import curators
+from deniable.attacks.curators import (
+    Curator,
+    PrivateCurator,
+    SeededCurator,
+    SmallCellCurator,
+    StickyCurator,
+    ThresholdCurator,
+    UnbudgetedCurator,
+)
+from deniable.errors import InvalidArgument
+from deniable.testing import Seeded
+from tests.needs import require_module
+
+PEOPLE = dp.attacks.made_up_people(400, entropy=Seeded(1))
+FEW = dp.attacks.made_up_people(120, entropy=Seeded(5))
+
+
+def noisy(scale, seed=2):
+    class Noisy(UnbudgetedCurator):
+        def count(self, ids, *, phrase=""):
+            return float(self._true(ids) + self._noise(scale))
+
+    return Noisy(PEOPLE, entropy=Seeded(seed))
+
+
+# Reconstruction -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("scale", "low", "high"), [(2, 0.91, 0.98), (5, 0.71, 0.82), (10, 0.57, 0.69)])
+def test_reconstruction_fades_with_the_noise(scale, low, high):
+    found = dp.attacks.reconstruct(noisy(scale), people=400, queries=800)
+    assert low <= found.accuracy <= high
+
+
+def test_exact_answers_give_everybody_away():
+    assert dp.attacks.reconstruct(Curator(PEOPLE), people=400, queries=800).accuracy == 1
+
+
+def test_a_total_epsilon_of_one_leaves_the_base_rate():
+    private = PrivateCurator(PEOPLE, epsilon=1, questions=800, entropy=Seeded(3))
+    found = dp.attacks.reconstruct(private, people=400, queries=800)
+    assert found.answered == 800
+    assert abs(found.accuracy - 0.5) < 0.09  # 3.5 standard errors of a coin over 400 people
+    assert private.count([0]) is None, "the budget is spent"
+
+
+def test_reconstruction_by_linear_programming():
+    require_module("scipy")
+    people = dp.attacks.made_up_people(40, entropy=Seeded(7))
+    assert dp.attacks.reconstruct(Curator(people), people=40, queries=120, method="lp").accuracy == 1
+
+
+def test_linear_programming_without_scipy_is_refused_in_one_line(monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "scipy.optimize", None)
+    with pytest.raises(InvalidArgument, match="needs SciPy"):
+        dp.attacks.reconstruct(Curator(FEW), people=40, queries=10, method="lp")
+    with pytest.raises(InvalidArgument, match="method"):
+        dp.attacks.reconstruct(Curator(FEW), people=40, queries=10, method="magic")
+
+
+def test_published_tables_are_equations():
+    """Three people, two columns; the statistics of a small published table leave one table."""
+    truth = (("f", 30), ("f", 40), ("m", 30))
+    statistics = [
+        (lambda table: Counter(sex for sex, _ in table)["f"], 2),
+        (lambda table: sorted(age for sex, age in table if sex == "f"), [30, 40]),
+        (lambda table: sum(age for _, age in table), 100),
+    ]
+    assert dp.attacks.solve_tables([["f", "m"], [30, 40, 50]], 3, statistics) == [truth]
+    assert len(dp.attacks.solve_tables([["f", "m"], [30, 40, 50]], 3, statistics[:1])) > 10
+
+
+# Tracing ------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("epsilon", "low", "high"), [(None, 0.97, 1.0), (100, 0.12, 0.34), (10, 0.0, 0.14)])
+def test_tracing_centred_has_power_and_noise_takes_it(epsilon, low, high):
+    """Fifty people, a thousand means; several worlds, because fifty members make a rough share."""
+    powers = []
+    for seed in range(4):
+        members, means, others = dp.attacks.tracing_world(
+            50, 1000, epsilon=epsilon, outside=1500, entropy=Seeded(40 + seed)
+        )
+        powers.append(dp.attacks.trace(members, means, reference=others).power_at(0.05))
+    assert low <= np.mean(powers) <= high
+
+
+def test_errata_23_the_printed_tracing_test_has_no_power():
+    members, means, others = dp.attacks.tracing_world(50, 1000, outside=400, entropy=Seeded(4))
+    assert dp.attacks.trace(members, means, reference=others, form="printed").power_at(0.05) == 0
+    assert dp.attacks.trace(members, means, reference=others).power_at(0.05) > 0.9
+
+
+def test_the_threshold_is_calibrated_on_outsiders():
+    members, means, others = dp.attacks.tracing_world(50, 500, outside=2000, entropy=Seeded(9))
+    innocent = dp.attacks.trace(others[1000:], means, reference=others[:1000])
+    assert innocent.power_at(0.05) < 0.09
+    small, large = dp.attacks.power_curve([(20, 500, None), (200, 50, None)], entropy=Seeded(3))
+    assert small[3] > 0.8 > large[3]
+    with pytest.raises(InvalidArgument, match="form"):
+        dp.attacks.trace(members, means, reference=others, form="other")
+    with pytest.raises(InvalidArgument, match="attributes"):
+        dp.attacks.trace(members[:, :3], means, reference=others)
+
+
+# Differencing and averaging ----------------------------------------------------------------------------------------------
+
+
+def test_differencing_finds_every_bit_behind_a_threshold():
+    curator = ThresholdCurator(FEW)
+    for target in range(60):
+        others = list(range(60, 100))
+        assert dp.attacks.differencing(curator, target, others).bit == FEW.secret[target]
+
+
+def test_errata_22_the_sign_and_the_guard_of_differencing():
+    """E22: the count without the target is taken from the count with them; the other way round every bit comes out wrong."""
+    curator, target = Curator(FEW), int(np.flatnonzero(FEW.secret)[0])
+    others = [i for i in range(50) if i != target]
+    assert dp.attacks.differencing(curator, target, others).value == 1
+    assert curator.count(others) - curator.count([*others, target]) == -1
+    with pytest.raises(InvalidArgument, match="already holds the target"):
+        dp.attacks.differencing(curator, target, [*others, target])
+
+
+@pytest.mark.parametrize(("law", "times"), [("laplace", 8), ("gaussian", 4)])
+def test_errata_22_the_variance_of_a_split_difference(law, times):
+    """By the exact variances of the noise: half of epsilon each, two answers; half of rho each, two answers."""
+    laplace, gaussian = (lambda e: 2 / Fraction(e) ** 2), (lambda rho: 1 / (2 * Fraction(rho)))
+    variance = laplace if law == "laplace" else gaussian
+    assert dp.attacks.difference_variance(1, law=law) == 2 * variance(Fraction(1, 2)) / variance(1) == times
+    with pytest.raises(InvalidArgument, match="law"):
+        dp.attacks.difference_variance(1, law="uniform")
+
+
+def test_averaging_beats_fresh_noise_and_rephrasing_beats_sticky_noise():
+    fresh, sticky = UnbudgetedCurator(FEW, entropy=Seeded(11)), StickyCurator(FEW)
+    group = list(range(40))
+    true = int(FEW.secret[group].sum())
+    assert abs(dp.attacks.averaging(lambda _: fresh.count(group), times=2000) - true) < 0.3  # five standard errors
+    assert len({sticky.count(group) for _ in range(20)}) == 1
+    assert abs(dp.attacks.averaging(lambda turn: sticky.count(group, phrase=str(turn)), times=2000) - true) < 0.3
+    assert dp.attacks.averaging(lambda _: None, times=3) is None
+
+
+def test_refusals_are_answers():
+    curator = SmallCellCurator(FEW)
+    for target in range(30):
+        others = list(range(30, 120))
+        assert dp.attacks.refusal_oracle(curator, target, others).bit == FEW.secret[target]
+    assert dp.attacks.refusal_oracle(PrivateCurator(FEW, entropy=Seeded(1)), 0, [1, 2, 3]).bit is None
+
+
+def test_a_small_seed_is_found_again():
+    curator = SeededCurator(FEW, entropy=Seeded(12))
+    friends = list(range(20))
+    true = int(FEW.secret[friends].sum())
+    assert dp.attacks.recover_seed(curator, [(friends, true)] * 8) == curator._seed
+    assert dp.attacks.recover_seed(UnbudgetedCurator(FEW, entropy=Seeded(1)), [(friends, true)] * 8) is None
+
+
+def test_two_releases_in_time():
+    before = {("ward", "flu"): 3, ("ward", "cold"): 4}
+    after = {("ward", "flu"): 4, ("ward", "cold"): 4}
+    assert dp.attacks.temporal_differencing(before, after) == {("ward", "flu"): 1}
+    pairs = {("a", "b"): 3, ("a", "x"): 1, ("b", "x"): 2, ("a", "y"): 1}
+    later = {**pairs, ("a", "x"): 2, ("b", "x"): 3, ("a", "y"): 2}
+    assert dp.attacks.recommender_differencing(pairs, later, known=["a", "b"]) == {"x": 2}
+
+
+# Linkage, singling out, anonymity ------------------------------------------------------------------------------------------
+
+
+def test_linkage_finds_people_and_says_what_a_group_would_have_told():
+    rows = Curator(PEOPLE).rows()
+    found = dp.attacks.linkage(
+        rows, PEOPLE.public, keys=["zip", "birth", "sex"], sensitive="secret", truth=PEOPLE.secret.tolist()
+    )
+    assert found.unique > 0.7
+    assert found.accuracy > 0.95
+    assert found.base_rate < 0.65
+    assert "not an attack" in found.report()
+    assert found.uniqueness[("sex",)] == 0
+    assert found.uniqueness[("zip", "birth", "sex")] == pytest.approx(found.unique, abs=0.05)
+    with pytest.raises(InvalidArgument, match="'height'"):
+        dp.attacks.linkage(rows, PEOPLE.public, keys=["height"], sensitive="secret")
+    with pytest.raises(InvalidArgument, match="at least one key"):
+        dp.attacks.linkage(rows, [], keys=["zip"], sensitive="secret")
+
+
+def test_group_inference_is_no_attack():
+    """Everybody in a group has the same value: guessing it does as well without the person, and the report says so."""
+    rows = [{"town": "a", "ill": 1}] * 10 + [{"town": "b", "ill": 0}] * 10
+    found = dp.attacks.linkage(rows, rows, keys=["town"], sensitive="ill", truth=[row["ill"] for row in rows])
+    assert found.accuracy == found.base_rate == 1
+
+
+def test_singling_out():
+    rows = Curator(FEW).rows()
+    one = rows[0]
+    same = [row for row in rows if all(row[key] == one[key] for key in curators.KEYS)]
+    assert dp.attacks.isolates(rows, lambda row: all(row[key] == one[key] for key in curators.KEYS)) == (len(same) == 1)
+    assert not dp.attacks.isolates(rows, lambda row: True)
+    cells = dp.attacks.small_cells(rows, keys=curators.KEYS)
+    assert set(cells.values()) == {1}
+    assert dp.attacks.small_cells(rows, keys=["sex"]) == {}
+
+
+BOOK = [
+    {"zip": "476**", "age": "2*", "nation": "Russian", "illness": "heart"},
+    {"zip": "476**", "age": "2*", "nation": "Japanese", "illness": "virus"},
+    {"zip": "476**", "age": "3*", "nation": "American", "illness": "cancer"},
+    {"zip": "476**", "age": "3*", "nation": "Indian", "illness": "cancer"},
+]
+
+
+def test_k_anonymity_is_a_number_and_no_promise():
+    found = dp.attacks.anonymity(BOOK, keys=["zip", "age"], sensitive="illness")
+    assert (found.k, found.l, found.classes) == (2, 1, 2)
+    assert found.homogeneous == (("476**", "3*"),)
+    assert found.t == Fraction(1, 2)
+    left = dp.attacks.background(BOOK, known={"zip": "476**", "age": "2*", "nation": "Japanese"}, sensitive="illness")
+    assert left == {"virus": 1}
+    with pytest.raises(InvalidArgument, match="without rows"):
+        dp.attacks.anonymity([], keys=["zip"], sensitive="illness")
+
+
+def test_the_anonymiser_does_what_it_says():
+    made = dp.attacks.anonymize(Curator(PEOPLE).rows(), keys=curators.KEYS, k=10)
+    assert dp.attacks.anonymity(made, keys=curators.KEYS, sensitive="secret").k >= 10
+    assert len(made) >= 0.95 * 400
+
+
+# Models -------------------------------------------------------------------------------------------------------------------
+
+
+def test_membership_of_a_model_that_learnt_by_heart():
+    inside, outside = (
+        dp.attacks.classification_world(size, 200, entropy=Seeded(seed)) for size, seed in ((60, 7), (400, 8))
+    )
+    plain = dp.attacks.membership(dp.attacks.fit_logistic, inside, outside)
+    assert plain.power_at(0.05) > 0.4
+
+    def private(epsilon):
+        return lambda rows, labels: dp.attacks.fit_private_logistic(rows, labels, epsilon=epsilon, entropy=Seeded(9))
+
+    assert dp.attacks.membership(private(1), inside, outside).power_at(0.05) < 0.2
+    references = [
+        dp.attacks.fit_logistic(*dp.attacks.classification_world(60, 200, entropy=Seeded(20 + i))) for i in range(4)
+    ]
+    aided = dp.attacks.membership(dp.attacks.fit_logistic, inside, outside, references=references)
+    assert aided.power_at(0.05) > 0.15
+
+
+def test_inversion_is_about_the_world_unless_the_person_matters():
+    rows, labels = dp.attacks.classification_world(300, 3, entropy=Seeded(3))
+    labels = np.where(rows[:, 0] > 0, 1.0, -1.0)
+    models = (dp.attacks.fit_logistic(rows, labels), dp.attacks.fit_logistic(rows[1:], labels[1:]))
+    with_them, without = dp.attacks.inversion(models, rows[0], 0, label=1.0, values=[-0.5, 0.5])
+    assert with_them == without == 0.5
+
+
+ALPHABET = "abcdefghijklmnopqrstuvwxyz 0123456789"
+TEXTS = ["the weather is fine today"] * 20 + ["the pin of anna is 48213"]
+
+
+def test_a_canary_is_extracted_and_noise_hides_it():
+    assert dp.attacks.CharacterModel(TEXTS, alphabet=ALPHABET).extract("pin of anna is ", 5) == "48213"
+    hidden = dp.attacks.CharacterModel(TEXTS, alphabet=ALPHABET, noise_scale=20, entropy=Seeded(1))
+    assert hidden.extract("pin of anna is ", 5) != "48213"
+
+
+# The matrix ---------------------------------------------------------------------------------------------------------------
+
+
+def test_every_curator_falls_to_some_attack_but_the_last():
+    matrix = dp.attacks.matrix(dp.attacks.strawmen(), dp.attacks.every(), people=FEW, targets=60, entropy=Seeded(6))
+    *careless, private = matrix.cells
+    for name, row in zip(matrix.curators, careless, strict=False):
+        assert max(cell.gain for cell in row) > 0.3, name
+    assert max(cell.gain for cell in private) < 0.3
+    assert matrix.cell("seeded noise", "seed recovery").accuracy == 1
+    assert matrix.cell("k-anonymise", "all others known").accuracy > 0.9
+    assert matrix.cell("refuse small cells", "refusals").accuracy == 1
+    assert "deniable" in str(matrix)
+    assert matrix.to_html().count("<td") == len(matrix.curators) * len(matrix.attacks)
+    ElementTree.fromstring(matrix.plot().svg)
+    with pytest.raises(InvalidArgument, match="at least one"):
+        dp.attacks.matrix([], {}, people=FEW)
+
+
+def test_curators_hold_made_up_people_only():
+    with pytest.raises(InvalidArgument, match="made-up people only"):
+        Curator([1, 0, 1])

@@ -1,0 +1,92 @@
+"""`deniable audit` and `deniable attack`: exit codes, certificates and one line where something cannot be audited."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from deniable.audit.self_audit import SelfReport
+from deniable.cli import audit as audit_command
+from deniable.cli import main
+
+FILE = """
+from deniable import noise
+
+NEIGHBOURS = (0, 1)
+
+def sound(count, entropy):
+    return count + noise.discrete_laplace(1, entropy)
+
+def broken(count, entropy):
+    return count + noise.discrete_laplace(0.25, entropy)
+"""
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "mechanisms.py"
+    path.write_text(FILE, encoding="utf-8")
+    return path
+
+
+def run(*words):
+    with pytest.raises(SystemExit) as stopped:
+        main([str(word) for word in words])
+    return stopped.value.code
+
+
+def test_a_sound_function_is_not_refuted(file, capsys):
+    main(["audit", f"{file}::sound", "--epsilon", "1"])  # exit code 0 returns
+    assert "not refuted" in capsys.readouterr().out
+
+
+def test_a_broken_function_ends_with_three_and_a_certificate(file, tmp_path, capsys):
+    place = tmp_path / "audit.json"
+    assert run("audit", f"{file}::broken", "--epsilon", "1", "--samples", "4000", "--certificate", place) == 3
+    assert "BROKEN" in capsys.readouterr().out
+    record = json.loads(place.read_text(encoding="utf-8"))
+    assert record["broken"] is True
+    assert record["entropy"] == "system"
+
+
+@pytest.mark.parametrize(
+    ("target", "more", "said"),
+    [
+        ("::nothing", ["--epsilon", "1"], "has no"),
+        ("::sound", [], "claim must be"),
+        ("::sound", ["--epsilon", "1", "--samples", "10"], "too few draws"),
+        ("", ["--epsilon", "1"], "file.py::name"),
+    ],
+)
+def test_what_cannot_be_audited_ends_with_two(file, capsys, target, more, said):
+    assert run("audit", f"{file}{target}", *more) == 2
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("accused", "code"), [((), 0), (("laplace",), 3)])
+def test_self_reports_and_fails_when_somebody_is_accused(accused, code, monkeypatch, capsys, tmp_path):
+    report = SelfReport(("a",), (), ("r",), (), ("c",), (), accused, 0.01, "system")
+    monkeypatch.setattr(audit_command, "self_audit", lambda **_: report)
+    place = tmp_path / "self.json"
+    words = ["audit", "self", "--quick", "--certificate", str(place)]
+    if code:
+        assert run(*words) == code
+    else:
+        main(words)
+    assert json.loads(place.read_text(encoding="utf-8"))["passed"] is (code == 0)
+    assert "1 of 1 caught" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["reconstruction", "--people", "40", "--queries", "120"], "100.0% of 40"),
+        (["reconstruction", "--people", "40", "--queries", "40", "--noise", "5"], "40 answers"),
+        (["reconstruction", "--people", "40", "--queries", "40", "--epsilon", "1"], "40 answers"),
+        (["tracing", "--people", "20", "--attributes", "100"], "centred"),
+    ],
+)
+def test_attacks_are_shown(words, said, capsys):
+    main(["attack", *words])
+    assert said in capsys.readouterr().out

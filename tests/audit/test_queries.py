@@ -1,0 +1,68 @@
+"""Questions to a session, on small tables from the codebook: what is seen is worth the charge, faults are found."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import deniable as dp
+from deniable.errors import InvalidArgument
+from deniable.kernels import Noise
+
+BOOK = dp.Codebook.from_yaml(
+    "format: 1\nname: tiny\nunit: {id: who, groups: 1, rows_per_group: 1}\n"
+    "tables: {tiny: {variables: {who: {type: integer}, kind: {type: string, categories: [a, b]}, "
+    "x: {type: integer, bounds: [0, 2]}}}}"
+)
+
+
+@pytest.fixture(autouse=True)
+def _in_memory(tmp_path, monkeypatch):
+    shared = Path("/dev/shm")
+    monkeypatch.setattr(tempfile, "tempdir", str(shared) if shared.is_dir() else str(tmp_path))
+
+
+def counted(session):
+    return session.query().agg(n=dp.count()).release(epsilon=2)
+
+
+def by_kind(session):
+    return session.query().group_by("kind").agg(n=dp.count()).release(epsilon=2)
+
+
+@pytest.mark.parametrize("ask", [counted, pytest.param(by_kind, marks=pytest.mark.slow)])
+def test_a_question_is_worth_what_it_was_charged(ask):
+    verdict = dp.audit.check(ask, claim="its own price", tables=dp.audit.small_tables(BOOK))
+    assert not verdict.broken
+    assert verdict.method == "exact"
+    assert verdict.claims[0].epsilon == 2
+    assert 1.5 < verdict.epsilon_at_least <= 2 + 1e-9
+
+
+def test_half_the_noise_and_no_noise_are_found(monkeypatch):
+    draw = Noise.draw
+    with monkeypatch.context() as patch:
+        patch.setattr(Noise, "draw", lambda self, *a: draw(replace(self, scale=self.scale / 2), *a))
+        assert dp.audit.check(counted, tables=dp.audit.small_tables(BOOK)).broken
+    monkeypatch.setattr(Noise, "draw", lambda self, count, entropy: np.zeros(count, dtype=np.int64))
+    verdict = dp.audit.check(counted, tables=dp.audit.small_tables(BOOK))
+    assert verdict.broken
+    assert verdict.event is not None
+
+
+def test_a_smaller_claim_is_refuted():
+    assert dp.audit.check(counted, claim=dp.costs.Bounded(epsilon=1), tables=dp.audit.small_tables(BOOK)).broken
+
+
+def test_small_tables_have_the_edges():
+    tables = dp.audit.small_tables(BOOK)
+    sizes = [tuple(len(side["who"]) for side in pair) for pair in tables.pairs]
+    assert (1, 0) in sizes
+    values = {repr(value) for pair in tables.pairs for side in pair for value in side["x"]}
+    assert {"0.0", "2.0", "nan", "None"} <= values
+    with pytest.raises(InvalidArgument, match="leave samples out"):
+        dp.audit.check(counted, tables=tables, samples=100)
