@@ -73,13 +73,21 @@ class Unit:
     def __str__(self) -> str:
         if self.is_row:
             return "one changed row" if self.neighbours is Neighbours.REPLACE else "one row"
-        within = f" in one {self.period.length.value} of {self.period.column}" if self.period else ""
-        return f"one {self.label}{within}"
+        return f"one {self.id}{self._within}"
 
     @property
     def label(self) -> str:
         """What one unit is called in sentences: `patient` where the identifier is `patient_id`."""
-        return (self.id or "row").removesuffix("_id").replace("_", " ")
+        return "row" if self.id is None else self.id.removesuffix("_id").replace("_", " ")
+
+    @property
+    def phrase(self) -> str:
+        """One unit, in the words of a sentence."""
+        return str(self) if self.is_row else f"one {self.label}{self._within}"
+
+    @property
+    def _within(self) -> str:
+        return f" in one {self.period.length.value} of {self.period.column}" if self.period else ""
 
 
 def unit(

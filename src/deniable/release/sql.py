@@ -79,7 +79,7 @@ def _explanation(session: Session, private: PrivateStatement[Release], payment: 
         payment = replace(payment, epsilon=one) if session.filters.unit == "epsilon" else replace(payment, rho=one)
     compiled = compile_query(private.query, session.unit)
     price = session.price_query(private.query, payment)
-    return explain_statement(private, compiled, price, unit=str(session.unit), bounds=contribution(compiled))
+    return explain_statement(private, compiled, price, unit=session.unit.phrase, bounds=contribution(compiled))
 
 
 def finished(release: Release, private: PrivateStatement[Release]) -> Release:
@@ -128,7 +128,7 @@ def _public(session: Session, rows: PublicRows) -> Release:
         scope=f"{', '.join(rows.columns)} from public tables of {session.name}",
         epsilon=Fraction(0),
         delta=Fraction(0),
-        unit=str(session.unit),
+        unit=session.unit.phrase,
         mechanisms=("none: public tables only",),
         dataset=session.name,
     )

@@ -50,7 +50,7 @@ def neighbours(unit: Unit) -> str:
     """Which two data sets cannot be told apart."""
     if unit.neighbours is Neighbours.REPLACE:
         return "data sets that differ in one changed row"
-    return f"data sets with and without {unit}"
+    return f"data sets with and without {unit.phrase}"
 
 
 def guarantee(price: Price, unit: Unit, compiled: CompiledQuery, rehearsal: bool) -> str:
@@ -86,7 +86,7 @@ def facts(session: Session, compiled: CompiledQuery, price: Price) -> ReleaseFac
         scope=f"{computed}{by} from {session.name}",
         epsilon=epsilon,
         delta=delta,
-        unit=str(session.unit),
+        unit=session.unit.phrase,
         mechanisms=_mechanisms(compiled, price),
         preprocessing=(contribution(compiled),),
         dataset=session.name,
@@ -126,7 +126,7 @@ def value_statement(session: Session, bought: Purchase, accuracy: Stated) -> tup
         scope=f"one answer of a mechanism from {session.name}",
         epsilon=loss,
         delta=read_delta,
-        unit=str(session.unit),
+        unit=session.unit.phrase,
         mechanisms=(
             "a mechanism with a function of its author's own" if recipe is None else recipe.split(" >> ", 1)[-1],
         ),
