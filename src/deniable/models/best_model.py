@@ -54,6 +54,7 @@ def best_family(codebook: Codebook, models: Sequence[Any], *, score: str, tries:
         chosen = best_of(steps, score=_points, tries=1 / mean).build(space)
         return replace(chosen, recipe=recipe, utility=None)
 
+    at(4)  # candidates that do not fit together are refused here, not while the noise is solved for
     return MechanismFamily(space, at)
 
 

@@ -263,3 +263,14 @@ def test_copies_pay_from_the_same_ledger(tmp_path, monkeypatch):
     assert first.score(columns, target) <= 1
     with pytest.raises(InvalidArgument, match="named columns"):
         first.fit(np.zeros((3, 2)), [1, 2, 3])
+
+
+def test_settings_are_chosen_on_public_rows_for_nothing_more_than_the_fits():
+    """A public hold-out: each candidate is fitted and paid for; which one predicts public rows best is free to look at."""
+    asked = session(people(150))
+    models = [NaiveBayes("smoker", law=law).fit(asked, epsilon=1) for law in ("normal", "binned")]
+    spent = asked.spent
+    public = people(100, seed=9)
+    shares = [(np.array(each.predict(public)) == np.array(public["smoker"])).mean() for each in models]
+    assert max(shares) <= 1
+    assert asked.spent == spent
