@@ -203,6 +203,10 @@ def plan_workload(
 def _checked(
     session: Session, questions: Mapping[str, Query[Any]], *, by: str, **named: Mapping[str, Any] | None
 ) -> None:
+    if not isinstance(questions, Mapping):
+        raise InvalidArgument(
+            f"a workload is queries of this session by name, {{'counts': ...}}, got {shown(questions)}"
+        )
     if not questions:
         raise InvalidArgument("a workload needs at least one question, such as {'counts': session.query()...}")
     if by not in BY:
