@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 from difflib import get_close_matches
 from importlib import import_module
+from importlib.util import find_spec
 
 _ROOMS = ("calculus", "errors", "accounting", "attacks", "noise")
 """Where a name that is not at the front door may live, the likeliest first."""
@@ -14,6 +15,8 @@ _ROOMS = ("calculus", "errors", "accounting", "attacks", "noise")
 
 def refusal(name: str, public: Sequence[str]) -> Exception:
     """The error for `deniable.<name>`: an `AttributeError`, or an `ImportError` with the same text in `from deniable import`."""
+    if find_spec(f"deniable.{name}") is not None:  # Python asks for it here before it imports a package of ours
+        return AttributeError(f"deniable.{name} is loaded by: import deniable.{name}", name=name)
     text = f"deniable has no public name {name!r}; {_advice(name, public)}"
     return ImportError(text, name="deniable") if _importing() else AttributeError(text, name=name)
 

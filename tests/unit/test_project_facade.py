@@ -81,6 +81,15 @@ def test_no_public_name_is_hidden_by_a_module():
     assert hidden == []
 
 
+@pytest.mark.parametrize("module", sorted(module.name for module in pkgutil.iter_modules(dp.__path__)))
+def test_every_part_can_be_imported_first(module):
+    """Parts load one another when they are used; whichever comes first, all of them come."""
+    assert (
+        fresh(f"import json; from deniable import {module}; print(json.dumps({module}.__name__))")
+        == f"deniable.{module}"
+    )
+
+
 def test_directory_is_the_public_names():
     assert dir(dp) == sorted(dp.__all__)
 
