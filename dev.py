@@ -200,6 +200,9 @@ QUICK = [
 ]  # what `check` and the other Pythons run; laws, exactness, engines, attacks and pages are for `test`
 
 
+ELSEWHERE = [*QUICK, "--ignore=tests/unit/models", "--ignore=tests/unit/deciding"]  # what needs no optional package
+
+
 def all_of(steps):
     """Run every step, say how each went, and give back the first failure's exit code."""
     codes = {}
@@ -212,7 +215,7 @@ def all_of(steps):
 
 
 def check(words):
-    python = environment("base", "dev")
+    python = environment("base", "dev", "test", "bare")
     return all_of(dict(gates(python), tests=pytest(python, "-m", "not slow", *(words or QUICK))))
 
 
@@ -226,7 +229,7 @@ def test(words):
     for version, other in other_pythons():
         if can_make_environments(other):
             inside = environment("base", "dev", folder=".venv-" + version, python=other)
-            steps["fast tests on Python " + version] = pytest(inside, "-m", "not slow", *QUICK)
+            steps["fast tests on Python " + version] = pytest(inside, "-m", "not slow", *ELSEWHERE)
     return all_of(steps)
 
 
