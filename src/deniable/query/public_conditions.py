@@ -1,7 +1,7 @@
 """What a query's own conditions say about its declared keys, from the text of the query and the codebook alone.
 
 A condition on a key decides, value by value, whether a group can hold a row: one that cannot is not shown. A condition that
-names a value outside a column's declared categories is refused, because no row can meet it.
+names only values outside a column's declared categories is refused, because no row can meet it.
 Guarantee: nothing is read; a group that is left out is empty whatever the data are.
 """
 
@@ -65,10 +65,11 @@ def _check(expression: Expression, known: Mapping[str, Facts]) -> None:
             _among(name, text, known)
         case Compare(Comparison.EQUAL | Comparison.NOT_EQUAL, Literal(str() as text), Column(name)):
             _among(name, text, known)
-        case In(Column(name), among):
-            for each in among:
-                if isinstance(each, Literal) and isinstance(each.value, str):
-                    _among(name, each.value, known)
+        case In(Column(name), among):  # a list with one category in it can be met, whatever else it names
+            texts = [each.value for each in among if isinstance(each.value, str)]
+            declared = known[name].categories if name in known else None
+            if texts and declared is not None and not set(texts) & set(declared):
+                _among(name, texts[0], known)
         case _:
             pass
     for child in children(expression):
