@@ -34,6 +34,8 @@ pytestmark = pytest.mark.usefixtures("in_memory")
 DAY = "2024-03-05"
 ROW = (1, "u", "a", DAY, 1)
 OTHER = (2, "v", "b", DAY, 2)
+LARGEST = [(1, "u", "b", DAY, 2), (1, "u", "b", DAY, 2)]
+"""A unit with as many rows as may count, or more, all of them as large as can be: it moves a sum and a rank as far as it may."""
 BUSY = [(9, "rare", kind, DAY, x) for kind in ("a", "b") for x in (2, float("nan"), 1e300, "n/a", None, 2, 2)]
 """Everything one unit can do: both groups, many rows, odd cells."""
 
@@ -107,11 +109,17 @@ SCENARIOS = {
     "sum with odd cells": Scenario(
         "{id: who, groups: 1, rows_per_group: 2}", table(ROW, *BUSY), table(ROW), _asked()(s=dp.sum("x")), tail=FINE
     ),
+    "sum of the largest cells": Scenario(
+        "{id: who, groups: 1, rows_per_group: 2}", table(ROW, *LARGEST), table(ROW), _asked()(s=dp.sum("x")), tail=FINE
+    ),
     "mean": Scenario(ONE, table(ROW, *BUSY), table(ROW), _asked(epsilon=4)(m=dp.mean("x")), FOUR),
     "variance": Scenario(
         ONE, table(ROW, *BUSY), table(ROW), _asked(epsilon=9)(v=dp.variance("x")), dp.budget(epsilon=9), Fraction(1, 40)
     ),
     "median": Scenario(ONE, table(ROW, OTHER, *BUSY), table(ROW, OTHER), _asked()(m=dp.median("x"))),
+    "median beside the largest cells": Scenario(
+        ONE, table(ROW, OTHER, *LARGEST), table(ROW, OTHER), _asked()(m=dp.median("x"))
+    ),
     "top values": Scenario(TWO, table(ROW, *BUSY), table(ROW), _asked()(t=dp.top_k("kind", 2))),
     "top values nobody declared": Scenario(
         ONE,
@@ -277,7 +285,7 @@ def _floats_when_large(patch: pytest.MonkeyPatch) -> None:
     def spoil(result: Result, found: DrawnSlice) -> DrawnSlice:
         if sum(map(int, next(iter(result.columns.values())))) <= 1:
             return found
-        halves = {n: replace(c, steps=c.steps * 2, step=c.step / 2) for n, c in found.columns.items()}
+        halves = {n: replace(c, steps=c.steps * 2, step=c.step / 2, grain=c.step / 2) for n, c in found.columns.items()}
         return replace(found, columns=halves)
 
     _spoilt_draw(patch, spoil)
@@ -315,10 +323,10 @@ def _quieter(patch: pytest.MonkeyPatch, quieter: Callable[[SliceColumn], bool]) 
 FAULTS: dict[str, tuple[str, Callable[[pytest.MonkeyPatch], None]]] = {
     "half the noise": ("units", _half_scale),
     "half the noise of a Gaussian": ("Gaussian", _half_scale),
-    "half the noise of a sum": ("sum with odd cells", _half_scale),
+    "half the noise of a sum": ("sum of the largest cells", _half_scale),
     "no noise": ("rows", _no_noise),
     "one draw for all groups": ("an empty table", _one_draw_for_all),
-    "a third of the temperature": ("median", _half_temperature),
+    "a third of the temperature": ("median beside the largest cells", _half_temperature),
     "every observed key shown": ("a key nobody else has", _every_key_shown),
     "found values without a stop": ("top values nobody declared", _no_stop),
     "groups ordered by size": ("one unit in two groups", _order_by_size),

@@ -67,7 +67,9 @@ def test_a_units_rows_are_brought_together_once(spark: Any, caps: dict[str, int]
     engine = SparkEngine(spark.createDataFrame([(1, 2)], "who bigint, k bigint"), book, key=KEY)
     (text,) = engine.statements(plan)
     assert text.count("DISTRIBUTE BY `__deniable_unit_0`") == 1
-    assert text.count(" OVER (") == 1 + 2 * len(caps)  # of rows that look alike their number among equals, then their rank
+    assert text.count(" OVER (") == 1 + 2 * len(
+        caps
+    )  # of rows that look alike their number among equals, then their rank
 
 
 @pytest.mark.parametrize("kind", list(UNITS))
