@@ -34,7 +34,7 @@ pytestmark = pytest.mark.usefixtures("in_memory")
 DAY = "2024-03-05"
 ROW = (1, "u", "a", DAY, 1)
 OTHER = (2, "v", "b", DAY, 2)
-LARGEST = [(1, "u", "b", DAY, 2), (1, "u", "b", DAY, 2)]
+LARGEST = [(9, "u", "b", DAY, 2), (9, "u", "b", DAY, 2)]
 """A unit with as many rows as may count, or more, all of them as large as can be: it moves a sum and a rank as far as it may."""
 BUSY = [(9, "rare", kind, DAY, x) for kind in ("a", "b") for x in (2, float("nan"), 1e300, "n/a", None, 2, 2)]
 """Everything one unit can do: both groups, many rows, odd cells."""
