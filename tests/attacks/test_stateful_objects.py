@@ -165,7 +165,29 @@ HARMLESS = {
     "a store of numbers that depend on public parameters alone; two threads would store the same": {
         "deniable.accounting.pld.composite_pairs:NestedPair",
         "deniable.exact.gaussian_profile:_Log",
-        "deniable.noise.table:Table",
+        "deniable.noise.table:AliasTable",
+    },
+    "of the auditor, and of curators and models of made-up data that attacks are tried on; no budget rests on it": {
+        "deniable.attacks.curators:SeededCurator",
+        "deniable.attacks.membership:CharacterModel",
+        "deniable.audit.exact_law:Branching",
+        "deniable.audit.exact_law:OutputLaw",
+        "deniable.audit.faults.noise_faults:DrawnOnce",
+        "deniable.audit.recorder:Recorder",
+        "deniable.audit.recorder:RecordingCompositor",
+        "deniable.audit.session_questions:RememberingEngine",
+        "deniable.audit.words:WordPath",
+    },
+    "knows who is at the door of a web process; what is charged is in the ledger": {
+        "deniable.server.identity:RateLimit",
+        "deniable.server.identity:Tokens",
+        "deniable.server.identity:Visits",
+        "deniable.server.single_sign_on:SingleSignOn",
+        "deniable.server.worker:Pace",
+    },
+    "charges a ledger before every run, and has no budget of its own": {
+        "deniable.models.sklearn_adapter:SklearnAdapter",
+        "deniable.server.worker:Worker",
     },
     "a stored release that keeps the model it was fitted to; two threads would fit the same": {
         "deniable.release.twin:Twin",

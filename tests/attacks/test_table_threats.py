@@ -288,6 +288,13 @@ def opened(path, ledger, **terms):
     return data.session(dp.budget(epsilon=1), ledger=path.parent / ledger, **terms)
 
 
+def charged(path, ledger, **terms):
+    """A session whose ledger is there: the first charge makes it, and tells the curator's register."""
+    session = opened(path, ledger, **terms)
+    session.query().agg(n=dp.count()).release(epsilon=0.1)
+    return session
+
+
 def test_b9_colluding_analysts_share_the_cap_of_the_data_set(visits_file):
     """Each may spend 0.8, both together 1: whoever comes later gets what is left."""
     each = dp.ledger.Cap(budget=dp.budget(epsilon=0.8), analyst=dp.ledger.Each.ANALYST)
@@ -324,7 +331,7 @@ def test_b10_one_file_under_two_ledgers_is_told_to_the_curator_alone(visits_file
 
 
 def test_b10_what_is_noted_cannot_be_compared_without_the_key(visits_file, tmp_path):
-    opened(visits_file, "l")
+    charged(visits_file, "l")
     content = visits_file.read_bytes()
     plain = {make(content).hexdigest() for make in (hashlib.sha256, hashlib.md5, hashlib.blake2b, hashlib.sha1)}
     plain.add(hashlib.blake2b(content, digest_size=32).hexdigest())

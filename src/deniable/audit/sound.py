@@ -32,6 +32,7 @@ from deniable.core import (
     SymmetricDistance,
     Transformation,
     Vectors,
+    rows,
     stream,
 )
 from deniable.core.distance import plain
@@ -49,6 +50,7 @@ TABLE = Space(Keyed(Lattice(), None), PartitionDistance(AbsoluteDistance()))
 FOUND = Space(Keyed(Lattice(), None), PartitionDistance(AbsoluteDistance(), monotonic=True))
 COUNTS = Space(Keyed(Lattice(), None), L1())
 SMALL = Space(Lattice(lower=0, upper=4), AbsoluteDistance())
+TRIO = rows(Lattice(lower=0, upper=1), size=3)
 STREAM = stream(NUMBER)
 SAME = Transformation(NUMBER, NUMBER, lambda data, _: data, lambda d_in: d_in)
 SIDES = (("n", "a"), ("n", "b"))
@@ -126,6 +128,7 @@ def _numbers(scale: Fraction) -> list[Sound]:
         Sound("upper_estimate", NUMBER >> m.upper_estimate(scale=scale, radius=radius), 0, 1),
         Sound("lower_estimate", NUMBER >> m.lower_estimate(scale=scale, radius=radius), 0, 1),
         Sound("bounded_geometric", SMALL >> m.bounded_geometric(scale=scale), 0, 1),
+        Sound("staircase", NUMBER >> m.staircase(width=1, scale=scale), 0, 1),
         Sound("noisy_tree", PAIR >> m.noisy_tree(scale=scale, branching=2), [1, 0], [1, 1], ask=_levels),
         Sound(
             "noisy_hierarchy",
@@ -150,6 +153,12 @@ def _choices(scale: Fraction) -> list[Sound]:
             ),
             [],
             [1],
+        ),
+        Sound(
+            "exponential_over_integers",
+            SCORES >> m.exponential_over_integers(first=0, fall=10, scale=scale),
+            [0, 30, 0],
+            [1, 29, 1],
         ),
         Sound("report_noisy_max", SCORES >> m.report_noisy_max(scale=scale), [3, 0, 0], [2, 1, 1]),
         Sound("noisy_max_with_gap", pair >> m.noisy_max_with_gap(scale=scale), [3, 0], [2, 1], ask=_leader),
@@ -176,6 +185,15 @@ def _choices(scale: Fraction) -> list[Sound]:
             0,
             1,
             ask=lambda questions: questions.ask(SAME),
+        ),
+        Sound(
+            "release_if_stable",
+            TRIO
+            >> m.release_if_stable(
+                stability=m.median_stability(TRIO), proposal=0, test_scale=scale, delta=RARE, scale=scale
+            ),
+            [0, 0, 0],
+            [0, 0, 1],
         ),
         Sound(
             "propose_test_release",
