@@ -15,7 +15,7 @@ def test_a_model_is_fitted_scored_and_shown(capsys, place):  # noqa: F811
     out, err, code = run(capsys, "fit", *ASK, *NEW, *tree, "--epsilon", "1", "--price")
     assert code == 0, err
     assert "decision tree" in out
-    out, err, code = run(capsys, "fit", *ASK, *tree, "--epsilon", "1", "--json")
+    out, err, code = run(capsys, "fit", *ASK, *NEW, *tree, "--epsilon", "1", "--json")
     assert code == 0, err
     assert json.loads(out)["request"] == "tree-specialty"
     score = ["--model", "tree-specialty", "--metric", "accuracy", "--epsilon", "1", "--json"]
