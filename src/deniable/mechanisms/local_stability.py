@@ -24,7 +24,7 @@ from deniable.exact.guards import Real, integer, nonnegative
 from deniable.noise import Entropy
 
 if TYPE_CHECKING:
-    from deniable.svg import Figure
+    from deniable.plots import Figure
 
 Counts: TypeAlias = tuple[int, ...]
 """A data set as the number of its rows of each kind."""
