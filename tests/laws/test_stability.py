@@ -492,6 +492,15 @@ ELSEWHERE = {
     # several frames about the same people
     "join_frames": "test_joins",
     "take_frame": "test_joins",
+    # graphs, and sums along a public network
+    "degree_counts": "test_graphs",
+    "degree_total": "test_graphs",
+    "degrees": "test_graphs",
+    "edge_count": "test_graphs",
+    "neighbour_totals": "test_graphs",
+    "node_count": "test_graphs",
+    "total_over_edges": "test_graphs",
+    "triangle_count": "test_graphs",
     # no transformations
     "Summary": "post-processing",
     "moments_of": "post-processing",
