@@ -291,12 +291,14 @@ def bare_pins(python):
         asked = Path(folder) / "bare.in"
         asked.write_text("\n".join(BARE))
         must(python.parent / "uv", "pip", "compile", *options, asked, "-o", path)
-        # The build of torch that pip takes here may be one for CPUs alone, which is not among those listed.
+        # Of torch only the build that pip takes here is pinned, one for CPUs: the others ask for CUDA's libraries.
         must(python, "-m", "pip", "download", "-qq", "--no-deps", "-d", folder, BARE[0])
         digests = [hashlib.sha256(wheel.read_bytes()).hexdigest() for wheel in Path(folder).glob("torch-*.whl")]
+    kept = "".join(f" \\\n    --hash=sha256:{digest}" for digest in digests)
     text = path.read_text()
-    added = "".join(f" \\\n    --hash=sha256:{digest}" for digest in digests if digest not in text)
-    path.write_text(text.replace(BARE[0], BARE[0] + added))
+    start = text.index(BARE[0])
+    end = next(i for i in range(start, len(text)) if text[i] == "\n" and text[i - 1] != "\\")
+    path.write_text(text[:start] + BARE[0] + kept + text[end:])
 
 
 COMMANDS = {command.__name__: command for command in (demo, test, check, bench, golden, docs, shape, pins)}
