@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
+import pytest
 from hypothesis import settings
 from hypothesis.database import DirectoryBasedExampleDatabase
 
@@ -19,6 +20,12 @@ EXPLORES = os.environ.get("DENIABLE_EXPLORE") == "1"
 
 settings.register_profile("deniable", derandomize=True, deadline=None, database=None)
 settings.load_profile("deniable")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def state_folder(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Anchors of ledgers made by tests stay with the run: a later one may use the same temporary folder for others."""
+    os.environ["XDG_STATE_HOME"] = str(tmp_path_factory.mktemp("state"))
 
 
 def exploring(stated: settings) -> settings:

@@ -90,7 +90,10 @@ def trained(model, rows, *, multiplier, entropy):
 
 
 def replayed(monkeypatch, mechanism, left, right):
-    """Every inner answer on `left` (without noise) beside what the same question gives on `right`, with its declared cost."""
+    """Every inner answer on `left` (without noise) beside what the same question gives on `right`, with its declared cost.
+
+    The second run is given the first one's answers, so both must come to the same model: all they know of the rows are these.
+    """
     answers, pairs = [], []
 
     def first(self, asked):
@@ -104,10 +107,11 @@ def replayed(monkeypatch, mechanism, left, right):
         return pairs[-1][0]
 
     monkeypatch.setattr(Compositor, "release", first)
-    mechanism.function(left, Silent())
+    known = mechanism.function(left, Silent())
     monkeypatch.setattr(Compositor, "release", second)
-    mechanism.function(right, Silent())
+    same = repr(mechanism.function(right, Silent())) == repr(known)
     monkeypatch.undo()
+    assert same, "the model knows more of the rows than the answers tell"
     assert len(pairs) == len(answers) > 0
     return pairs
 

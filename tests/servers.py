@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import pwd
+import re
 import shutil
 import socket
 import subprocess
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -125,8 +127,72 @@ def postgres() -> Iterator[Postgres]:
 
 
 @contextmanager
+def running_cluster(folder: Path) -> Iterator[str]:
+    """A standalone Spark cluster on loopback, its master and two workers processes of their own; yields the master's URL."""
+    home = Path(require_module("pyspark").__file__).parent
+    daemon = {
+        "SPARK_HOME": str(home),
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "SPARK_DAEMON_MEMORY": "256m",
+        "SPARK_DAEMON_JAVA_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        "SPARK_LOG_DIR": str(folder),
+    }
+    started: list[subprocess.Popen[bytes]] = []
+
+    def start(role: str, *options: str) -> Path:
+        log = folder / f"{role.rpartition('.')[2]}-{len(started)}.log"
+        command = [str(home / "bin" / "spark-class"), f"org.apache.spark.deploy.{role}", *options]
+        with log.open("wb") as written:
+            started.append(
+                subprocess.Popen(
+                    command,
+                    cwd=folder,
+                    env=os.environ | daemon,
+                    stdin=subprocess.DEVNULL,
+                    stdout=written,
+                    stderr=written,
+                )
+            )
+        return log
+
+    try:
+        master = start("master.Master", "--host", "127.0.0.1", "--port", "0", "--webui-port", "0")
+        url = _said(master, r"Starting Spark master at (spark://[0-9.:]+)")
+        own = (
+            "--host",
+            "127.0.0.1",
+            "--webui-port",
+            "0",
+            "--cores",
+            "1",
+            "--memory",
+            "1g",
+            "--work-dir",
+            str(folder / "work"),
+        )
+        for log in [start("worker.Worker", *own, url) for _ in range(2)]:
+            _said(log, r"Successfully registered with master (\S+)")
+        yield url
+    finally:
+        for process in reversed(started):
+            process.terminate()
+        for process in started:
+            process.wait(timeout=60)
+
+
+def _said(log: Path, words: str) -> str:
+    """What a daemon wrote to its log, once it has; it gets two minutes."""
+    for _ in range(1200):
+        found = re.search(words, log.read_text(errors="replace"))
+        if found:
+            return found[1]
+        time.sleep(0.1)
+    raise AssertionError(f"{log.name} does not say {words!r}:\n{log.read_text(errors='replace')[-2000:]}")
+
+
+@contextmanager
 def running_spark(**changed: str) -> Iterator[Any]:
-    """A cluster of two executors on this machine, each a process of its own; `changed` settings have `_` for `.`."""
+    """Spark with two executors on this machine, each a process of its own; `changed` settings have `_` for `.`."""
     require("java")
     session = require_module("pyspark.sql").SparkSession
     folder = Path(tempfile.mkdtemp(prefix="spark-"))
@@ -165,6 +231,11 @@ def running_spark(**changed: str) -> Iterator[Any]:
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[Any]:
-    """The one Spark of this run."""
-    with running_spark() as session:
-        yield session
+    """The one Spark of this run: a driver in this process, and a standalone cluster of a master and two workers."""
+    require("java")
+    folder = Path(tempfile.mkdtemp(prefix="cluster-"))
+    try:
+        with running_cluster(folder) as url, running_spark(spark_master=url) as session:
+            yield session
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)

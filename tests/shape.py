@@ -53,6 +53,11 @@ def double_stems() -> list[str]:
     return sorted(name for name, times in names.items() if times > 1)
 
 
+def ignores() -> int:
+    """How many lines the type checker does not read."""
+    return sum(path.read_text(encoding="utf-8").count("# type: ignore") for path in PACKAGE.rglob("*.py"))
+
+
 def imports(tree: ast.AST, modules: dict[str, ast.Module]) -> Iterator[str]:
     """The modules of the package that a module imports, inside functions too, but not for its types alone."""
     if isinstance(tree, ast.If) and "TYPE_CHECKING" in ast.unparse(tree.test):
@@ -149,6 +154,7 @@ def shape() -> tuple[dict[str, int], dict[str, float], dict[str, list[str]]]:
         "modules": len(modules),
         "public names in dp": len(dp.__all__),
         **{kind: len(found) for kind, found in names.items()},
+        "lines the type checker is told to ignore": ignores(),
         "files run by a grouped count": len(count),
         "files run by the same in SQL": len(sql),
         **{f"modules loaded by the first {name}": loaded for name, (loaded, _) in uses.items()},

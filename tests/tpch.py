@@ -127,7 +127,7 @@ BOOK: dict[str, Any] = {
             "variables": {
                 "l_orderkey": "integer",
                 "l_partkey": "integer",
-                "l_suppkey": "integer",
+                "l_suppkey": _whole(1, 100),
                 "l_linenumber": _whole(1, 7),
                 "l_quantity": _whole(1, 50),
                 "l_extendedprice": _money(0, 110000),

@@ -1,4 +1,4 @@
-"""deniable: differential privacy, sound to the last bit.
+"""deniable: publish numbers about people without exposing any one of them (differential privacy, sound to the last bit).
 
 `import deniable as dp` holds what a curator, an analyst or a modeller uses, and the readings of a cost. Spaces, transformations,
 mechanisms and compositors live in `dp.calculus`, errors in `dp.errors`. Nothing is loaded before it is used: no engine, no SQL
@@ -27,7 +27,7 @@ _PUBLIC = {
     "Codebook": "deniable.plan.codebook:Codebook",
     "Dataset": "deniable.release.dataset:Dataset",
     "Receipt": "deniable.ledger.receipt:Receipt",
-    "Rehearsal": "deniable.release.rehearsal:Rehearsal",
+    "Rehearsal": "deniable.release.dataset:Rehearsal",
     "Release": "deniable.release.answer:Release",
     "Session": "deniable.release.session:Session",
     "TextFile": "deniable.engines.text.file:TextFile",

@@ -52,7 +52,7 @@ from deniable.query.aggregates import top_k as top_k
 from deniable.query.aggregates import variance as variance
 from deniable.release.answer import Release as Release
 from deniable.release.dataset import Dataset as Dataset
-from deniable.release.rehearsal import Rehearsal as Rehearsal
+from deniable.release.dataset import Rehearsal as Rehearsal
 from deniable.release.release_table import extended_release_table as extended_release_table
 from deniable.release.release_table import release_table as release_table
 from deniable.release.session import Session as Session

@@ -41,20 +41,20 @@ class _Record:
 
     def repeated(self, times: int) -> Cost:
         """This cost, `times` times over (adaptively chosen queries included)."""
-        return Repeated(self, times)  # type: ignore[arg-type]
+        return Repeated(_cost(self), times)
 
     def sampled(
         self, *, rate: Real, how: Sampling = Sampling.POISSON, neighbours: Neighbours = Neighbours.ADD_REMOVE
     ) -> Cost:
         """This cost, run on a secret random sample of the units."""
-        return Sampled(self, rate=rate, how=how, neighbours=neighbours)  # type: ignore[arg-type]
+        return Sampled(_cost(self), rate=rate, how=how, neighbours=neighbours)
 
     def group(self, size: int) -> Cost:
         """This cost for a group of `size` units that change together."""
-        return Grouped(self, size)  # type: ignore[arg-type]
+        return Grouped(_cost(self), size)
 
     def __add__(self, other: Cost) -> Cost:
-        return composed([self, other])  # type: ignore[list-item]
+        return composed([_cost(self), other])
 
 
 def _cost(value: object) -> Cost:
@@ -112,7 +112,10 @@ class DiscreteLaplace(_Record):
 
 @dataclass(frozen=True, slots=True, init=False)
 class Gaussian(_Record):
-    """Continuous normal noise of standard deviation `scale`, or that rounded to a grid; L2 sensitivity kept as its exact square."""
+    """Continuous normal noise of standard deviation `scale`, or that rounded to a grid; L2 sensitivity kept as its exact square.
+
+    As with the other noises, the sensitivity is 1 unless it is given.
+    """
 
     scale: Fraction
     squared_sensitivity: Fraction
@@ -120,6 +123,8 @@ class Gaussian(_Record):
     def __init__(
         self, *, scale: Real, sensitivity: Real | None = None, squared_sensitivity: Real | None = None
     ) -> None:
+        if sensitivity is None and squared_sensitivity is None:
+            sensitivity = 1
         _fill(self, scale=positive(scale=scale), squared_sensitivity=_square(sensitivity, squared_sensitivity))
 
 

@@ -9,6 +9,30 @@ from difflib import get_close_matches
 from importlib import import_module
 from importlib.util import find_spec
 
+_ELSEWHERE = {
+    "avg": "mean",
+    "average": "mean",
+    "stddev": "std",
+    "stdev": "std",
+    "var": "variance",
+    "nunique": "count_distinct",
+    "distinct": "count_distinct",
+    "min": "minimum",
+    "max": "maximum",
+    "len": "count",
+    "size": "count",
+    "percentile": "quantile",
+    "hist": "histogram",
+    "corr": "correlation",
+    "cov": "covariance",
+    "Table": "Dataset",
+    "open": "Dataset",
+}
+"""What other libraries and SQL call what is here."""
+
+_RENAMED = {"Filter": "deniable.calculus.PrivacyFilter"}
+"""Names of earlier versions that are nearest to something else by now."""
+
 _ROOMS = ("calculus", "errors", "accounting", "attacks", "noise")
 """Where a name that is not at the front door may live, the likeliest first."""
 
@@ -30,6 +54,10 @@ def _importing() -> bool:
 def _advice(name: str, public: Sequence[str]) -> str:
     if name.startswith("_"):
         return "dir(deniable) lists them"
+    if _ELSEWHERE.get(name) in public:
+        return f"did you mean deniable.{_ELSEWHERE[name]}?"
+    if name in _RENAMED:
+        return f"it is {_RENAMED[name]}"
     rooms = {room: import_module(f"deniable.{room}").__all__ for room in _ROOMS}
     for room, names in rooms.items():
         if name in names:

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from deniable.svg import (
+    BarShape,
     Figure,
     Line,
     Points,
@@ -22,6 +23,7 @@ from deniable.svg import (
     graph,
     horizontal_bars,
     plot,
+    vertical_bars,
 )
 
 __all__ = [
@@ -142,11 +144,26 @@ def local_sensitivity_curve(sensitivities: Sequence[float], *, proposed: float |
     )
 
 
-def group_bars(bars: Sequence[Bar], *, title: str, note: str, intervals: bool) -> Figure:
-    """One bar for each group, with error bars where the answer has intervals."""
+def group_bars(
+    bars: Sequence[Bar],
+    *,
+    title: str,
+    note: str,
+    intervals: bool,
+    texts: Sequence[str] | None = None,
+    points: bool = False,
+    times: bool = False,
+    size: tuple[int, int] | None = None,
+) -> Figure:
+    """One bar or point for each group, with error bars where the answer has intervals; `times` go from left to right."""
     labels, values, lower, upper = zip(*bars, strict=True) if bars else ((), (), (), ())
-    ends = (list(lower), list(upper)) if intervals else (None, None)
-    return horizontal_bars(Series(list(labels), list(values), *ends), title=title, note=note)
+    low, high = (list(lower), list(upper)) if intervals else (None, None)
+    series = Series(list(labels), list(values), low, high, texts=texts)
+    shape = BarShape.DOT if points else BarShape.BAR
+    width, height = size or (720, 420)
+    if times:
+        return vertical_bars(series, title=title, note=note, shape=shape, width=width, height=height)
+    return horizontal_bars(series, title=title, note=note, shape=shape, width=width)
 
 
 def bound_errors(bounds: Sequence[int], *, parts: Mapping[str, Sequence[float]], output: str, name: str) -> Figure:

@@ -7,7 +7,6 @@ or the class of the error. Two such laws on neighbouring tables are held against
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -27,6 +26,7 @@ from deniable.query.aggregates import measuring
 from deniable.release.session import Session
 from deniable.testing.laws_privacy import Verdict, compare
 from deniable.testing.output_law import OutputLaw, output_law
+from tests.shared_memory import in_shared_memory
 
 TWO_EPSILON = dp.budget(epsilon=2)
 
@@ -90,5 +90,4 @@ def in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """
     monkeypatch.setattr(measuring, "FINEST", 1)
     monkeypatch.setattr(measuring, "fine_bits", lambda most: 1)
-    shared = Path("/dev/shm")
-    monkeypatch.setattr(tempfile, "tempdir", str(shared) if shared.is_dir() else str(tmp_path))
+    in_shared_memory(monkeypatch, tmp_path)

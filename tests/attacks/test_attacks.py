@@ -22,7 +22,13 @@ from deniable.attacks.curators import (
 )
 from deniable.errors import InvalidArgument
 from deniable.testing import Seeded
+from tests.docs.pages import ROOT
 from tests.needs import require_module
+from tests.shared_memory import ledgers_in_memory
+
+__all__ = ["ledgers_in_memory"]
+
+pytestmark = pytest.mark.usefixtures("ledgers_in_memory")
 
 PEOPLE = dp.attacks.made_up_people(400, entropy=Seeded(1))
 FEW = dp.attacks.made_up_people(120, entropy=Seeded(5))
@@ -302,6 +308,112 @@ def test_every_curator_falls_to_some_attack_but_the_last():
         dp.attacks.matrix([], {}, people=FEW)
 
 
+def test_the_picture_on_the_front_page_shows_every_curator():
+    """`dev.py bench audit` draws it again."""
+    svg = (ROOT / "docs" / "benchmarks" / "matrix.svg").read_text(encoding="utf-8")
+    ElementTree.fromstring(svg)
+    for curator in dp.attacks.matrix(
+        dp.attacks.strawmen(), {"refusals": dp.attacks.every()["refusals"]}, people=FEW, targets=2, entropy=Seeded(6)
+    ).curators:
+        assert curator in svg
+    assert "(benchmarks/matrix.svg)" in (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+
+
 def test_curators_hold_made_up_people_only():
     with pytest.raises(InvalidArgument, match="made-up people only"):
         Curator([1, 0, 1])
+
+
+def test_attacks_refuse_a_real_session_in_one_line():
+    session = dp.Dataset({"x": [1]}, codebook=TINY).session(dp.budget(epsilon=1))
+    for attack in (
+        lambda: dp.attacks.reconstruct(session, people=10, queries=10),
+        lambda: dp.attacks.differencing(session, 0, [1, 2]),
+        lambda: dp.attacks.refusal_oracle(session, 0, [1, 2]),
+        lambda: dp.attacks.recover_seed(session, [([1], 1)]),
+    ):
+        with pytest.raises(InvalidArgument, match="made-up data, got a Session") as refusal:
+            attack()
+        assert "\n" not in str(refusal.value)
+
+    class Mine:
+        def count(self, ids, *, phrase=""):
+            return float(sum(ids))
+
+    assert dp.attacks.differencing(Mine(), 1, [2, 3], allow_private=True).bit == 1
+    assert dp.attacks.reconstruct(Curator, people=20, queries=60, entropy=Seeded(1)).accuracy == 1
+
+
+TINY = {"name": "t", "unit": "rows", "tables": {"t": {"variables": {"x": {"type": "integer", "bounds": [0, 1]}}}}}
+
+
+# Our own estimators -------------------------------------------------------------------------------------------------------
+
+COINS = dp.attacks.model_world(60)
+BAYES, LOGISTIC = dp.models.NaiveBayes("label"), dp.models.LogisticRegression("label")
+
+
+def bayes(epsilon, seed):
+    return COINS.fit(BAYES, epsilon=epsilon, entropy=Seeded(seed))
+
+
+def powers(epsilon):
+    """At five and one per cent false alarms by the loss alone, and at ten with two reference models."""
+    inside, outside = (COINS.rows(size, entropy=Seeded(seed)) for size, seed in ((40, 101), (300, 201)))
+    others = [COINS.rows(40, entropy=Seeded(seed)) for seed in (403, 413)]
+    plain = dp.attacks.model_membership(bayes(epsilon, 301), inside, outside)
+    aided = dp.attacks.model_membership(bayes(epsilon, 302), inside, outside, references=others)
+    return plain.power_at(0.05), plain.power_at(0.01), aided.power_at(0.1)
+
+
+def test_membership_of_our_estimators_fades_with_epsilon():
+    """Sixty coins of forty people learnt almost exactly give many of them away; at epsilon = 1 the guess is a guess."""
+    learnt, guessed = powers(100), powers(1)
+    assert learnt[0] > 0.2
+    assert learnt[1] > 0.05
+    assert learnt[2] > 0.15
+    assert max(guessed[:2]) < 0.1
+    assert guessed[2] <= 0.15
+
+
+def test_reference_models_of_a_regression_find_more_at_a_large_epsilon():
+    """At five per cent false alarms: about three times as many members at epsilon = 100 as at 1, where it is a guess."""
+    world = dp.attacks.model_world(20)
+    inside, outside = (world.rows(size, entropy=Seeded(seed)) for size, seed in ((40, 101), (300, 201)))
+    others = [world.rows(40, entropy=Seeded(seed)) for seed in (403, 413)]
+    found = [
+        dp.attacks.model_membership(
+            world.fit(LOGISTIC, epsilon=epsilon, entropy=Seeded(302)), inside, outside, references=others
+        ).power_at(0.05)
+        for epsilon in (100, 1)
+    ]
+    assert found[0] > 0.12
+    assert found[1] < 0.1
+
+
+@pytest.mark.parametrize(("estimator", "least"), [(BAYES, 0.9), (LOGISTIC, 0.7)], ids=["bayes", "logistic"])
+def test_a_planted_record_is_memorised_at_a_large_epsilon_alone(estimator, least):
+    """1/2 is nothing learnt; e / (1 + e) = .73 is what epsilon = 1 allows one guess, and sixteen pairs are rough."""
+    world = dp.attacks.model_world(4)
+    rows = world.rows(12, entropy=Seeded(5))
+    canary = dict.fromkeys(rows, True)
+    exposed = [
+        dp.attacks.canary_exposure(world.fit(estimator, epsilon=epsilon, entropy=Seeded(6)), rows, canary, times=4)
+        for epsilon in (100, 1)
+    ]
+    assert exposed[0] > least > exposed[1]
+    assert exposed[1] > 0.2
+
+
+def test_inversion_of_our_estimators_is_about_the_world():
+    world = dp.attacks.model_world(2)
+    rows = world.rows(300, entropy=Seeded(7))
+    rows["label"] = rows["c0"]
+    for epsilon in (100, 1):
+        fit = world.fit(BAYES, epsilon=epsilon, entropy=Seeded(8))
+        with_them, without = dp.attacks.model_inversion(fit, rows, person=0, column="c0", values=[False, True])
+        assert with_them == without == rows["label"][0]
+    with pytest.raises(InvalidArgument, match="one of the 300 rows"):
+        dp.attacks.model_inversion(fit, rows, person=300, column="c0", values=[False, True])
+    with pytest.raises(InvalidArgument, match="knows the classes"):
+        dp.attacks.model_losses(fit(rows), {**rows, "label": ["maybe"] * 300})

@@ -18,14 +18,14 @@ import deniable as dp
 from deniable.engines.duckdb import DuckDBEngine
 from deniable.engines.engine import Engine, Result
 from deniable.engines.reference import ReferenceEngine
-from deniable.kernels import Noise
-from deniable.plan.nodes import GroupAgg, Plan, Rows, Total
+from deniable.plan.nodes import GroupAgg, Plan, RowCount, Total
 from deniable.query.allocation import Allocation, Selection
 from deniable.query.columns import SliceColumn
 from deniable.query.drawing import DrawnSlice
-from deniable.release import session as sessions
+from deniable.release import session_queries as sessions
 from deniable.release.session import Session
 from tests.attacks.end_to_end import Scenario, audited, in_memory, table
+from tests.planted_noise import plant, scaled
 
 __all__ = ["in_memory"]
 
@@ -207,8 +207,8 @@ class Unbounded:
 
 def _uncapped(aggregate: Any) -> Any:
     match aggregate:
-        case Rows(_, of):
-            return Rows(100, of)
+        case RowCount(_, of):
+            return RowCount(100, of)
         case Total(of):
             return Total(of, Fraction(-100), Fraction(100))
         case _:
@@ -226,22 +226,20 @@ class Quoting(Unbounded):
 
 
 def _half_scale(patch: pytest.MonkeyPatch) -> None:
-    draw = Noise.draw
-    patch.setattr(Noise, "draw", lambda self, *a: draw(replace(self, scale=self.scale / 2), *a))
+    plant(patch, "draw", scaled(2))
 
 
 def _no_noise(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Noise, "draw", lambda self, count, entropy: np.zeros(count, dtype=np.int64))
+    plant(patch, "draw", lambda _: lambda self, count, entropy: np.zeros(count, dtype=np.int64))
 
 
 def _one_draw_for_all(patch: pytest.MonkeyPatch) -> None:
-    draw = Noise.draw
-    patch.setattr(Noise, "draw", lambda self, count, entropy: np.repeat(draw(self, 1, entropy), count))
+    plant(patch, "draw", lambda draw: lambda self, count, entropy: np.repeat(draw(self, 1, entropy), count))
 
 
-def _half_temperature(patch: pytest.MonkeyPatch) -> None:
+def _low_temperature(patch: pytest.MonkeyPatch) -> None:
     temperature = Selection.temperature
-    patch.setattr(Selection, "temperature", lambda self, eta: temperature(self, eta) / 3)
+    patch.setattr(Selection, "temperature", lambda self, eta: temperature(self, eta) / 9)
 
 
 def _spoilt_draw(patch: pytest.MonkeyPatch, spoil: Callable[[Result, DrawnSlice], DrawnSlice]) -> None:
@@ -326,7 +324,7 @@ FAULTS: dict[str, tuple[str, Callable[[pytest.MonkeyPatch], None]]] = {
     "half the noise of a sum": ("sum of the largest cells", _half_scale),
     "no noise": ("rows", _no_noise),
     "one draw for all groups": ("an empty table", _one_draw_for_all),
-    "a third of the temperature": ("median beside the largest cells", _half_temperature),
+    "a ninth of the temperature": ("median beside the largest cells", _low_temperature),
     "every observed key shown": ("a key nobody else has", _every_key_shown),
     "found values without a stop": ("top values nobody declared", _no_stop),
     "groups ordered by size": ("one unit in two groups", _order_by_size),

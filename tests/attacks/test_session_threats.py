@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 import deniable as dp
-from deniable.cli.demo_data import VISITS_CODEBOOK, visits, write_parquet
+from deniable.cli.demo_data import VISITS_CODEBOOK, visits
+from deniable.engines.parquet import write_arrays
 from deniable.errors import BudgetExceeded, InvalidArgument, LedgerError, Unanswered
 from deniable.release.session import Session
 
@@ -24,7 +25,7 @@ HALF = Fraction(1, 2)
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.chdir(tmp_path)
-    write_parquet(visits(patients=40), tmp_path / "visits.parquet")
+    write_arrays(visits(patients=40), tmp_path / "visits.parquet")
     (tmp_path / "visits.yaml").write_text(VISITS_CODEBOOK)
     return tmp_path
 
@@ -37,7 +38,7 @@ CHILD = """
 import os, signal, sys
 import deniable as dp
 from deniable.engines.duckdb import DuckDBEngine
-from deniable.release import session as sessions
+from deniable.release import session_queries as sessions
 from deniable.ledger import Ledger
 
 def deadly(owner, name, when):

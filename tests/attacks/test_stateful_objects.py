@@ -22,7 +22,7 @@ import pytest
 import deniable as dp
 from deniable import mechanisms as m
 from deniable.accounting import budget
-from deniable.core import AbsoluteDistance, Filter, Lattice, Odometer, Planned, Space, compositor, own_mechanism
+from deniable.core import AbsoluteDistance, Lattice, Odometer, Planned, PrivacyFilter, Space, compositor, own_mechanism
 from deniable.core.gate import Both
 from deniable.core.transformation import Transformation
 from deniable.cost import Bounded
@@ -96,8 +96,8 @@ def _charge(gate: Any) -> None:
     gate.charge(WHOLE)
 
 
-def _filter() -> Filter:
-    return Filter(budget(epsilon=1).rule())
+def _filter() -> PrivacyFilter:
+    return PrivacyFilter(budget(epsilon=1).rule())
 
 
 def _total() -> Any:
@@ -108,7 +108,7 @@ def _total() -> Any:
 
 
 CASES = {
-    "deniable.core.gate:Filter": Case(_filter, _charge),
+    "deniable.core.gate:PrivacyFilter": Case(_filter, _charge),
     "deniable.core.gate:Odometer": Case(lambda: Odometer(budget(epsilon=1).rule()), _charge, counted),
     "deniable.core.gate:Planned": Case(lambda: Planned([WHOLE]), _charge),
     "deniable.core.gate:Both": Case(lambda: Both(_filter(), Odometer(budget(epsilon=1).rule())), _charge),
@@ -136,19 +136,28 @@ CASES = {
 ELSEWHERE = {
     "deniable.noise.entropy:Entropy": "tests/unit/noise/test_entropy.py::test_a_forked_child_repeats_nothing",
     "deniable.engines.duckdb:DuckDBEngine": "tests/engines/test_duckdb_hardening.py::test_threads_share_one_engine",
+    "deniable.engines.spark:SparkEngine": "tests/engines/test_spark.py::test_threads_share_one_engine",
     "deniable.ledger.ledger:Ledger": "tests/attacks/test_ledger_threats.py::"
     "test_b2_one_query_allowed_and_four_forked_copies_answer_exactly_once",
     "deniable.ledger.replay:Replay": "tests/attacks/test_ledger_threats.py::"
     "test_b1_sixteen_threads_times_five_tenths_of_one_are_granted_exactly_ten",
-    "deniable.release.session:Session": "tests/attacks/test_session_threats.py::"
-    "test_b2_a_session_forked_into_four_is_answered_once",
+    "deniable.ledger.opening:OpenedLedger": "tests/attacks/test_ledger_threats.py::"
+    "test_b2_one_query_allowed_and_four_forked_copies_answer_exactly_once",
+    **dict.fromkeys(
+        (
+            "deniable.release.session_budget:BudgetedSession",
+            "deniable.release.session_mechanisms:MechanismSession",
+            "deniable.release.session_queries:QuerySession",
+        ),
+        "tests/attacks/test_session_threats.py::test_b2_a_session_forked_into_four_is_answered_once",
+    ),
 }
 """Objects whose state is on disk or is no state of a budget: the test that attacks them."""
 HARMLESS = {
     "made, used and dropped within one call of one thread": {
         "deniable.accounting.pld.outward:Meter",
         "deniable.accounting.pld.spectrum:Spectrum",
-        "deniable.engines.text.store:_Writer",
+        "deniable.engines.text.text_store:_Writer",
         "deniable.noise.flip_choice:_Clock",
         "deniable.noise.race:Race",
         "deniable.noise.race:_Runner",
@@ -157,8 +166,11 @@ HARMLESS = {
         "deniable.query.sql.compiler:_Boundary",
         "deniable.query.sql.aggregates:AggregateCalls",
         "deniable.query.sql.aggregates:_Call",
-        "deniable.query.sql.per_unit:_PerUnit",
-        "deniable.synth.fitted.words:ReleasedWords",
+        "deniable.query.sql.unit_subquery:_PerUnit",
+        "deniable.query.sql.staging:Staging",
+        "deniable.release.staged:_Planned",
+        "deniable.synth.fitted.generator:Generator",
+        "deniable.synth.fitted.twin_randomness:ReleasedWords",
         "deniable.ledger.replay:Transaction",
         "deniable.ledger.state:State",
     },
@@ -169,13 +181,16 @@ HARMLESS = {
     },
     "of the auditor, and of curators and models of made-up data that attacks are tried on; no budget rests on it": {
         "deniable.attacks.curators:SeededCurator",
+        "deniable.attacks.curators:SessionCurator",
         "deniable.attacks.membership:CharacterModel",
         "deniable.audit.exact_law:Branching",
+        "deniable.audit.long_run:Conversations",
         "deniable.audit.exact_law:OutputLaw",
         "deniable.audit.faults.noise_faults:DrawnOnce",
         "deniable.audit.recorder:Recorder",
         "deniable.audit.recorder:RecordingCompositor",
         "deniable.audit.session_questions:RememberingEngine",
+        "deniable.audit.words:Tape",
         "deniable.audit.words:WordPath",
     },
     "knows who is at the door of a web process; what is charged is in the ledger": {
@@ -183,6 +198,7 @@ HARMLESS = {
         "deniable.server.identity:Tokens",
         "deniable.server.identity:Visits",
         "deniable.server.single_sign_on:SingleSignOn",
+        "deniable.server.webhooks:Messenger",
         "deniable.server.worker:Pace",
     },
     "charges a ledger before every run, and has no budget of its own": {
@@ -194,7 +210,8 @@ HARMLESS = {
     },
     "runs plans for a session, which has charged for them; its one change is to be closed": {
         "deniable.engines.reference:ReferenceEngine",
-        "deniable.engines.remote:RemoteEngine",
+        "deniable.release.dataset:Dataset",
+        "deniable.engines.sql_engine:SqlEngine",
     },
     "a question or a constructor; it shares the session it asks, or makes runs, and changes nothing of its own": {
         "deniable.release.synthetic:Synthesizer",

@@ -14,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import deniable as dp
-from deniable.cli.demo_data import VISITS_CODEBOOK, visits, write_parquet
+from deniable.cli.demo_data import VISITS_CODEBOOK, visits
+from deniable.engines.parquet import write_arrays
 from deniable.errors import BudgetExceeded, DeniableError, QueryRefused
 from deniable.mechanisms.selection import new_key_delta
 from deniable.release.registry import Registry
@@ -278,7 +279,7 @@ def test_preparing_a_question_releases_nothing_and_changes_no_answer():
 @pytest.fixture
 def visits_file(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    write_parquet(visits(patients=50), tmp_path / "visits.parquet")
+    write_arrays(visits(patients=50), tmp_path / "visits.parquet")
     (tmp_path / "visits.yaml").write_text(VISITS_CODEBOOK)
     return tmp_path / "visits.parquet"
 
@@ -316,7 +317,7 @@ def test_b10_one_file_under_two_ledgers_is_told_to_the_curator_alone(visits_file
     copy = tmp_path / "again.parquet"
     copy.write_bytes(visits_file.read_bytes())
     other = tmp_path / "other.parquet"
-    write_parquet(visits(patients=51), other)
+    write_arrays(visits(patients=51), other)
     seen = []
     for path, ledger in ((visits_file, "first.ledger"), (copy, "second.ledger"), (other, "third.ledger")):
         session = opened(path, ledger)

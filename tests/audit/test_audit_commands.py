@@ -90,3 +90,17 @@ def test_self_reports_and_fails_when_somebody_is_accused(accused, code, monkeypa
 def test_attacks_are_shown(words, said, capsys):
     main(["attack", *words])
     assert said in capsys.readouterr().out
+
+
+def test_a_mechanism_needs_no_neighbours(tmp_path, capsys):
+    path = tmp_path / "own.py"
+    path.write_text(
+        "import deniable as dp\nspace = dp.calculus.Space(dp.calculus.Lattice(), dp.calculus.AbsoluteDistance())\n"
+        "noisy = space >> dp.calculus.laplace(scale=1)\n"
+        "def plain(data, entropy):\n    return data\n",
+        encoding="utf-8",
+    )
+    main(["audit", f"{path}::noisy"])
+    assert "not refuted exactly on 2 pair(s)" in capsys.readouterr().out
+    assert run("audit", f"{path}::plain", "--epsilon", "1") == 2
+    assert "NEIGHBOURS" in capsys.readouterr().err

@@ -6,6 +6,7 @@ import json
 import math
 from fractions import Fraction
 
+import jsonschema_rs
 import numpy as np
 import pytest
 
@@ -13,6 +14,7 @@ import deniable as dp
 from deniable import noise
 from deniable.audit import clopper_pearson, two_halves
 from deniable.audit.answer_columns import columns
+from deniable.audit.answer_events import AnswerEvent
 from deniable.audit.auditor import exact_epsilon
 from deniable.audit.claims import curve_of
 from deniable.audit.exact_law import output_law
@@ -83,6 +85,23 @@ def test_choosing_and_testing_on_the_same_draws_would_accuse_the_honest(monkeypa
     honest = [Seeded(5000 + run) for run in range(60)]
     monkeypatch.setattr("deniable.audit.auditor.two_halves", cheated)
     assert accused() > 3
+
+
+def test_without_sharing_the_level_the_honest_would_be_accused(monkeypatch):
+    """The mutation: every event tested at the whole level. Six pairs and two claims then accuse almost always."""
+
+    def accused() -> int:
+        return sum(
+            dp.audit.check(
+                Noisy(1), claim=[ONE] * 2, neighbours=[(0, 1)] * 6, samples=200, level=0.4, entropy=Seeded(7000 + run)
+            ).broken
+            for run in range(8)
+        )
+
+    assert accused() <= 2
+    real = two_halves.try_event
+    monkeypatch.setattr(two_halves, "try_event", lambda *sides, error, **more: real(*sides, error=0.8, **more))
+    assert accused() > 6
 
 
 def test_sides_swapped_would_find_nothing(monkeypatch):
@@ -203,7 +222,9 @@ def test_a_verdict_is_replayed_and_certified():
     assert again.shown
     assert "AnswerEvent(of='answer'" in str(again)
     record = json.loads(verdict.to_json())
-    _conforms(record, dp.audit.SCHEMA)
+    jsonschema_rs.validate(dp.audit.SCHEMA, record)
+    with pytest.raises(jsonschema_rs.ValidationError):
+        jsonschema_rs.validate(dp.audit.SCHEMA, {**record, "method": "hope"})
     assert record["entropy"] == "testing: Seeded"
     assert "BROKEN" in str(verdict)
     names: dict[str, object] = {}
@@ -211,43 +232,37 @@ def test_a_verdict_is_replayed_and_certified():
     assert names["event"] == verdict.event
 
 
-def _conforms(value, schema):
-    """The part of JSON schema that ours uses."""
-    if "anyOf" in schema:
-        assert any(_fits(value, each) for each in schema["anyOf"])
-        return
-    if "const" in schema:
-        assert value == schema["const"]
-    if "enum" in schema:
-        assert value in schema["enum"]
-    kinds = {
-        "object": dict,
-        "array": list,
-        "string": str,
-        "number": (int, float),
-        "integer": int,
-        "boolean": bool,
-        "null": type(None),
-    }
-    named = schema.get("type", [])
-    named = [named] if isinstance(named, str) else named
-    assert not named or any(isinstance(value, kinds[kind]) for kind in named), (value, schema)
-    for key in schema.get("required", []):
-        assert key in value
-    for key, inner in schema.get("properties", {}).items():
-        if isinstance(value, dict) and key in value:
-            _conforms(value[key], inner)
-    if isinstance(value, list) and "items" in schema:
-        for each in value:
-            _conforms(each, schema["items"])
+def quarter(data, entropy):
+    return data + noise.discrete_laplace(Fraction(1, 4), entropy)
 
 
-def _fits(value, schema):
-    try:
-        _conforms(value, schema)
-    except AssertionError:
-        return False
-    return True
+def test_a_script_shows_the_event_again(capsys):
+    """What was audited is imported, the two data sets are written down, the event is counted on both."""
+    verdict = dp.audit.check(quarter, claim=ONE, neighbours=(0, 1), samples=1_000, entropy=Seeded(9))
+    exec(str(verdict.replay(entropy=Seeded(10))), {})
+    often, seldom = sorted(map(int, capsys.readouterr().out.strip("()\n").split(", ")), reverse=True)
+    assert often > 5 * seldom
+    local = dp.audit.check(lambda data, entropy: quarter(data, entropy), claim=ONE, neighbours=(0, 1), samples=1_000)
+    assert "# print" in local.script, "what has no name cannot be imported"
+
+
+def test_the_lines_of_a_newcomer_run_as_they_are():
+    """The first page of the auditor and of the attacks, with the names a reader would fill in."""
+    released_rows = [{"zip": i % 5, "birth": i % 7, "sex": i % 2, "illness": "flu"} for i in range(20)]
+    voters = [{"zip": i % 5, "birth": i % 7, "sex": i % 2} for i in range(10)]
+    assert dp.attacks.linkage(released_rows, voters, keys=["zip", "birth", "sex"], sensitive="illness").report()
+    target, released_means, sample = dp.attacks.tracing_world(50, 1000, entropy=Seeded(1))
+    assert dp.attacks.trace(target, released_means, reference=sample, form="centred").power_at(0.05) > 0.9
+    drawn = iter(noise.rounded_gaussians(2048, 20_000, Seeded(2)).tolist())
+
+    def peer_function(array):
+        return float(array.sum()) + next(drawn) / 1024
+
+    verdict = dp.audit.check(
+        peer_function, claim=dp.costs.Gaussian(scale=2), neighbours=([0.0], [1.0]), adapter="array -> number"
+    )
+    assert not verdict.broken
+    assert verdict.claims == (Gaussian(scale=2, sensitivity=1),)
 
 
 def test_somebody_elses_function():
@@ -299,6 +314,37 @@ def test_what_stands_in_a_column_depends_on_its_own_draw_alone():
                 if values is None or other is None or getattr(other, kind) is None:
                     continue
                 assert values[:2].tolist() == getattr(other, kind)[:2].tolist()
+
+
+@pytest.mark.parametrize(
+    ("event", "words"),
+    [
+        (AnswerEvent("answer", ((-math.inf, 0.0),)), "the answer is at most 0"),
+        (AnswerEvent("answer", ((0.0, 2.0), (5.0, math.inf))), "the answer is above 0 and at most 2 or above 5"),
+        (AnswerEvent("answer: place of the lowest bit", ((-math.inf, -54.0),)), "the answer is no multiple of 2**-53"),
+        (AnswerEvent("answer: place of the lowest bit", ((-2.0, math.inf),)), "the answer is a multiple of 2**-1"),
+        (AnswerEvent("answer: exponent", ((2.0, math.inf),)), "the answer is at least 2**2 in size"),
+        (AnswerEvent("answer: exponent", ((-math.inf, 5.0),)), "the answer is below 2**5 in size"),
+        (AnswerEvent("answer: kind of number", names=("NaN",)), "the answer is NaN"),
+        (AnswerEvent("answer: number of keys", ((2.0, math.inf),)), "the number of keys of the answer is above 2"),
+        (AnswerEvent("error", names=("nothing there",)), "there is no error"),
+        (AnswerEvent("error", names=("KeyError",)), "the error is KeyError"),
+        (AnswerEvent("answer[3]", names=("nothing there",)), "the answer[3] is not there"),
+    ],
+)
+def test_events_are_said_in_words(event, words):
+    assert str(event) == words
+
+
+@pytest.mark.parametrize("number", [1.0, 3.0, 4.0, 0.25, 3.999, 1e-300, -5.0, 2.0**-54])
+def test_the_words_of_sizes_and_bits_are_true(number):
+    """A size of at least 2**k, and a multiple of 2**k, mean what the column says."""
+    sample = columns([number])
+    for power in range(-60, 8):
+        larger = AnswerEvent("answer: exponent", ((float(power), math.inf),)).count(sample, draws=1)
+        assert larger == (abs(number) >= 2.0**power)
+        multiple = AnswerEvent("answer: place of the lowest bit", ((power - 1.0, math.inf),)).count(sample, draws=1)
+        assert multiple == (Fraction(number) % Fraction(2) ** power == 0)
 
 
 @pytest.mark.parametrize(

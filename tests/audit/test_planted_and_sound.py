@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import json
 from fractions import Fraction
 
+import jsonschema_rs
 import pytest
 
 import deniable as dp
 from deniable import mechanisms as m
+from deniable.audit.answer_columns import columns
+from deniable.audit.claims import curve_of
+from deniable.audit.exact_law import PLACES, output_law
 from deniable.audit.faults import PLANTED
-from deniable.audit.self_audit import SelfReport, audit_fault, audit_sound, replay_fault
+from deniable.audit.faults.noise_faults import DrawnOnce
+from deniable.audit.self_audit import SELF_SCHEMA, SelfReport, audit_fault, audit_sound, replay_fault
 from deniable.audit.sound import SCALES, sound
+from deniable.audit.subject import subject_of
+from deniable.audit.two_halves import Choice, try_event
 from deniable.core.mechanism import Mechanism
 from deniable.testing import Seeded
+from tests.docs.pages import ROOT
 from tests.laws.test_every_mechanism import COMBINATORS, NO_MECHANISM
 
 MISSED: set[str] = set()
@@ -34,6 +43,31 @@ def test_a_planted_fault_is_found(fault):
     verdict = audit_fault(fault, entropy=Seeded(list(PLANTED).index(fault)))
     assert verdict.broken == (fault.title not in MISSED)
     assert str(verdict.event)
+
+
+@pytest.mark.parametrize("fault", PLANTED, ids=lambda fault: fault.__name__)
+def test_the_event_that_a_fault_names_gives_it_away_with_its_draws(fault):
+    """The named event alone, on so many draws, or by its law: what the auditor has to find is really there."""
+    planted, curve = fault(), curve_of(fault.claim)
+    if fault is DrawnOnce:
+        planted._kept = 0
+    if fault.samples is None:
+        laws = [output_law(lambda e, d=data: planted.function(d, e)) for data in (fault.left, fault.right)]
+        (high,) = [end for _, end in fault.event.intervals]
+        rates = [float(sum(low for at, (low, _) in law.chances.items() if at <= high) / 2**PLACES) for law in laws]
+        assert curve.excess(*rates) > 0
+        return
+    draws = fault.samples // 2
+    sides = [
+        columns(subject_of(planted).draws(data, draws, Seeded(500 + place)))
+        for place, data in enumerate((fault.left, fault.right))
+    ]
+    trials = [
+        try_event(Choice(fault.event, is_reversed), *sides, draws=draws, curve=curve, error=0.01)
+        for is_reversed in (False, True)
+    ]
+    assert any(trial.broken for trial in trials)
+    assert str(fault.event)[:4] == "the "
 
 
 @pytest.mark.parametrize("fault", [f for f in PLANTED if hasattr(f, "program")], ids=lambda fault: fault.__name__)
@@ -77,6 +111,20 @@ def test_a_report_fails_when_somebody_is_accused_or_much_is_missed():
     assert not SelfReport(("a",), (), (), (), (), (), ("laplace",), 0.01, "system").passed
     assert not SelfReport((), ("a", "b", "c"), (), (), (), (), (), 0.01, "system").passed
     assert not SelfReport((), (), (), ("r",), (), (), (), 0.01, "system").passed
+
+
+def test_the_certificate_beside_the_documentation_is_that_of_this_version():
+    """`deniable audit self --quick --level 0.0001 --certificate docs/certificates/self-audit.json` makes it again."""
+    record = json.loads((ROOT / "docs" / "certificates" / "self-audit.json").read_text(encoding="utf-8"))
+    jsonschema_rs.validate(SELF_SCHEMA, record)
+    assert record["version"] == dp.__version__
+    assert record["passed"] is True
+    assert record["our mechanisms"]["accused"] == []
+    faults = record["planted faults"]
+    assert {*faults["caught"], *faults["missed"]} == {fault.title for fault in PLANTED}
+    assert record["entropy"] == "system"
+    with pytest.raises(jsonschema_rs.ValidationError):
+        jsonschema_rs.validate(SELF_SCHEMA, {**record, "passed": "yes"})
 
 
 @pytest.mark.slow

@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-import tempfile
-from dataclasses import replace
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 import deniable as dp
 from deniable.errors import InvalidArgument
-from deniable.kernels import Noise
+from tests.planted_noise import plant, scaled
+from tests.shared_memory import ledgers_in_memory
+
+__all__ = ["ledgers_in_memory"]
+
+pytestmark = pytest.mark.usefixtures("ledgers_in_memory")
 
 BOOK = dp.Codebook.from_yaml(
     "format: 1\nname: tiny\nunit: {id: who, groups: 1, rows_per_group: 1}\n"
     "tables: {tiny: {variables: {who: {type: integer}, kind: {type: string, categories: [a, b]}, "
     "x: {type: integer, bounds: [0, 2]}}}}"
 )
-
-
-@pytest.fixture(autouse=True)
-def _in_memory(tmp_path, monkeypatch):
-    shared = Path("/dev/shm")
-    monkeypatch.setattr(tempfile, "tempdir", str(shared) if shared.is_dir() else str(tmp_path))
 
 
 def counted(session):
@@ -44,11 +39,10 @@ def test_a_question_is_worth_what_it_was_charged(ask):
 
 
 def test_half_the_noise_and_no_noise_are_found(monkeypatch):
-    draw = Noise.draw
     with monkeypatch.context() as patch:
-        patch.setattr(Noise, "draw", lambda self, *a: draw(replace(self, scale=self.scale / 2), *a))
+        plant(patch, "draw", scaled(2))
         assert dp.audit.check(counted, tables=dp.audit.small_tables(BOOK)).broken
-    monkeypatch.setattr(Noise, "draw", lambda self, count, entropy: np.zeros(count, dtype=np.int64))
+    plant(monkeypatch, "draw", lambda _: lambda self, count, entropy: np.zeros(count, dtype=np.int64))
     verdict = dp.audit.check(counted, tables=dp.audit.small_tables(BOOK))
     assert verdict.broken
     assert verdict.event is not None

@@ -10,9 +10,10 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from deniable.engines.cells import read
+from deniable.engines.cell_rules import read
 from deniable.engines.engine import Result
 from deniable.plan.codebook import Codebook
+from deniable.plan.even_weights import Spread
 from deniable.plan.expression import Column, Expression
 from deniable.plan.facts import Facts
 from deniable.plan.nodes import (
@@ -29,18 +30,17 @@ from deniable.plan.nodes import (
     KeyColumn,
     Level,
     Relation,
-    Rows,
-    Summary,
+    RowCount,
     Total,
     Union,
     UnitAgg,
     Units,
+    UnitSummary,
     UnitValue,
     scan,
 )
 from deniable.plan.parse import parse
 from deniable.plan.relation import derive, schema, shape
-from deniable.plan.spread import Spread
 
 KEY = bytes(range(1, 33))
 
@@ -211,16 +211,16 @@ def relations(draw: st.DrawFn, book: Codebook) -> Relation:
 
 def _per_unit(draw: st.DrawFn, visits: Relation) -> Relation:
     values = (
-        UnitValue("minutes", Summary.SUM, Column("minutes"), Fraction(-30), Fraction(70)),
-        UnitValue("count", Summary.ROWS, None, Fraction(0), Fraction(5)),
-        UnitValue("price", Summary.GREATEST, Column("price")),
-        UnitValue("day", Summary.LEAST, Column("day")),
-        UnitValue("visit", Summary.DISTINCT, Column("word"), Fraction(0), Fraction(3)),
-        UnitValue("free", Summary.SUM, Column("count")),
-        UnitValue("off", Summary.MEDIAN, Column("minutes"), Fraction(-20), Fraction(40)),
-        UnitValue("tens", Summary.MODE, Column("minutes")),
-        UnitValue("word", Summary.MODE, Column("word")),
-        UnitValue("urgent", Summary.MODE, parse("minutes > 5")),
+        UnitValue("minutes", UnitSummary.SUM, Column("minutes"), Fraction(-30), Fraction(70)),
+        UnitValue("count", UnitSummary.ROWS, None, Fraction(0), Fraction(5)),
+        UnitValue("price", UnitSummary.GREATEST, Column("price")),
+        UnitValue("day", UnitSummary.LEAST, Column("day")),
+        UnitValue("visit", UnitSummary.DISTINCT, Column("word"), Fraction(0), Fraction(3)),
+        UnitValue("free", UnitSummary.SUM, Column("count")),
+        UnitValue("off", UnitSummary.MEDIAN, Column("minutes"), Fraction(-20), Fraction(40)),
+        UnitValue("tens", UnitSummary.MODE, Column("minutes")),
+        UnitValue("word", UnitSummary.MODE, Column("word")),
+        UnitValue("urgent", UnitSummary.MODE, parse("minutes > 5")),
     )
     keys = draw(st.sampled_from([(), (("ward", Column("ward")),), (("month", parse("month(day)")),)]))
     return UnitAgg(visits, keys, values)
@@ -230,15 +230,15 @@ def _aggregates(draw: st.DrawFn, relation: Relation) -> tuple[tuple[str, Aggrega
     numbers = _usable([*_NUMBERS, "weight", "size", "weight * 2 - 1"], relation) or [parse("1")]
     known = schema(relation)
     some = draw(st.lists(st.sampled_from(numbers), min_size=1, max_size=2))
-    found: list[tuple[str, Aggregate]] = [("units", Units()), ("rows", Rows(draw(st.sampled_from([1, 2, 6]))))]
+    found: list[tuple[str, Aggregate]] = [("units", Units()), ("rows", RowCount(draw(st.sampled_from([1, 2, 6]))))]
     for index, number in enumerate(some):
         low, high = draw(st.sampled_from([(-5, 50), (0, 7), (3, 9), (-(10**6), 10**6)]))
         found.append((f"sum_{index}", Total(number, Fraction(low), Fraction(high))))
-        found.append((f"count_{index}", Rows(2, number)))
+        found.append((f"count_{index}", RowCount(2, number)))
         found.append((f"with_{index}", Units(number)))
         spread = Spread(draw(st.sampled_from([1, 2, 3])), draw(st.sampled_from([0, 1, 10])))
         found.append((f"even_sum_{index}", Total(number, Fraction(low), Fraction(high), spread)))
-        found.append((f"even_count_{index}", Rows(spread.rows, number, spread)))
+        found.append((f"even_count_{index}", RowCount(spread.rows, number, spread)))
     column = draw(st.sampled_from(sorted(known)))
     found.append(("distinct", Distinct(Column(column), draw(st.sampled_from([1, 3])))))
     if "minutes" in known and known["minutes"].bounded:

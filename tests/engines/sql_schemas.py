@@ -215,7 +215,7 @@ def session(name: str, **options: Any) -> Session:
     """A silent session over a world, with more budget than any test spends."""
     here = world(name)
     data = Dataset(here.tables, codebook=Codebook.from_record(here.codebook), name=name)
-    return data.session(budget(epsilon=10**6, delta=0.5), entropy=Silent(), **options)
+    return data.session(budget(epsilon=10**9, delta=0.5), entropy=Silent(), **options)
 
 
 def plain(name: str) -> duckdb.DuckDBPyConnection:

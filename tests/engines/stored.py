@@ -9,7 +9,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from deniable.engines.cells import raw
+from deniable.engines.cell_rules import raw
 from deniable.plan.codebook import Codebook
 from deniable.plan.variable import Type
 

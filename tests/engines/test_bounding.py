@@ -11,6 +11,7 @@ from deniable.engines.duckdb import DuckDBEngine
 from deniable.engines.engine import Engine, Result
 from deniable.engines.reference import ReferenceEngine
 from deniable.plan.codebook import Codebook
+from deniable.plan.even_weights import Spread
 from deniable.plan.expression import Column
 from deniable.plan.nodes import (
     Bounding,
@@ -21,7 +22,7 @@ from deniable.plan.nodes import (
     Join,
     KeyColumn,
     Project,
-    Rows,
+    RowCount,
     Total,
     Union,
     Units,
@@ -29,7 +30,6 @@ from deniable.plan.nodes import (
 )
 from deniable.plan.parse import parse
 from deniable.plan.sensitivity import sensitivities
-from deniable.plan.spread import Spread
 from tests.engines.random_plans import KEY, as_values, cells
 
 BOOK = Codebook.from_yaml(
@@ -81,18 +81,18 @@ LOG = scan(BOOK, "log")
 SHOP = KeyColumn("shop", Column("shop"))
 ALL = (
     ("units", Units()),
-    ("rows", Rows(2)),
+    ("rows", RowCount(2)),
     ("paid", Total(Column("paid"), Fraction(0), Fraction(11))),
     ("names", Distinct(Column("name"), 2)),
     ("bins", Histogram(parse("bin(paid, 0, 3, 6, 10)"), 3, 2)),
-    ("even rows", Rows(2, parse("case when paid > 4 then paid end"), Spread(2, 10))),
+    ("even rows", RowCount(2, parse("case when paid > 4 then paid end"), Spread(2, 10))),
     ("even paid", Total(Column("paid"), Fraction(0), Fraction(20), Spread(2, 10))),
     ("even distance", Total(parse("paid - 5"), Fraction(-10), Fraction(10), Spread(2, 10))),
     ("even bins", Histogram(parse("bin(paid, 0, 3, 6, 10)"), 3, 2, 10)),
 )
 PLANS = {
     "observed": GroupAgg(LOG, (SHOP,), Bounding(groups=3), ALL),
-    "many rows": GroupAgg(LOG, (SHOP,), Bounding(groups=3), (("units", Units()), ("rows", Rows(50)))),
+    "many rows": GroupAgg(LOG, (SHOP,), Bounding(groups=3), (("units", Units()), ("rows", RowCount(50)))),
     "by name": GroupAgg(LOG, (KeyColumn("name", Column("name")),), Bounding(groups=3), ALL),
     "two keys": GroupAgg(LOG, (SHOP, KeyColumn("name", Column("name"))), Bounding(groups=2), ALL),
     "sampled": GroupAgg(LOG, (SHOP,), Bounding(groups=3, rows_per_group=1, rows_per_unit=2), ALL),
@@ -109,7 +109,7 @@ PLANS = {
     ),
     "linked": GroupAgg(
         scan(BOOK, "lines"), (KeyColumn("amount", Column("amount")),), Bounding(groups=2),
-        (("units", Units()), ("rows", Rows(3)), ("sum", Total(Column("amount"), Fraction(0), Fraction(6)))),
+        (("units", Units()), ("rows", RowCount(3)), ("sum", Total(Column("amount"), Fraction(0), Fraction(6)))),
     ),
 }  # fmt: skip
 
@@ -181,7 +181,7 @@ def test_row_order_does_not_matter() -> None:
 def test_an_undeclared_key_is_left_out_even_where_missing_ones_are_kept() -> None:
     """A key that cannot be missing, `keep_missing` or not, counts only where it is declared."""
     declared = KeyColumn("k", parse("coalesce(shop, 0)"), (0, 2), keep_missing=True)
-    plan = GroupAgg(LOG, (declared,), Bounding(groups=3), (("units", Units()), ("rows", Rows(9))))
+    plan = GroupAgg(LOG, (declared,), Bounding(groups=3), (("units", Units()), ("rows", RowCount(9))))
     for engine in _engines(_data()):
         assert engine.run(plan).keys["k"] == (0, 2)
         engine.close()

@@ -17,13 +17,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from deniable.engines import connect
-from deniable.engines.cells import read
+from deniable.engines.cell_rules import read
 from deniable.engines.duckdb import DuckDBEngine
 from deniable.engines.reference import ReferenceEngine
 from deniable.errors import InvalidArgument
 from deniable.plan.codebook import Codebook
 from deniable.plan.expression import Column
-from deniable.plan.nodes import Bounding, GroupAgg, KeyColumn, Rows, Total, Units, scan
+from deniable.plan.nodes import Bounding, GroupAgg, KeyColumn, RowCount, Total, Units, scan
 from deniable.plan.variable import Type, Variable
 from tests.engines.random_plans import KEY, as_values
 from tests.naming import case
@@ -63,7 +63,7 @@ def _plans(book: Codebook = BOOK) -> list[GroupAgg]:
     rows = scan(book)
     aggregates = (
         ("units", Units()),
-        ("rows", Rows(5)),
+        ("rows", RowCount(5)),
         ("v", Total(Column("v"), Fraction(0), Fraction(100))),
         ("n", Total(Column("n"), Fraction(0), Fraction(100))),
         ("days", Units(Column("day"))),

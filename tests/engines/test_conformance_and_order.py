@@ -12,18 +12,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deniable.engines import conformance, kit
+from deniable.engines.duckdb_profile import DuckDBProfile
 from deniable.engines.order import MASK, mixed, order_key, rank, start, words
-from deniable.engines.sql.build import call
-from deniable.engines.sql.groups import Statement
-from deniable.engines.sql.profile import DuckDBProfile
+from deniable.engines.sql.groups import SqlStatement
 from deniable.errors import InvalidArgument
 from deniable.plan.facts import Facts, Kind
+from deniable.plan.sql_trees import call
 
 PROFILE = DuckDBProfile()
 KEY = order_key(bytes(range(32)))
 
 
-def _execute(statement: Statement) -> dict[str, Any]:
+def _execute(statement: SqlStatement) -> dict[str, Any]:
     return dict(duckdb.connect().execute(statement.text(PROFILE)).fetchnumpy())
 
 

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from deniable.engines.duckdb import DuckDBEngine
 from deniable.engines.reference import ReferenceEngine
+from deniable.plan import facts as plan_facts
 from deniable.plan.codebook import Codebook
 from deniable.plan.expression import Column
 from deniable.plan.nodes import (
@@ -31,12 +32,12 @@ from deniable.plan.nodes import (
     KeyColumn,
     Project,
     Relation,
-    Rows,
-    Summary,
+    RowCount,
     Total,
     Union,
     UnitAgg,
     Units,
+    UnitSummary,
     UnitValue,
     scan,
 )
@@ -44,6 +45,7 @@ from deniable.plan.parse import parse
 from deniable.plan.relation import shape
 from deniable.plan.sensitivity import sensitivities
 from tests.engines.random_plans import KEY, UNITS, as_values, cells, codebook, relations, tables
+from tests.laws.test_expression_facts import fits
 
 REALS = [index / 20 for index in range(-30, 31)]
 WHOLES = list(range(-30, 31))
@@ -71,7 +73,7 @@ def test_bounds_off_the_grid_keep_every_cell_inside(declared: str, how: str) -> 
         scan(book),
         (KeyColumn("row", Column("row")),),
         Bounding(groups=1),
-        (("v", wide), ("n", Rows(1)), ("u", Units())),
+        (("v", wide), ("n", RowCount(1)), ("u", Units())),
     )
     duckdb, reference = DuckDBEngine(rows, book, key=KEY, threads=1), ReferenceEngine(rows, book, key=KEY)
     found = as_values(duckdb.run(plan))
@@ -130,8 +132,8 @@ PEOPLE = {
     "x": [(index * 7) % 10 for index in range(35)],
 }
 MEASURED = {
-    "all rows": (("n", Rows(99)), ("x", Total(Column("x"), Fraction(0), Fraction(999)))),
-    "few rows": (("n", Rows(2)), ("x", Total(Column("x"), Fraction(0), Fraction(20)))),
+    "all rows": (("n", RowCount(99)), ("x", Total(Column("x"), Fraction(0), Fraction(999)))),
+    "few rows": (("n", RowCount(2)), ("x", Total(Column("x"), Fraction(0), Fraction(20)))),
     "values": (("d", Distinct(Column("x"), 9)), ("h", Histogram(Column("x"), 10, 99))),
 }
 CAPS = [
@@ -199,13 +201,27 @@ tables:
   w: {public: true, variables: {z: {type: integer, bounds: [0, 9]}}}
 """
 )
+NEVER = Codebook.from_yaml(
+    """
+unit: {id: p, unique: true, groups: 2, rows_per_group: 2}
+tables:
+  t:
+    unit: p
+    variables:
+      p: integer
+      k: {type: integer, bounds: [0, 9], missing: never}
+      x: {type: integer, bounds: [0, 10], missing: never}
+  w: {public: true, variables: {z: {type: integer, bounds: [0, 9], missing: never}}}
+"""
+)
+"""The same tables with columns that are never missing, unless a join makes them so."""
 ONE_EACH = {"t": {"p": [1, 2, 3], "k": [0, 1, 1], "x": [10, 10, 3]}, "w": {"z": [0, 0, 1, 1, 1]}}
 
 
-def _unique_relations() -> Iterator[Relation]:
-    t, w = scan(UNIQUE, "t"), scan(UNIQUE, "w")
+def _unique_relations(book: Codebook = UNIQUE) -> Iterator[Relation]:
+    t, w = scan(book, "t"), scan(book, "w")
     other = Project(t, (("q", Column("p")), ("y", Column("x"))))
-    yield from (t, Filter(t, parse("x > 4", schema=UNIQUE["t"].schema)), Union((t, t)), Union((t, t, t)))
+    yield from (t, Filter(t, parse("x > 4", schema=book["t"].schema)), Union((t, t)), Union((t, t, t)))
     for kind in JoinKind:
         yield Join(t, w, (("k", "z"),), kind)
         yield Join(t, other, (("p", "q"),), kind)
@@ -213,7 +229,7 @@ def _unique_relations() -> Iterator[Relation]:
     yield Join(Union((t, t)), Union((other, other)), (("p", "q"),))
     for source in (t, Union((t, t)), Join(t, w, (("k", "z"),))):
         for keys in ((), (("k", Column("k")),), (("p", Column("p")),), (("x", Column("x")), ("k", Column("k")))):
-            yield UnitAgg(source, keys, (UnitValue("n", Summary.ROWS),))
+            yield UnitAgg(source, keys, (UnitValue("n", UnitSummary.ROWS),))
 
 
 def _most(engine: ReferenceEngine, relation: Relation) -> int:
@@ -242,13 +258,51 @@ def test_no_unit_of_random_rows_has_more_than_the_plan_says(kind: str, data: st.
         assert most is None or _most(engine, relation) <= most
 
 
+def _misfits(engine: ReferenceEngine, relation: Relation) -> list[tuple[str, Any]]:
+    """Cells that the relation's stated facts do not allow: missing where none may be, or outside the interval or its grid."""
+    stated = shape(relation).columns
+    return [
+        (name, cell)
+        for row in engine._relation(relation)
+        for name, cell in row.cells.items()
+        if not fits(cell, stated[name])
+    ]
+
+
+def test_every_cell_of_a_relation_is_what_its_facts_say() -> None:
+    engine = ReferenceEngine(ONE_EACH | {"w": {"z": [0, 5]}}, NEVER, key=KEY)
+    found = 0
+    for relation in _unique_relations(NEVER):
+        assert _misfits(engine, relation) == []
+        found += any(None in row.cells.values() for row in engine._relation(relation))
+    assert found  # rows that a LEFT JOIN found no partner for
+
+
+@pytest.mark.parametrize("kind", list(UNITS))
+@settings(max_examples=25, suppress_health_check=[*HealthCheck])
+@given(data=st.data())
+def test_every_cell_of_random_relations_is_what_their_facts_say(kind: str, data: st.DataObject) -> None:
+    book = codebook(kind)
+    engine = ReferenceEngine(data.draw(tables(kind)), book, key=KEY)
+    for _ in range(4):
+        assert _misfits(engine, data.draw(relations(book))) == []
+
+
+def test_a_left_join_that_forgets_what_it_did_not_find_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The planted fault: the right side's columns keep their facts, as in an inner join."""
+    monkeypatch.setattr(plan_facts.Facts, "with_null", lambda self, nullable: self)
+    engine = ReferenceEngine(ONE_EACH | {"w": {"z": [0, 5]}}, NEVER, key=KEY)
+    t, w = scan(NEVER, "t"), scan(NEVER, "w")
+    assert _misfits(engine, Join(t, w, (("k", "z"),), JoinKind.LEFT)) != []
+
+
 def test_a_unique_unit_moves_unions_by_at_most_the_triple() -> None:
     """Person 1 goes: the union of the table with itself loses two rows."""
     without = {**ONE_EACH, "t": {name: column[1:] for name, column in ONE_EACH["t"].items()}}
     total = ("x", Total(Column("x"), Fraction(0), Fraction(1000)))
     for times in (1, 2, 3):
         source = Union((scan(UNIQUE, "t"),) * times) if times > 1 else scan(UNIQUE, "t")
-        plan = GroupAgg(source, (), Bounding(groups=2), (total, ("n", Rows(9)), ("u", Units())))
+        plan = GroupAgg(source, (), Bounding(groups=2), (total, ("n", RowCount(9)), ("u", Units())))
         here, there = (ReferenceEngine(rows, UNIQUE, key=KEY).run(plan) for rows in (ONE_EACH, without))
         for name, bound in sensitivities(plan).items():
             moved = abs(cells(here, name)[()] - cells(there, name)[()])
@@ -265,7 +319,7 @@ def test_the_group_of_missing_keys_is_counted() -> None:
     without = {"p": [2], "k": ["a"]}
     for domain, keep, groups in product([("a",), ("a", "zz")], [False, True], [1, 5]):
         key = KeyColumn("k", Column("k"), domain, keep_missing=keep)
-        plan = GroupAgg(scan(book), (key,), Bounding(groups=groups), (("u", Units()), ("n", Rows(2))))
+        plan = GroupAgg(scan(book), (key,), Bounding(groups=groups), (("u", Units()), ("n", RowCount(2))))
         here, there = (ReferenceEngine({"t": rows}, book, key=KEY).run(plan) for rows in (everyone, without))
         for name, bound in sensitivities(plan).items():
             before, after = cells(here, name), cells(there, name)

@@ -68,7 +68,7 @@ def test_a_few_random_plans_agree(kind: str, data: st.DataObject) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", list(UNITS))
-@settings(max_examples=40, suppress_health_check=_LOOSE)
+@settings(max_examples=16, suppress_health_check=_LOOSE)
 @given(data=st.data())
 def test_many_random_plans_agree(kind: str, data: st.DataObject) -> None:
     _compare(kind, data)

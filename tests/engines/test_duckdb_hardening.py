@@ -12,14 +12,14 @@ from typing import Any
 import duckdb
 import pytest
 
-import deniable.engines.duckdb as module
 from deniable.engines import connect
 from deniable.engines.duckdb import DuckDBEngine
 from deniable.engines.order import order_key
+from deniable.engines.sql.groups import SqlStatement
 from deniable.errors import EngineFailed, InvalidArgument, QueryRefused
 from deniable.plan.codebook import Codebook
 from deniable.plan.expression import Column
-from deniable.plan.nodes import Bounding, GroupAgg, Rows, Total, Units, scan
+from deniable.plan.nodes import Bounding, GroupAgg, RowCount, Total, Units, scan
 from tests.engines.random_plans import KEY, as_values
 from tests.interleaving import Meeting
 
@@ -39,7 +39,7 @@ PLAN = GroupAgg(
     scan(BOOK, "t"),
     (),
     Bounding(groups=1),
-    (("u", Units()), ("n", Rows(1)), ("s", Total(Column("v"), Fraction(0), Fraction(9)))),
+    (("u", Units()), ("n", RowCount(1)), ("s", Total(Column("v"), Fraction(0), Fraction(9)))),
 )
 
 
@@ -65,12 +65,12 @@ def test_the_connection_is_locked(statement: str) -> None:
 
 def test_an_engine_error_tells_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     engine = DuckDBEngine(DATA, BOOK, key=KEY)
-    monkeypatch.setattr(module.Statement, "text", lambda *_: "SELECT CAST('Alice has 42' AS INTEGER)")
+    monkeypatch.setattr(SqlStatement, "text", lambda *_: "SELECT CAST('Alice has 42' AS INTEGER)")
     with pytest.raises(EngineFailed) as failed:
         engine.run(PLAN)
     assert "Alice" not in repr(failed.value)
     assert failed.value.__cause__ is None
-    assert failed.value.__suppress_context__
+    assert failed.value.__context__ is None
     engine.close()
 
 
@@ -106,13 +106,13 @@ def test_public_rows_are_given_and_private_ones_are_not() -> None:
 def test_threads_share_one_engine(locked: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """In the middle of every statement a thread waits for another: one comes only if the engine's lock is taken away."""
     engine, meeting = connect(DATA, BOOK, key=KEY), Meeting()
-    wanted, found, fetch = as_values(engine.run(PLAN)), [], DuckDBEngine._fetch
+    wanted, found, fetch = as_values(engine.run(PLAN)), [], DuckDBEngine._fetched
 
     def fetched(*args: Any) -> Any:
         meeting.wait()
         return fetch(*args)
 
-    monkeypatch.setattr(DuckDBEngine, "_fetch", fetched)
+    monkeypatch.setattr(DuckDBEngine, "_fetched", fetched)
     if not locked:
         monkeypatch.setattr(DuckDBEngine, "_alone", lambda _: nullcontext())
 

@@ -21,11 +21,11 @@ from deniable.engines.duckdb import DuckDBEngine
 from deniable.engines.engine import Engine
 from deniable.engines.reference import ReferenceEngine
 from deniable.plan.codebook import Codebook
+from deniable.plan.even_weights import Spread, fine_bits
 from deniable.plan.expression import Column
-from deniable.plan.nodes import Aggregate, Bounding, GroupAgg, Histogram, Join, KeyColumn, Rows, Total, Units, scan
+from deniable.plan.nodes import Aggregate, Bounding, GroupAgg, Histogram, Join, KeyColumn, RowCount, Total, Units, scan
 from deniable.plan.parse import parse
 from deniable.plan.sensitivity import sensitivities
-from deniable.plan.spread import Spread, fine_bits
 from deniable.plan.unit import Unit
 from tests.engines.random_plans import KEY, as_values, cells
 
@@ -140,9 +140,9 @@ def _aggregates(rows: int, bits: int) -> tuple[tuple[str, Aggregate], ...]:
     spread = Spread(rows, bits)
     return (
         ("units", Units()),
-        ("all", Rows(rows, None, spread)),
-        ("present", Rows(rows, Column("x"), spread)),
-        ("some", Rows(rows, parse("case when x > 0 then x end"), spread)),
+        ("all", RowCount(rows, None, spread)),
+        ("present", RowCount(rows, Column("x"), spread)),
+        ("some", RowCount(rows, parse("case when x > 0 then x end"), spread)),
         ("sum", Total(Column("x"), Fraction(-2 * rows), Fraction(3 * rows), spread)),
         ("distance", Total(parse("x - 1"), Fraction(-3 * rows), Fraction(3 * rows), spread)),
         ("squares", Total(parse("x * x"), Fraction(0), Fraction(9 * rows), spread)),
@@ -412,7 +412,7 @@ def test_a_sample_of_rows_is_fair_to_rows_that_look_alike() -> None:
     rows: list[Row] = [(who, "01", "a", 3 if place == 0 else 0) for who in range(400) for place in range(10)]
     book = _book("identifier")
     total = Total(Column("x"), Fraction(-4), Fraction(6))
-    plan = GroupAgg(scan(book, "t"), (), Bounding(groups=1, rows_per_group=2), (("sum", total), ("rows", Rows(2))))
+    plan = GroupAgg(scan(book, "t"), (), Bounding(groups=1, rows_per_group=2), (("sum", total), ("rows", RowCount(2))))
     results = [as_values(engine.run(plan)) for engine in _engines(rows, book)]
     assert results[0] == results[1]
     assert results[0]["rows"] == [800]

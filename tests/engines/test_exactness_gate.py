@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import statistics
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import date
+from importlib import import_module
 from itertools import pairwise
 from typing import Any
 
@@ -23,6 +24,8 @@ from deniable.engines.duckdb import DuckDBEngine
 from deniable.engines.engine import Engine
 from deniable.engines.reference import ReferenceEngine
 from deniable.plan.codebook import Codebook
+from deniable.query import columns
+from deniable.query.columns import AnswerColumn
 from deniable.release.dataset import Dataset
 from deniable.testing import Silent
 
@@ -98,6 +101,19 @@ ASKED: dict[str, Any] = {
     "cov": dp.covariance("x", "y"),
     "bins": dp.histogram("x", edges=EDGES),
 }
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _every_cell_shown() -> Iterator[None]:
+    """A cell whose interval is all of the public range is shown as well: here the value itself is held against the truth."""
+
+    def shown(*given: Any, within: object = None) -> AnswerColumn:
+        return columns.interval_column(*given)
+
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("spread", "mean"):
+            patch.setattr(import_module(f"deniable.query.aggregates.{name}"), "interval_column", shown)
+        yield
 
 
 def _duckdb(tables: Any, book: Codebook) -> Engine:

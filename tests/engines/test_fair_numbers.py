@@ -191,12 +191,13 @@ def test_planes_that_fly_often_do_not_change_the_share_of_late_flights() -> None
 
 
 def test_first_and_last_rows_are_kept_whatever_is_asked_beside_them() -> None:
-    rows = {"u": [1] * 6 + [2], "late": [0, 0, 0, 1, 1, 1, 1], "day": [1, 2, 3, 4, 5, 6, 1]}
+    units = [2 * pair + (row == 6) for pair in range(40) for row in range(7)]
+    rows = {"u": units, "late": [0, 0, 0, 1, 1, 1, 1] * 40, "day": [1, 2, 3, 4, 5, 6, 1] * 40}
     session = _session(rows, {**LATE, "day": {"type": "integer", "bounds": [1, 6]}}, 2)
     asked = {"n": dp.count(), "s": dp.sum("late"), "m": dp.mean("late"), "d": dp.median("day")}
     for how, total in (({"first": "day"}, 1), ({"last": "day"}, 3)):
         answer = session.query().keeping(**how).agg(**asked).release(epsilon=1000)
-        assert (answer.value("n"), answer.value("s")) == (3, total)
+        assert (answer.value("n"), answer.value("s")) == (3 * 40, total * 40)
         assert answer.value("m") == pytest.approx(total / 3)
     with pytest.raises(ValueError, match="one of them"):
         session.query().keeping(first="day", sampled=True)
@@ -237,8 +238,8 @@ def test_rolled_up_parts_of_rows_add_up_and_can_be_made_whole() -> None:
 
 
 def test_a_mean_of_rolled_up_groups_weighs_them_by_the_rows_that_count() -> None:
-    """One unit: four rows of value one in a group, one row of value zero in another, two may count in each."""
-    rows = {"u": [1] * 5, "late": [1, 1, 1, 1, 0], "g": [0, 0, 0, 0, 1]}
+    """Each of forty: four rows of value one in a group, one row of value zero in another, two may count in each."""
+    rows = {"u": [row // 5 for row in range(200)], "late": [1, 1, 1, 1, 0] * 40, "g": [0, 0, 0, 0, 1] * 40}
     book = {
         "unit": {"id": "u", "groups": 2, "rows_per_group": 2},
         "table": "x",
@@ -257,6 +258,26 @@ def test_a_bound_on_all_rows_overrides_the_codebooks() -> None:
     assert session.query().agg(n=dp.count()).release(epsilon=1).value("n") == 2 + 1
     assert session.query().bound(total=5).agg(n=dp.count()).release(epsilon=1).value("n") == 5 + 1
     assert session.query().bound(total=5, rows=3).agg(n=dp.count()).release(epsilon=1).value("n") == 3 + 1
+
+
+def test_a_bound_on_all_rows_in_the_codebook() -> None:
+    """Nine rows of one unit, two in each group and five in all: a question without groups counts five, one with groups two."""
+    rows = {"u": [1] * 9 + [2], "late": [0] * 9 + [1], "g": ["a"] * 3 + ["b"] * 3 + ["c"] * 3 + ["a"]}
+    unit = {"id": "u", "groups": 3, "rows_per_group": 2, "rows": 5}
+    variables = {**LATE, "g": {"type": "string", "categories": ["a", "b", "c"]}}
+    book = Codebook.from_record({"name": "t", "unit": unit, "table": "t", "variables": variables})
+    assert Codebook.from_record(book.to_record()) == book
+    session = Dataset(rows, codebook=book).session(dp.budget(epsilon=100), entropy=Silent())
+    alone, grouped = session.query().agg(n=dp.count()), session.query().group_by("g").agg(n=dp.count())
+    assert alone.release(epsilon=1).value("n") == 5 + 1
+    assert "Counts are of at most 5 rows per u; choose_bounds" in str(alone.release(epsilon=1))
+    assert "Counts are of at most 2 rows per u and g;" in str(grouped.release(epsilon=1))
+    told = sum(row["n"] for row in grouped.release(epsilon=1).table)
+    assert told <= 5 + 1
+    (measured,) = grouped.mechanism(epsilon=1).compiled.measurements.additive
+    assert (measured.sensitivity.l1, measured.sensitivity.linf) == (5, 2)
+    wider = session.query().group_by("g").bound(groups=3, rows=3).agg(n=dp.count())
+    assert sum(row["n"] for row in wider.release(epsilon=1).table) == 10
 
 
 FIRST_VERSION = {

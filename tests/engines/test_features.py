@@ -12,36 +12,22 @@ from sqlglot import exp
 
 import deniable as dp
 from deniable.engines import conformance, kit
-from deniable.engines.duckdb import DuckDBEngine
+from deniable.engines.duckdb import DuckDBEngine, DuckDBProfile
 from deniable.engines.order import order_key
 from deniable.engines.postgres import PostgresEngine
 from deniable.engines.spark import SparkEngine
-from deniable.engines.sql.build import Tree, bigint, cast, text
-from deniable.engines.sql.features import cell_feature, function_feature
-from deniable.engines.sql.groups import Statement, statements
+from deniable.engines.sql.expressions import function_feature
+from deniable.engines.sql.groups import SqlStatement, statements
 from deniable.engines.sql.physical import Physical
-from deniable.engines.sql.profile import DuckDBProfile
 from deniable.engines.sql.relations import Relations
+from deniable.engines.sql.stored_cells import cell_feature
 from deniable.errors import InvalidArgument, QueryRefused
-from deniable.plan.expression import (
-    Absolute,
-    Bin,
-    CharacterCount,
-    Column,
-    DatePart,
-    DaysBetween,
-    Divide,
-    Fold,
-    LetterCase,
-    Like,
-    Modulo,
-    Part,
-    Round,
-    Rounding,
-    Substring,
-    ToDate,
-    Truncate,
-)
+from deniable.plan.analysis import facts
+from deniable.plan.functions.calendar import CalendarPart
+from deniable.plan.functions.catalogue import FUNCTIONS
+from deniable.plan.functions.numeric import Rounding
+from deniable.plan.functions.scalar import ScalarFunction
+from deniable.plan.sql_trees import Tree, bigint, cast, text
 from deniable.plan.unit import Length
 from deniable.plan.variable import Type
 from deniable.release.session import Session
@@ -50,27 +36,40 @@ from tests.engines.everywhere import in_parquet, placed, servers_of
 from tests.engines.sql_schemas import World
 from tests.servers import POSTGRES, SPARK
 
-X = Column("x")
-FUNCTIONS = [
-    *(DatePart(part, X) for part in Part),
-    *(Truncate(X, length) for length in Length),
-    *(Round(rounding, X) for rounding in Rounding),
-    Absolute(X), Bin(X, ()), CharacterCount(X), DaysBetween(X, X), Divide(X, X), Fold(LetterCase.LOWER, X), Like(X, ""),
-    Modulo(X, 2), Substring(X, 1, 1), ToDate(X),
-]  # fmt: skip
 BASIC = {
     "reals on a grid", "reals as whole numbers", "clamped integers", "rounded integers", "categories", "sums and products",
     "least and greatest", "comparisons", "dates", "times", "missing values", "three-valued logic", "membership",
-    "limits between grid points",
+    "limits between grid points", "least",
     "ends off the grid", "whole ends off the grid",
 }  # fmt: skip
 """The probes of what all plans rest on."""
 
 
 def _features() -> set[str]:
-    functions = {function_feature(expression) for expression in FUNCTIONS}
+    functions = {function_feature(part) for probe in kit.PROBES for part in kit.parts(kit.probed(probe))}
     cells = {cell_feature(declared, physical) for declared in Type for physical in Physical}
     return {feature for feature in functions | cells if feature is not None}
+
+
+def _written(probe: str) -> set[type]:
+    """The functions a probe is made of, also in the form that is exact on a grid."""
+    schema = kit.kit_codebook()["kit"].schema
+    found = [part for part in kit.parts(kit.probed(probe)) if isinstance(part, ScalarFunction)]
+    exact = [part.exact(*(facts(each, schema) for each in part.arguments)) for part in found]
+    return {type(part) for part in (*found, *exact)}
+
+
+def test_every_function_of_the_table_has_a_probe_of_its_own() -> None:
+    for row in FUNCTIONS:
+        assert any(row in _written(probe) for probe in row.probes), row
+
+
+def test_every_choice_a_function_offers_has_a_probe() -> None:
+    """Parts of dates, periods and ways to round are features each: none is left out of the kit."""
+    asked = set().union(*(kit.vouched(probe) for probe in kit.PROBES))
+    assert asked.issuperset(f"the {part.value} of a date" for part in CalendarPart)
+    assert asked.issuperset(f"a date cut to its {length.value}" for length in Length)
+    assert asked.issuperset(f"rounding to {rounding.value}" for rounding in Rounding)
 
 
 def test_every_feature_has_a_probe_and_every_probe_one_feature_or_none() -> None:
@@ -226,19 +225,18 @@ def planted(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp
 
     def on(engine: str, fault: str) -> Session:
         kind, change = _ENGINES[engine], _ALL[fault].change
-        version, run = kind.name.fget, kind._fetch if engine == "DuckDB" else kind._fetched
+        version, run = kind.name.fget, kind._fetched
         supported = _ALL[fault].behaviour in kit.QUICK
         monkeypatch.setattr(
             kind, "name", property(lambda self: f"{'' if supported else 'new '}{version(self)} with {fault}")
         )
 
-        def changed(statement: Statement) -> Statement:
-            return Statement(statement.tree.copy().transform(change), statement.cells)
+        def changed(statement: SqlStatement) -> SqlStatement:
+            return SqlStatement(statement.tree.copy().transform(change), statement.cells)
 
-        if engine == "DuckDB":  # from files: columns of Python values would be read by Python
-            monkeypatch.setattr(kind, "_fetch", lambda self, statement: run(self, changed(statement)))
-            return _session(dp.Dataset(in_parquet(tmp_path, _WORLD), codebook=_WORLD.codebook))
         monkeypatch.setattr(kind, "_fetched", lambda self, wanted: run(self, [changed(each) for each in wanted]))
+        if engine == "DuckDB":  # from files: columns of Python values would be read by Python
+            return _session(dp.Dataset(in_parquet(tmp_path, _WORLD), codebook=_WORLD.codebook))
         return _session(placed(engine, _WORLD, servers_of(request)))
 
     return on

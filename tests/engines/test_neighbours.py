@@ -9,13 +9,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from deniable.cost import Neighbours
-from deniable.engines.cells import read
+from deniable.engines.cell_rules import read
 from deniable.engines.duckdb import DuckDBEngine
 from deniable.engines.engine import Engine
 from deniable.engines.reference import ReferenceEngine
 from deniable.plan.codebook import Codebook
+from deniable.plan.functions.calendar import truncated_date
 from deniable.plan.nodes import GroupAgg
-from deniable.plan.semantics import truncated_date
 from deniable.plan.sensitivity import sensitivities
 from tests.engines.random_plans import KEY, UNITS, cells, codebook, plans, tables
 
@@ -97,7 +97,7 @@ def test_one_unit_moves_the_reference_by_at_most_its_triple(kind: str, data: st.
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", list(UNITS))
-@settings(max_examples=60, suppress_health_check=_LOOSE)
+@settings(max_examples=30, suppress_health_check=_LOOSE)
 @given(data=st.data())
 def test_one_unit_moves_many_plans_by_at_most_their_triple(kind: str, data: st.DataObject) -> None:
     _check(kind, data, _reference)

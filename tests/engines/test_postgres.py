@@ -20,7 +20,7 @@ from deniable.errors import EngineFailed, InvalidArgument, Retired
 from deniable.ledger import Ledger
 from deniable.plan.codebook import Codebook
 from deniable.plan.expression import Column
-from deniable.plan.nodes import Bounding, Filter, GroupAgg, Join, KeyColumn, Rows, Total, Units, scan
+from deniable.plan.nodes import Bounding, Filter, GroupAgg, Join, KeyColumn, RowCount, Total, Units, scan
 from deniable.plan.parse import parse
 from deniable.plan.relation import schema
 from tests.engines.random_plans import KEY, UNITS, as_values, codebook, plans, tables
@@ -59,7 +59,7 @@ def loaded(server: Postgres, rows: Stored, chosen: Kinds) -> Iterator[dict[str, 
 
 
 @pytest.mark.parametrize("kind", list(UNITS))
-@settings(max_examples=12, suppress_health_check=_LOOSE)
+@settings(max_examples=6, suppress_health_check=_LOOSE)
 @given(data=st.data())
 def test_random_plans_agree_with_the_reference(postgres: Postgres, kind: str, data: st.DataObject) -> None:
     book = codebook(kind)
@@ -81,7 +81,9 @@ def _total(book: Codebook, name: str) -> GroupAgg:
     known = book.tables[0].schema
     of = parse(name, schema=known)
     total = Total(of, *(end * known[name].step for end in known[name].ends))
-    return GroupAgg(scan(book), (), Bounding(groups=1), (("rows", Rows(1)), ("with", Rows(1, of)), ("sum", total)))
+    return GroupAgg(
+        scan(book), (), Bounding(groups=1), (("rows", RowCount(1)), ("with", RowCount(1, of)), ("sum", total))
+    )
 
 
 @pytest.mark.parametrize(
@@ -145,7 +147,7 @@ def test_enumerations_domains_and_unusual_types_are_read_or_refused(postgres: Po
     engine = PostgresEngine(postgres.url("reader"), book, key=KEY, tables=[f"{schema}.t"])
     plan = GroupAgg(
         scan(book), (), Bounding(groups=1),
-        (("x", Rows(1, parse("x"))), ("y", Rows(1, parse("y"))), ("z", Rows(1, parse("z")))),
+        (("x", RowCount(1, parse("x"))), ("y", RowCount(1, parse("y"))), ("z", RowCount(1, parse("z")))),
     )  # fmt: skip
     assert as_values(engine.run(plan)) == {"groups": 1, "level": [0], "keys": {}, "x": [2], "y": [2], "z": [1]}
     with pytest.raises(InvalidArgument, match="column 'w' has type point, which deniable does not read"):
@@ -279,7 +281,11 @@ def _joined(book: Codebook) -> GroupAgg:
     whole = Join(whole, scan(book, "items"), (("number", "part_of"),))
     whole = Join(whole, scan(book, "towns"), (("town", "place"),))
     chosen = Filter(whole, parse("name = 'town 3' AND price = 3", schema=schema(whole)))
-    aggregates = (("units", Units()), ("rows", Rows(9)), ("price", Total(Column("price"), Fraction(0), Fraction(81))))
+    aggregates = (
+        ("units", Units()),
+        ("rows", RowCount(9)),
+        ("price", Total(Column("price"), Fraction(0), Fraction(81))),
+    )
     return GroupAgg(chosen, (KeyColumn("name", Column("name")),), Bounding(groups=9), aggregates)
 
 

@@ -121,7 +121,7 @@ def test_what_cannot_be_used_is_one_line_without_a_login(
             [url.replace(PASSWORD, f"no/{PASSWORD}"), _QUERY, *rest, *_tables(schema)],
             "special characters in a password",
         ),
-        (["shop.csv", _QUERY, *rest, *_tables(schema)], "tables= goes with a PostgreSQL URL"),
+        (["people=a.csv,orders=b.csv", _QUERY, *rest, *_tables(schema)], "tables= goes with a PostgreSQL URL"),
     ):
         out, err, code = _said(capsys, "sql", *words)
         assert (out, code, err.count("\n")) == ("", 1, 1)

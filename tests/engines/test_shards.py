@@ -14,7 +14,7 @@ from deniable.engines.merge import merged
 from deniable.engines.reference import ReferenceEngine
 from deniable.errors import InvalidArgument
 from deniable.plan.expression import Column
-from deniable.plan.nodes import Bounding, Distinct, GroupAgg, Histogram, KeyColumn, Rows, Scan, Units, scan
+from deniable.plan.nodes import Bounding, Distinct, GroupAgg, Histogram, KeyColumn, RowCount, Scan, Units, scan
 from deniable.plan.parse import parse
 from tests.engines.random_plans import KEY, as_values, codebook, plans, tables
 
@@ -93,7 +93,7 @@ def test_distinct_values_are_not_added_up() -> None:
 def _plan(book: Any) -> GroupAgg:
     key = KeyColumn("ward", Column("ward"), keep_missing=True)
     bins = Histogram(parse("bin(minutes, -20, 0, 1.3, 10, 60)"), 4, 2)
-    aggregates = (("units", Units()), ("rows", Rows(2)), ("bins", bins))
+    aggregates = (("units", Units()), ("rows", RowCount(2)), ("bins", bins))
     return GroupAgg(scan(book, "visits"), (key,), Bounding(groups=2), aggregates)
 
 

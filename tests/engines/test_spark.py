@@ -1,10 +1,15 @@
-"""Spark on a cluster of two executors: the reference engine's integers exactly, ANSI rules required, cells never shown.
+"""Spark on a standalone cluster: the reference engine's integers exactly, ANSI rules required, cells never shown.
 
 One session for all, and few plans: every statement costs a second or so.
 """
 
 from __future__ import annotations
 
+import threading
+import time
+from dataclasses import replace
+from datetime import date
+from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -12,12 +17,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import deniable as dp
-from deniable.engines import connect
+from deniable.engines import connect, sql_engine
+from deniable.engines import spark as spark_module
 from deniable.engines.reference import ReferenceEngine
 from deniable.engines.spark import SparkEngine
 from deniable.errors import EngineFailed, InvalidArgument
 from deniable.plan.codebook import Codebook
-from deniable.plan.nodes import Bounding, GroupAgg, KeyColumn, Rows, Total, Units, scan
+from deniable.plan.nodes import Bounding, Distinct, GroupAgg, Histogram, KeyColumn, RowCount, Total, Units, scan
 from deniable.plan.parse import parse
 from tests.engines.random_plans import KEY, UNITS, as_values, codebook, plans, tables
 from tests.engines.stored import Kinds, kinds, stored
@@ -47,13 +53,15 @@ def _total(book: Codebook, name: str) -> GroupAgg:
     known = book.tables[0].schema
     of = parse(name, schema=known)
     total = Total(of, *(end * known[name].step for end in known[name].ends))
-    return GroupAgg(scan(book), (), Bounding(groups=1), (("rows", Rows(1)), ("with", Rows(1, of)), ("sum", total)))
+    return GroupAgg(
+        scan(book), (), Bounding(groups=1), (("rows", RowCount(1)), ("with", RowCount(1, of)), ("sum", total))
+    )
 
 
-def test_there_are_two_executors_besides_the_driver(spark: Any):
-    """Two processes of their own do the work; a task on each says who ran it."""
+def test_the_cluster_has_a_master_and_two_workers_of_their_own(spark: Any):
+    """Nothing is computed in this process: the master is another one, and each worker runs one executor besides the driver."""
     spark.range(0, 1000, numPartitions=8).selectExpr("sum(id)").collect()
-    assert spark.sparkContext.master.startswith("local-cluster[2")
+    assert spark.sparkContext.master.startswith("spark://127.0.0.1:")
     assert spark.sparkContext._jsc.sc().getExecutorMemoryStatus().size() == 3
 
 
@@ -63,13 +71,93 @@ def test_a_units_rows_are_brought_together_once(spark: Any, caps: dict[str, int]
     """However rows and groups are bounded, one shuffle by unit is asked for, before anything is ranked."""
     book = Codebook.from_yaml("unit: {id: who}\ntable: t\nvariables: {who: integer, k: integer}")
     key = KeyColumn("k", parse("k", schema=book.tables[0].schema))
-    plan = GroupAgg(scan(book), (key,), Bounding(groups=2, **caps), (("units", Units()), ("rows", Rows(most))))
+    plan = GroupAgg(scan(book), (key,), Bounding(groups=2, **caps), (("units", Units()), ("rows", RowCount(most))))
     engine = SparkEngine(spark.createDataFrame([(1, 2)], "who bigint, k bigint"), book, key=KEY)
     (text,) = engine.statements(plan)
     assert text.count("DISTRIBUTE BY `__deniable_unit_0`") == 1
     assert text.count(" OVER (") == 1 + 2 * len(
         caps
     )  # of rows that look alike their number among equals, then their rank
+
+
+def test_medians_histograms_and_distinct_counts_are_one_statement_over_rows_read_once(
+    spark: Any, monkeypatch: pytest.MonkeyPatch
+):
+    book = Codebook.from_yaml(
+        "unit: {id: who}\ntable: t\nvariables:\n  who: integer\n  k: {type: integer, bounds: [0, 2]}\n"
+        "  x: {type: integer, bounds: [0, 9]}\n  y: {type: integer, bounds: [0, 9]}\n  day: date\n"
+    )
+    known = book.tables[0].schema
+    rows = {
+        "t": {
+            "who": [i // 7 for i in range(60)],
+            "k": [i * i % 4 for i in range(60)],
+            "x": [i % 11 for i in range(60)],
+            "y": [None if i % 5 == 0 else i * 3 % 10 for i in range(60)],
+            "day": [date(2024, 1, 1 + i % 9) for i in range(60)],
+        }
+    }
+    x, y, day = (parse(name, schema=known) for name in ("x", "y", "day"))
+    aggregates = (
+        ("rows", RowCount(2)), ("units", Units()), ("of x", Histogram(x, 10, 2)), ("of y", Histogram(y, 10, 2)),
+        ("days", Distinct(day, 2)), ("values", Distinct(y, 3)), ("sum", Total(x, *(Fraction(end) for end in (0, 18)))),
+    )  # fmt: skip
+    key = KeyColumn("k", parse("k", schema=known), (0, 1, 2))
+    plan = GroupAgg(scan(book), (key,), Bounding(groups=1), aggregates)
+    levels = replace(plan, levels=(("k",), ()))
+    made = frames(spark, rows, {"t": {"who": "bigint", "k": "bigint", "x": "bigint", "y": "bigint", "day": "date"}})
+    engine, asked = SparkEngine(made, book, key=KEY), list[list[str]]()
+    collected = spark_module._collected
+
+    def watched(parts: Any) -> Any:
+        asked.append([frame._jdf.queryExecution().withCachedData().toString() for frame in parts])
+        return collected(parts)
+
+    monkeypatch.setattr(spark_module, "_collected", watched)
+    for each in (plan, levels):
+        assert as_values(engine.run(each)) == as_values(ReferenceEngine(rows, book, key=KEY).run(each))
+        (parts,) = asked
+        assert len(parts) == 5
+        assert all("InMemoryRelation" in part for part in parts)
+        asked.clear()
+    assert spark._jsparkSession.sharedState().cacheManager().isEmpty()
+    assert not [table.name for table in spark.catalog.listTables() if table.name.endswith("bounded")]
+
+
+def test_threads_share_one_engine(spark: Any, monkeypatch: pytest.MonkeyPatch):
+    """One plan is done with its statement while another, which keeps bounded rows, is about to run its own: it finds them."""
+    book = Codebook.from_yaml(
+        "unit: {id: who}\ntable: t\nvariables: {who: integer, x: {type: integer, bounds: [0, 9]}}\n"
+    )
+    rows = {"t": {"who": [1, 1, 2], "x": [3, 4, 5]}}
+    of = parse("x", schema=book.tables[0].schema)
+    plan = GroupAgg(scan(book), (), Bounding(groups=1), (("of x", Histogram(of, 10, 2)), ("values", Distinct(of, 2))))
+    engine = SparkEngine(frames(spark, rows, {"t": {"who": "bigint", "x": "bigint"}}), book, key=KEY)
+    inside, done, found = threading.Event(), threading.Event(), []
+    result, written = sql_engine.fetched_result, SparkEngine._statements
+
+    def last(*args: Any) -> Any:
+        if threading.current_thread() is first:
+            assert inside.wait(60)
+        return result(*args)
+
+    def statements(*args: Any) -> Any:
+        if threading.current_thread() is second:
+            inside.set()
+            assert done.wait(60)
+        return written(*args)
+
+    monkeypatch.setattr(sql_engine, "fetched_result", last)
+    monkeypatch.setattr(SparkEngine, "_statements", statements)
+    first, second = (threading.Thread(target=lambda: found.append(as_values(engine.run(plan)))) for _ in range(2))
+    first.start()
+    while not engine._lock.locked() and first.is_alive():
+        time.sleep(0.01)
+    second.start()
+    first.join()
+    done.set()
+    second.join()
+    assert found == [as_values(ReferenceEngine(rows, book, key=KEY).run(plan))] * 2
 
 
 @pytest.mark.parametrize("kind", list(UNITS))
@@ -106,7 +194,7 @@ def test_odd_cells_of_a_real_table_are_read_as_the_reference_reads_them(spark: A
     for name in "abcd":
         of = parse(name, schema=known)
         ends = (end * known[name].step for end in known[name].ends)
-        aggregates += [(f"with {name}", Rows(1, of)), (f"sum {name}", Total(of, *ends))]
+        aggregates += [(f"with {name}", RowCount(1, of)), (f"sum {name}", Total(of, *ends))]
     plan = GroupAgg(scan(book), (), Bounding(groups=1), tuple(aggregates))
     chosen = {"t": {"a": "double", "b": "text", "c": "text", "d": "double"}}
     engine = SparkEngine(frames(spark, rows, chosen), book, key=KEY)

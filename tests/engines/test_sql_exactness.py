@@ -26,7 +26,7 @@ def _plain(world: str) -> duckdb.DuckDBPyConnection:
 
 @pytest.mark.parametrize(("world", "query"), ANSWERED)
 def test_an_accepted_query_gives_what_plain_sql_gives(world: str, query: str) -> None:
-    release = _session(world).sql(query, epsilon=100)
+    release = _session(world).sql(query, epsilon=10_000)
     assert isinstance(release, Release)
     found = compared(release, query, _plain(world))
     assert (found.wrong, found.hidden) == (0, 0)

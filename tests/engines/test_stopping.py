@@ -16,7 +16,7 @@ from deniable import cli
 from deniable.engines import connect
 from deniable.engines.duckdb import DuckDBEngine
 from deniable.engines.limit import stoppable
-from deniable.engines.sql.groups import Statement
+from deniable.engines.sql.groups import SqlStatement
 from deniable.errors import EngineFailed, InvalidArgument, Retired, Unanswered
 from deniable.plan.codebook import Codebook
 from tests.engines.random_plans import KEY
@@ -30,7 +30,7 @@ QUESTION = "SELECT COUNT(*) AS n FROM t"
 def endless(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
     """Every statement of a plan runs for years."""
     with monkeypatch.context() as patch:
-        patch.setattr(Statement, "text", lambda *_: ENDLESS)
+        patch.setattr(SqlStatement, "text", lambda *_: ENDLESS)
         yield patch
 
 
@@ -53,7 +53,7 @@ def test_an_interrupt_is_an_interrupt_and_stays_charged(
 ) -> None:
     session = dp.Dataset({"p": [1, 2]}, codebook=BOOK).session(dp.budget(epsilon=1), ledger=tmp_path / "l")
     with monkeypatch.context() as patch:
-        patch.setattr(Statement, "text", lambda *_: ENDLESS)
+        patch.setattr(SqlStatement, "text", lambda *_: ENDLESS)
         interrupt()
         with pytest.raises(KeyboardInterrupt, match="interrupted; it stays charged"):
             session.sql(QUESTION, epsilon=0.25, request="r")
@@ -82,7 +82,7 @@ def test_a_statement_over_its_limit_stays_charged_and_retires_the_session(monkey
     data = dp.Dataset({"p": [1, 2]}, codebook=BOOK, time_limit=1)
     session = data.session(dp.budget(epsilon=1))
     with monkeypatch.context() as patch:
-        patch.setattr(Statement, "text", lambda *_: ENDLESS)
+        patch.setattr(SqlStatement, "text", lambda *_: ENDLESS)
         with pytest.raises(EngineFailed) as failed:
             session.sql(QUESTION, epsilon=0.25)
     assert str(failed.value) == str(EngineFailed())

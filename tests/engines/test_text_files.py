@@ -17,17 +17,17 @@ import pytest
 
 import deniable as dp
 from deniable.engines import connect
-from deniable.engines.cells import raw
+from deniable.engines.cell_rules import raw
 from deniable.engines.sources import ParquetFiles, table_source
-from deniable.engines.text import rows as rows_module
-from deniable.engines.text import store
+from deniable.engines.text import text_rows as rows_module
+from deniable.engines.text import text_store as store
 from deniable.engines.text.file import Header, TextFile, header, opened
-from deniable.engines.text.rows import Taken, taken
 from deniable.engines.text.scan import Dialect
+from deniable.engines.text.text_rows import Taken, taken
 from deniable.errors import InvalidArgument
 from deniable.plan.codebook import Codebook
 from deniable.plan.expression import Column
-from deniable.plan.nodes import Bounding, GroupAgg, KeyColumn, Rows, Total, Units, scan
+from deniable.plan.nodes import Bounding, GroupAgg, KeyColumn, RowCount, Total, Units, scan
 from deniable.plan.variable import Type
 from tests.engines.random_plans import KEY, as_values
 
@@ -159,7 +159,7 @@ def _whole(cell: str | None) -> int | None:
 
 def test_the_integers_of_other_people_stay(tmp_path: Path) -> None:
     """Through the engine: every kind of line that is accepted, in the middle of the file."""
-    measured = (("n", Rows(2)), ("v", Total(Column("v"), Fraction(0), Fraction(9))), ("u", Units()))
+    measured = (("n", RowCount(2)), ("v", Total(Column("v"), Fraction(0), Fraction(9))), ("u", Units()))
     plan = GroupAgg(scan(BOOK), (KeyColumn("who", Column("who")),), Bounding(groups=1), measured)
     wanted = {who: [1, who % 10, 1] for who in range(12)}
     for odd in sorted(set(ODD) - REFUSED):
@@ -244,7 +244,8 @@ def test_a_row_without_an_end_is_refused_before_memory_is(monkeypatch: pytest.Mo
         (b"who,v,s\r1,2,secret\r", "rows must end with a line feed"),
         (b"who,v,s,s\n1,2,3,4\n", "several columns named s"),
         (b"Who,v, s\n1,2,secret\n", "no column who, s; it has 'Who', ' s'"),
-        (b"1,2,secret\n", "no column who, v, s$"),
+        (b"1,2,secret\n", "no column who, v, s; its first line names none of the codebook's columns"),
+        (b"secret\n1\n", "names none of the codebook's columns"),
         (b'who,v,"s\n1,2,3\n', "never closed"),
     ],
 )
@@ -306,7 +307,7 @@ def test_rows_are_those_of_the_moment_of_opening(tmp_path: Path) -> None:
     """The copy lies in a folder only this user can read, and goes with the data set."""
     path = _written(tmp_path / "t.csv", PLAIN, b",")
     engine: Any = connect(path, BOOK, key=KEY)
-    plan = GroupAgg(scan(BOOK), (), Bounding(groups=1), (("n", Rows(2)),))
+    plan = GroupAgg(scan(BOOK), (), Bounding(groups=1), (("n", RowCount(2)),))
     path.write_bytes(b"other,columns\n1,2\n")
     assert as_values(engine.run(plan))["n"] == [12]
     path.unlink()

@@ -14,7 +14,7 @@ from deniable.engines.engine import Engine
 from deniable.engines.reference import ReferenceEngine
 from deniable.plan.codebook import Codebook
 from deniable.plan.expression import Column
-from deniable.plan.nodes import Bounding, GroupAgg, KeyColumn, Summary, Total, UnitAgg, Units, UnitValue, scan
+from deniable.plan.nodes import Bounding, GroupAgg, KeyColumn, Total, UnitAgg, Units, UnitSummary, UnitValue, scan
 from tests.engines.random_plans import KEY
 
 LISTS = [list(cells) for size in range(1, 5) for cells in product((None, 1, 2, 4), repeat=size)]
@@ -43,14 +43,14 @@ TABLE: dict[str, list[Any]] = {
 }
 
 
-def _truth(summary: Summary, cells: list[Any]) -> Any:
+def _truth(summary: UnitSummary, cells: list[Any]) -> Any:
     present = [cell for cell in cells if cell is not None]
     if not present:
         return None
-    return median_low(present) if summary is Summary.MEDIAN else min(multimode(present))
+    return median_low(present) if summary is UnitSummary.MEDIAN else min(multimode(present))
 
 
-def _values(engine: Engine, summary: Summary, name: str) -> dict[int, Any]:
+def _values(engine: Engine, summary: UnitSummary, name: str) -> dict[int, Any]:
     """The summary of each unit, as the key of its own group."""
     keys = (KeyColumn("who", Column("who")), KeyColumn("found", Column("found"), keep_missing=True))
     rows = UnitAgg(scan(BOOK, "t"), (("who", Column("who")),), (UnitValue("found", summary, Column(name)),))
@@ -60,10 +60,10 @@ def _values(engine: Engine, summary: Summary, name: str) -> dict[int, Any]:
 
 @pytest.mark.parametrize("kind", [ReferenceEngine, DuckDBEngine])
 @pytest.mark.parametrize(
-    ("summary", "name"), [(Summary.MEDIAN, "x"), *((Summary.MODE, n) for n in ("x", "word", "truth"))]
+    ("summary", "name"), [(UnitSummary.MEDIAN, "x"), *((UnitSummary.MODE, n) for n in ("x", "word", "truth"))]
 )
 def test_medians_and_modes_are_the_standard_librarys_on_every_short_list(
-    kind: Any, summary: Summary, name: str
+    kind: Any, summary: UnitSummary, name: str
 ) -> None:
     engine = kind({"t": TABLE}, BOOK, key=KEY)
     try:
@@ -76,8 +76,8 @@ def test_medians_and_modes_are_the_standard_librarys_on_every_short_list(
     assert found == {who: _truth(summary, cells) for who, cells in lists.items()}
 
 
-@pytest.mark.parametrize("summary", [Summary.MEDIAN, Summary.MODE])
-def test_bounds_limit_medians_and_modes(summary: Summary) -> None:
+@pytest.mark.parametrize("summary", [UnitSummary.MEDIAN, UnitSummary.MODE])
+def test_bounds_limit_medians_and_modes(summary: UnitSummary) -> None:
     value = UnitValue("found", summary, Column("x"), Fraction(2), Fraction(3))
     plan = GroupAgg(
         UnitAgg(scan(BOOK, "t"), (), (value,)), (), Bounding(groups=1),

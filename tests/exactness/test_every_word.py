@@ -17,6 +17,7 @@ import pytest
 
 from deniable import noise
 from deniable.noise import Entropy
+from deniable.noise import coin as coins
 from deniable.noise.race import Race, ranked
 from deniable.noise.steps import StepSampler
 from deniable.noise.table import AliasTable
@@ -305,3 +306,23 @@ def test_two_draws_are_independent() -> None:
     found = enumerated(lambda e: tuple(noise.discrete_laplaces(HALF, 2, e).tolist()), word_bits=6, depth=3)
     single = laplace(HALF)
     assert_law(found, lambda pair: single(pair[0]) * single(pair[1]), 0.01)
+
+
+FAR_EXPONENTS = [Fraction(0), Fraction(7, 2), Fraction(4), Fraction(31, 7), Fraction(6)]
+
+
+@pytest.mark.parametrize("exponent", FAR_EXPONENTS)
+def test_a_coin_of_a_tiny_chance_is_several_coins(exponent: Fraction, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With FAR shrunk to three the part beyond, decided by a geometric draw, carries most of the exponent."""
+    monkeypatch.setattr(coins, "FAR", 3)
+    found = enumerated(lambda e: noise.bernoulli_exp(exponent, e), word_bits=3, depth=6)
+    assert_law(found, coin(mp.exp(-real(exponent))), 1e-3)
+
+
+@pytest.mark.parametrize("exponent", FAR_EXPONENTS[2:])
+def test_a_coin_that_forgets_what_lies_beyond_is_caught(exponent: Fraction, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(coins, "FAR", 3)
+    monkeypatch.setattr(coins, "passes", lambda *_: True)
+    found = enumerated(lambda e: noise.bernoulli_exp(exponent, e), word_bits=3, depth=6)
+    with pytest.raises(AssertionError, match="probability"):
+        assert_law(found, coin(mp.exp(-real(exponent))), 1e-3)

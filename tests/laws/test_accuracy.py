@@ -23,7 +23,7 @@ from deniable.core import (
 from deniable.cost import FREE, Selected, Stopping
 from deniable.errors import InvalidArgument
 from deniable.exact import exp
-from deniable.kernels.laws import Law, mass
+from deniable.kernels import DiscreteLaplaceNoise
 from deniable.mechanisms.best_of import _all_miss
 from deniable.mechanisms.tree import tree_nodes, tree_sums
 from deniable.noise.counts import NegativeBinomial, Poisson
@@ -84,7 +84,7 @@ def test_many_outputs_need_more_than_one():
     many, scale = Space(Vectors(Lattice(), 1000), L1()) >> m.laplace(scale=5), Fraction(5)
     error = int(many.accuracy(simultaneous=True).error)
     inside = [
-        sum((mass(Law.LAPLACE, scale=scale, at=k).lower for k in range(-t, t + 1)), Fraction(0))
+        sum((DiscreteLaplaceNoise(scale).mass(k).lower for k in range(-t, t + 1)), Fraction(0))
         for t in (error, error - 1)
     ]
     assert inside[0] ** 1000 >= Fraction(19, 20) > inside[1] ** 1000

@@ -21,6 +21,7 @@ from deniable.cost import (
     DiscreteLaplace,
     Exponential,
     Gaussian,
+    Laplace,
     Mixed,
     Neighbours,
     Parallel,
@@ -113,6 +114,20 @@ def test_discrete_laplace_to_concentrated_is_its_mean_loss(scale, steps):
     mean = math.fsum(w / whole * (abs(k - steps) - abs(k)) / scale for k, w in weights.items())
     found = float(ZeroConcentrated().read(DiscreteLaplace(scale=scale, sensitivity=steps)).loss)
     assert mean * (1 - 1e-13) <= found <= mean * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("loss", [Fraction(1, 4), Fraction(1), Fraction(5)])
+def test_laplace_to_concentrated_is_its_mean_loss(loss):
+    """The loss is epsilon below zero, -epsilon beyond the shift and falls by two between; between, sums from both sides."""
+    reach, cells = float(loss), 40_000
+    width = reach / cells
+    masses = [-math.expm1(-width) * math.exp(-width * k) / 2 for k in range(cells)]
+    ends = reach / 2 - reach * math.exp(-reach) / 2
+    low = ends + math.fsum(mass * (reach - 2 * width * (k + 1)) for k, mass in enumerate(masses))
+    high = ends + math.fsum(mass * (reach - 2 * width * k) for k, mass in enumerate(masses))
+    found = float(ZeroConcentrated().read(Laplace(scale=1 / loss)).loss)
+    assert low <= found <= high * (1 + 1e-9)
+    assert high - low < found / 1000
 
 
 def test_pure_to_gaussian_is_attained_at_the_advantage_of_randomised_response():

@@ -11,7 +11,7 @@ import deniable as dp
 from deniable.accounting import Approximate, Filters, Rule, RuleKind, Spend, budget, epsilon
 from deniable.errors import InvalidArgument, QueryRefused
 from deniable.kernels import Law
-from deniable.plan.sensitivity import Sensitivity
+from deniable.kernels.unit_sensitivity import Sensitivity
 from deniable.query import allocation
 from deniable.query.allocation import Additive, Measurements, Request, Selection, allocate
 from deniable.query.columns import SliceColumn
@@ -123,7 +123,7 @@ def test_in_sql_it_is_the_same_question():
         ({"k": "laplace"}, "law names 'k', which is not computed; it may name n, m, q"),
         ({"q": "laplace"}, "q is a private choice, by the exponential mechanism; it has no law of noise"),
         ({"n": "laplace", "m": "gaussian"}, "n and m are computed from the same noisy number, so they have one law"),
-        ({"n": "normal"}, "law must be one of 'laplace', 'gaussian', 'discrete gaussian', got 'normal'"),
+        ({"n": "normal"}, "law must be one of 'laplace', 'gaussian', 'discrete gaussian', 'staircase', got 'normal'"),
     ],
 )
 def test_what_cannot_be_chosen_is_refused_in_words(law, words):

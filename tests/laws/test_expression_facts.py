@@ -5,6 +5,8 @@ and has the value that exact fractions have.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import date, datetime, timedelta
 from fractions import Fraction
 from itertools import product
 from math import ceil, floor
@@ -13,30 +15,29 @@ from typing import Any, NamedTuple
 import pytest
 
 from deniable.engines.evaluate import evaluate
+from deniable.engines.kit import parts
 from deniable.plan.analysis import facts
 from deniable.plan.expression import (
-    Absolute,
     Arithmetic,
-    Bin,
     Case,
-    Clamp,
-    Coalesce,
     Column,
     Compare,
     Comparison,
-    DaysBetween,
     Divide,
     Expression,
-    Greatest,
     In,
-    Least,
     Literal,
-    Modulo,
     Operator,
-    Round,
-    Rounding,
+    columns,
 )
-from deniable.plan.facts import Facts, Kind
+from deniable.plan.facts import Facts, Kind, date_of, days, microseconds, timestamp_of
+from deniable.plan.functions.bins import Bin, WidthBucket
+from deniable.plan.functions.calendar import DaysBetween
+from deniable.plan.functions.catalogue import FUNCTIONS
+from deniable.plan.functions.numeric import Absolute, Clamp, Modulo, Round, Rounding
+from deniable.plan.functions.scalar import ScalarFunction
+from deniable.plan.functions.several import Coalesce, Greatest, Least
+from deniable.plan.parse import parse
 
 F = Fraction
 X, Y = Column("x"), Column("y")
@@ -84,6 +85,11 @@ def extreme(choose: Callable[..., Any]) -> Callable[..., Any]:
     return lambda *cells: choose((cell for cell in cells if cell is not None), default=None)
 
 
+def bucket(x: Fraction, lower: Fraction, upper: Fraction, count: int) -> Fraction:
+    """How many of the edges a value has reached."""
+    return F(sum(lower + (upper - lower) * place / count <= x for place in range(count + 1)))
+
+
 LAWS = {
     "+": Law(arithmetic(Operator.ADD), strict(lambda x, y: x + y)),
     "-": Law(arithmetic(Operator.SUBTRACT), strict(lambda x, y: x - y)),
@@ -108,6 +114,8 @@ LAWS = {
         first(lambda x: None if not -1 <= x <= 2 else F(0 if x < 0 else 1)),
         reached=False,
     ),
+    "width_bucket": Law(WidthBucket(X, F(-1), F(5, 3), 3), first(lambda x: bucket(x, F(-1), F(5, 3), 3))),
+    "width_bucket of whole numbers": Law(WidthBucket(X, F(0), F(2), 2), first(lambda x: bucket(x, F(0), F(2), 2))),
     "least": Law(Least((X, Y)), extreme(min)),
     "greatest": Law(Greatest((X, Y)), extreme(max)),
     "coalesce": Law(Coalesce((X, Y)), lambda x, y: y if x is None else x, reached=False),
@@ -172,8 +180,6 @@ def test_remainders(by):
 
 
 def test_days_between():
-    from datetime import date, timedelta
-
     start = date(2024, 2, 27)
     known = {name: Facts(Kind.DATE, False, lower=start.toordinal() + at, upper=start.toordinal() + at + 4)
              for name, at in (("x", 0), ("y", 2))}  # fmt: skip
@@ -242,3 +248,106 @@ def test_a_quotient_in_a_list_is_compared_exactly():
     for x, y in product(cells(known["x"]), cells(known["y"])):
         wanted = None if x is None or not y else x / y in (F(1, 3), F(-2))
         assert evaluate(asked, {"x": x, "y": y}, known) is wanted, (x, y)
+
+
+# Every row of the table of functions ------------------------------------------------------------------------------------
+
+TINY: dict[str, list[Facts]] = {
+    "whole": [Facts(Kind.NUMBER, True, F(1), -4, 9), Facts(Kind.NUMBER, False, F(1), 3, 8)],
+    "tens": [Facts(Kind.NUMBER, False, F(10), -2, 3), Facts(Kind.NUMBER, True, F(5), 1, 4)],
+    "real": [Facts(Kind.NUMBER, True, F(1, 4), -9, 11), Facts(Kind.NUMBER, False, F(2, 3), -5, 1)],
+    "day": [
+        Facts(Kind.DATE, True, lower=days(date(2023, 12, 20)), upper=days(date(2024, 3, 5))),
+        Facts(Kind.DATE, False, lower=days(date(1969, 12, 30)), upper=days(date(1970, 1, 2))),
+    ],
+    "moment": [
+        Facts(Kind.TIMESTAMP, nullable, lower=microseconds(start), upper=microseconds(start + timedelta(hours=30)))
+        for nullable, start in ((True, datetime(1999, 12, 31, 17, 30)), (False, datetime(2024, 2, 28, 9, 15)))
+    ],
+    "word": [
+        Facts(Kind.STRING, False, categories=("a", "Bc", "\u00e9\u00df")),
+        Facts(Kind.STRING, True, categories=("x",)),
+    ],
+    "name": [Facts(Kind.STRING, True)],
+    "truth": [Facts(Kind.BOOLEAN, True)],
+}
+"""The columns of the conformance kit, over tiny domains that are walked whole."""
+
+
+def every_cell(known: Facts) -> list[Any]:
+    match known.kind:
+        case Kind.NUMBER:
+            return cells(known)
+        case Kind.BOOLEAN:
+            values: list[Any] = [False, True]
+        case Kind.STRING:
+            values = list(known.categories or ("", "a", "Ab5", "\u00c9a\U0001f600", "-7"))
+        case Kind.DATE:
+            values = [date_of(day) for day in range(known.ends[0], known.ends[1] + 1)]
+        case Kind.TIMESTAMP:
+            low, high = known.ends
+            values = [timestamp_of(at) for at in (*range(low, high, 1_799_999_999), high)]
+    return [*values, None] if known.nullable else values
+
+
+def fits(value: Any, stated: Facts) -> bool:
+    """Whether a value is one of those its facts allow."""
+    if value is None:
+        return stated.nullable
+    match stated.kind:
+        case Kind.BOOLEAN:
+            return isinstance(value, bool)
+        case Kind.STRING:
+            return isinstance(value, str) and (stated.categories is None or value in stated.categories)
+        case Kind.NUMBER:
+            count = value / stated.step
+        case Kind.DATE:
+            count = F(days(value))
+        case Kind.TIMESTAMP:
+            count = F(microseconds(value))
+    low, high = stated.lower, stated.upper
+    return count.denominator == 1 and (low is None or low <= count) and (high is None or count <= high)
+
+
+def walk_of(row: type[ScalarFunction]) -> Iterator[tuple[Expression, dict[str, Facts]]]:
+    """The expressions of a row's probes that are the function itself, over every choice of tiny columns."""
+    for probe in row.probes.values():
+        names = sorted(columns(parse(probe, schema={name: known[0] for name, known in TINY.items()})))
+        for choice in product(*(TINY[name] for name in names)):
+            schema = dict(zip(names, choice, strict=True))
+            for part in parts(parse(probe, schema=schema)):
+                if isinstance(part, ScalarFunction):
+                    yield part, schema
+
+
+def misfit(expression: Expression, schema: dict[str, Facts], stated: Facts) -> dict[str, Any] | None:
+    """A row on which the value does not fit."""
+    names = sorted(columns(expression))
+    for row in product(*(every_cell(schema[name]) for name in names)):
+        cells_of = dict(zip(names, row, strict=True))
+        if not fits(evaluate(expression, cells_of, schema), stated):
+            return cells_of
+    return None
+
+
+@pytest.mark.parametrize("row", FUNCTIONS, ids=lambda row: row.__name__)
+def test_the_facts_of_every_function_of_the_table_hold_on_every_row(row):
+    walked = list(walk_of(row))
+    assert walked, "a function without a probe is not tested"
+    for expression, schema in walked:
+        assert misfit(expression, schema, facts(expression, schema)) is None, expression
+
+
+def test_facts_that_are_too_narrow_are_noticed():
+    noticed = set()
+    for row in FUNCTIONS:
+        for expression, schema in walk_of(row):
+            stated = facts(expression, schema)
+            narrow = [stated.with_null(False)]
+            if stated.kind is not Kind.STRING and stated.bounded and stated.ends[0] < stated.ends[1]:
+                narrow.append(replace(stated, lower=stated.ends[0] + 1))
+            if stated.categories is not None:
+                narrow.append(replace(stated, categories=stated.categories[1:]))
+            if any(misfit(expression, schema, each) is not None for each in narrow):
+                noticed.add(row)
+    assert noticed.issuperset(row for row in FUNCTIONS if row.spellings)

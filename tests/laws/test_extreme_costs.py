@@ -6,10 +6,12 @@ import math
 import os
 import subprocess
 import sys
+from fractions import Fraction
 from itertools import pairwise, product
 
 import pytest
 
+import deniable as dp
 from tests.conftest import EXPLORES
 
 LAWS = ("Gaussian", "Laplace", "DiscreteLaplace", "DiscreteGaussian")
@@ -127,3 +129,34 @@ def test_an_unsound_answer_is_caught(answer):
 @pytest.mark.parametrize("law", LAWS)
 def test_every_extreme_cost_is_read_within_bounds(law):
     assert_all_sound([(case, CHANCES, LOSSES) for case in ALL if case[0] == law])
+
+
+HUGE = {
+    "pure": (dp.costs.Bounded(epsilon=10**7), 10**7),
+    "pure with a leak": (dp.costs.Bounded(epsilon=10**7, delta=Fraction(1, 10**7)), 10**7),
+    "coins": (dp.costs.RandomizedResponse(truth=1 - Fraction(1, 10**400)), 922),
+    "Laplace": (dp.costs.Laplace(scale=Fraction(1, 10**7)), 10**7),
+    "Gaussian": (dp.costs.Gaussian(scale=Fraction(1, 10**4), sensitivity=1), 6 * 10**7),
+}
+
+
+@pytest.mark.parametrize("name", HUGE)
+def test_losses_that_no_exponential_holds_are_read_all_the_same(name):
+    """No reader ends in an error about the exponential of a number nobody gave; what cannot be told apart is not promised."""
+    cost, most = HUGE[name]
+    assert 0 < dp.epsilon(cost, delta=Fraction(1, 10**6)).upper <= most
+    assert dp.delta(cost, epsilon=1).upper >= Fraction(9, 10)
+    assert str(dp.explain(cost, delta=Fraction(1, 10**6)))
+    for alpha in (0, Fraction(1, 10), 1):
+        assert 0 <= dp.tradeoff(cost)(alpha) <= 1 - alpha
+    assert dp.accounting.probabilistic.exceeding(cost, epsilon=1) >= 0.9
+
+
+@pytest.mark.parametrize("loss", [2000, 5000, 10**7, 10**400])
+def test_words_for_huge_losses(loss):
+    assert dp.odds(loss) == math.inf
+    assert dp.truth_probability(loss) == dp.detection_power(Fraction(1, 100), epsilon=loss) == 1
+    assert dp.detection_power(0, epsilon=loss, delta=Fraction(1, 8)) == Fraction(1, 8)
+    belief = dp.posterior(Fraction(1, 3), epsilon=loss)
+    assert (belief.lower <= 1e-300, belief.upper) == (True, 1.0)
+    assert (dp.posterior(0, epsilon=loss).upper, dp.posterior(1, epsilon=loss).lower) == (0.0, 1.0)

@@ -28,12 +28,15 @@ from deniable.core import (
     Vectors,
 )
 from deniable.errors import InvalidArgument, SpaceMismatch
+from deniable.kernels import DiscreteLaplaceNoise
+from deniable.kernels.integer_choice import Tails, chance_of, integer_choice
+from deniable.kernels.rank_scores import rank_scores
 from deniable.mechanisms.additive import noisy_values
 from deniable.mechanisms.carried import exact_sums, read_steps, whole, wide_sum
 from deniable.mechanisms.grid import values_of
 from deniable.mechanisms.noisy_max import noisy_scores
-from deniable.mechanisms.quantile import rank_scores
 from deniable.mechanisms.tree import tree_sums
+from deniable.noise import coin, weighted_choice
 from deniable.testing import Seeded, Silent
 from deniable.testing.neighbours import data_sets, try_stability
 from tests.laws import test_every_mechanism as every
@@ -98,7 +101,14 @@ VECTORS: dict[str, tuple[Any, int, Any, Any]] = {  # mechanism, entries, what th
         list,
         lambda d: [held(held(x) - 2**62) for x in d],
     ),
+    "staircase": (LIST >> m.staircase(width=3, scale=2), 2, list, lambda d: [held(x) for x in d]),
     "exponential": (every.SCORES >> m.exponential(scale=2), 3, int, best),
+    "exponential_over_integers": (
+        every.SCORES >> m.exponential_over_integers(first=0, fall=(Fraction(1, 3), 2**40), scale=2),
+        3,
+        int,
+        best,
+    ),
     "report_noisy_max": (every.SCORES >> m.report_noisy_max(scale=2, noise=TOP.LAPLACE), 3, int, best),
     "noisy_max_with_gap": (
         every.SCORES >> m.noisy_max_with_gap(scale=1),
@@ -150,16 +160,37 @@ def test_noise_at_the_ends():
     assert max(sums) > MOST
     assert min(sums) < LEAST
     assert noisy_scores(np.array(values), Fraction(5), Seeded(1)).tolist() == sums
-    released = noisy_values(np.array(values), law=m.Law.LAPLACE, scale=Fraction(5), entropy=Seeded(1))
+    released = noisy_values(np.array(values), noise=DiscreteLaplaceNoise(Fraction(5)), entropy=Seeded(1))
     assert released.tolist() == [held(value) for value in sums]
 
 
 def test_permute_and_flip_at_the_ends():
-    """Silence would read zeros for ever at a chance of e**-(2**62), so the scores lie near one end."""
+    """A coin of chance e**-(2**62) is decided by a geometric draw, also where every bit is zero."""
     mechanism = every.SCORES >> m.report_noisy_max(scale=2, noise=TOP.EXPONENTIAL)
     for end in (LEAST, MOST - 2, 2**63, -(2**70)):
         for data in product([end, end + 1, end + 2], repeat=3):
             assert mechanism.function(list(data), Silent()) == best(list(data))
+    for data in product(ENDS[::2], repeat=3):
+        assert mechanism.function(list(data), Silent()) == best(list(data))
+
+
+def test_the_work_of_an_integer_choice_is_bounded_for_all_scores(monkeypatch):
+    """Counted: no weight further than FAR scales, or a block of the tail, from the best is ever enclosed."""
+    asked, enclose = [], weighted_choice.exp
+    monkeypatch.setattr(weighted_choice, "exp", lambda x, bits: asked.append(x) or enclose(x, bits))
+    offer = weighted_choice.proposal(
+        np.array([[0, -1, -(2**20), -(2**63), -(2**90)]], dtype=object),
+        scale=Fraction(1, 3),
+        counts=np.ones((1, 5), int),
+    )
+    for index, word in product(range(5), (0, 1, 2**40, 2**62)):
+        weighted_choice._below(offer, 0, index, word, Silent())
+    assert min(asked) >= -(coin.FAR + 1)
+    entropy, tails = Seeded(7), Tails(Fraction(1, 2**30), Fraction(1), Fraction(1))
+    for scores in product([LEAST, -(2**20), 0, MOST, 2**70], repeat=3):
+        place = integer_choice(scores, tails, entropy)
+        assert place < 0 or place >= 3 or scores[place] == max(scores)
+        chance_of(scores, tails, place)
 
 
 NUMBERS = ["laplace", "gaussian", "discrete_gaussian", "truncated_laplace"]
@@ -242,15 +273,11 @@ def _rebuilt(name: str) -> Any:
             return None
 
 
-NOT_YET = {"exponential_over_integers", "staircase"}
-"""Python's integers, not tried at the ends of 64 bits: an integer choice with such scores takes too long (docs/known-issues.md)."""
-
-
 def test_every_mechanism_of_whole_numbers_is_walked():
     walked = set(VECTORS) | {"private_histogram", "private_mode", "private_covariance", "local_mean", "noisy_hierarchy"}
     walked |= set(KEYS) | NO_SUMS | {name for name in every.CASES if _rebuilt(name) is not None}
     walked |= {"query_stream", "alerts", "running_total", "stream_maximum"}  # Python's integers, one at a time
-    assert set(every.CASES) <= walked | NOT_YET
+    assert set(every.CASES) <= walked
 
 
 def test_streams_add_python_integers():

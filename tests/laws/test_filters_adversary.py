@@ -11,7 +11,7 @@ from itertools import product
 import pytest
 
 import deniable as dp
-from deniable.core import Filter
+from deniable.core import PrivacyFilter
 from deniable.errors import BudgetExceeded
 
 LOSSES = (Fraction(1, 4), Fraction(1, 2))
@@ -31,7 +31,7 @@ def transcripts(strategy, budget, truth):
             continue
         loss = strategy[seen]
         for answer in (0, 1):
-            again = Filter(budget.rule())
+            again = PrivacyFilter(budget.rule())
             for at in range(len(seen)):
                 again.charge(dp.costs.Bounded(epsilon=strategy[seen[:at]]))
             try:

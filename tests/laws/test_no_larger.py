@@ -133,6 +133,29 @@ def test_no_accepted_pair_of_the_zoo_exceeds_its_declaration():
     assert [(c, d) for c, d in accepted if _exceeds(c, d)] == []
 
 
+FIELDS = {
+    "Laplace": [Laplace(scale=b, sensitivity=s, coordinates=k) for b, s, k in product((1, 2), repeat=3)],
+    "discrete Laplace": [
+        DiscreteLaplace(scale=b, sensitivity=s, coordinates=k)
+        for b, s, k in product((1, 2), (1, 2, 3), (1, 2, 3))
+        if k <= s
+    ],
+    "discrete Gaussian": [
+        DiscreteGaussian(scale=b, squared_sensitivity=s, coordinates=k, largest=m)
+        for b, s, k, m in product((1, 2), (1, 2, 4), (1, 2, 4), (1, 2))
+        if k <= s and m * m <= s
+    ],
+}
+
+
+@pytest.mark.parametrize("law", FIELDS)
+def test_every_field_of_a_record_is_compared(law):
+    """All small settings of one noise against all others: a bound that is not looked at lets something larger pass."""
+    accepted = [(c, d) for c, d in product(FIELDS[law], repeat=2) if c != d and no_larger(c, d)]
+    assert len(accepted) > 5
+    assert [(c, d) for c, d in accepted if _exceeds(c, d)] == []
+
+
 @pytest.mark.parametrize(("cost", "declared"), [pair for pair in ACCEPTED if {*pair} <= {*SINGLE}])
 def test_an_accepted_cost_exceeds_nothing_when_it_is_composed(cost, declared):
     """Three of each beside a release of another kind: crossings that one release hides would show."""

@@ -11,7 +11,7 @@ from deniable.core.metric import L1, AbsoluteDistance, PartitionDistance, Symmet
 from deniable.core.space import Space
 from deniable.cost import Bounded, Composed, Grouped, Repeated
 from deniable.exact import exp
-from deniable.kernels.laws import upper_tail
+from deniable.kernels import DiscreteLaplaceNoise
 from deniable.mechanisms import (
     Law,
     most_frequent,
@@ -48,9 +48,7 @@ def test_the_delta_of_a_new_key_is_reached():
     slip = cost.costs[1].delta
     seen = hockey_stick(laws[1], laws[0], Fraction(3))
     assert abs(seen.midpoint - slip) < Fraction(1, 10**6)
-    above = upper_tail(
-        Law.LAPLACE, scale=Fraction(1), at_least=4 - 1 + 1
-    ).upper  # leaving out the mass at the threshold
+    above = DiscreteLaplaceNoise(Fraction(1)).tail(4 - 1 + 1).upper  # leaving out the mass at the threshold
     assert compare(*laws, Composed((cost.costs[0], Bounded(epsilon=0, delta=above)))).broken
 
 

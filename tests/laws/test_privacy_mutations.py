@@ -3,7 +3,6 @@
 Every planted mistake is also shown to be the only one: without it the same check passes.
 """
 
-from dataclasses import replace
 from fractions import Fraction
 from importlib import import_module
 from types import SimpleNamespace
@@ -16,7 +15,7 @@ from deniable.core.domain import Categories, Keyed, Lattice, Numbers, Rows, Vect
 from deniable.core.metric import L1, AbsoluteDistance, ChangeOne, LInfinity, PartitionDistance, SymmetricDistance
 from deniable.core.space import Space
 from deniable.cost import Bounded
-from deniable.kernels import Noise
+from deniable.kernels.unit_sensitivity import Sensitivity
 from deniable.mechanisms import (
     MaxNoise,
     discrete_gaussian,
@@ -31,10 +30,10 @@ from deniable.mechanisms import (
     threshold_histogram,
     truncated_laplace,
 )
-from deniable.mechanisms.norms import Norms
 from deniable.mechanisms.sparse import Sparse
 from deniable.testing.laws_privacy import check_privacy, compare
 from tests.laws.test_privacy_sparse import integrated
+from tests.planted_noise import plant, scaled
 
 NUMBER = Space(Lattice(), AbsoluteDistance())
 THREE = Space(Vectors(Lattice(), 3), LInfinity())
@@ -49,8 +48,7 @@ def module(name: str):
 @pytest.mark.parametrize("step", [laplace, gaussian, discrete_gaussian])
 def test_a_halved_scale_of_one_number(step, monkeypatch):
     assert check_privacy(NUMBER >> step(scale=2), 0, 1, tail=TAIL).kept
-    right = Noise.one
-    monkeypatch.setattr(Noise, "one", lambda self, entropy: right(replace(self, scale=self.scale / 2), entropy))
+    plant(monkeypatch, "one", scaled(2))
     assert check_privacy(NUMBER >> step(scale=2), 0, 1, tail=TAIL).broken
 
 
@@ -58,10 +56,7 @@ def test_a_halved_scale_of_one_number(step, monkeypatch):
 def test_a_halved_scale_of_a_vector(step, monkeypatch):
     space = Space(Vectors(Lattice(), 2), L1())
     assert check_privacy(space >> step(scale=1), [0, 0], [1, 0], tail=TAIL).kept
-    right = Noise.draw
-    monkeypatch.setattr(
-        Noise, "draw", lambda self, count, entropy: right(replace(self, scale=self.scale / 2), count, entropy)
-    )
+    plant(monkeypatch, "draw", scaled(2))
     assert check_privacy(space >> step(scale=1), [0, 0], [1, 0], tail=TAIL).broken
 
 
@@ -92,8 +87,7 @@ def test_a_halved_scale_of_a_quantile(noise, monkeypatch):
 def test_a_scale_in_the_wrong_units(monkeypatch):
     tenths = Space(Lattice(Fraction(1, 10)), AbsoluteDistance())
     assert check_privacy(tenths >> laplace(scale=1), 0, 10, tail=TAIL).kept
-    right = Noise.one
-    monkeypatch.setattr(Noise, "one", lambda self, entropy: right(replace(self, scale=self.scale / 10), entropy))
+    plant(monkeypatch, "one", scaled(10))
     assert check_privacy(tenths >> laplace(scale=1), 0, 10, tail=TAIL).broken
 
 
@@ -110,7 +104,7 @@ def test_a_dropped_factor_two_of_a_changed_row(monkeypatch):
     space = Space(Rows(Categories(("x", "y")), size=2), ChangeOne())
     counted = space >> private_histogram(scale=1)
     assert check_privacy(counted, ["x", "x"], ["x", "y"], tail=TAIL).kept
-    monkeypatch.setattr(module("counted"), "counts_apart", lambda metric, d_in: Norms(1, 1, 1, 1))
+    monkeypatch.setattr(module("counted"), "counts_apart", lambda metric, d_in: Sensitivity(l0=1, l1=1, linf=1))
     assert check_privacy(counted, ["x", "x"], ["x", "y"], tail=TAIL).broken
     best = space >> private_mode(scale=1)
     assert check_privacy(best, ["x", "x"], ["x", "y"]).kept
@@ -138,10 +132,8 @@ def test_an_off_by_one_threshold_in_the_code(monkeypatch):
 
 def test_an_off_by_one_threshold_in_the_price(monkeypatch):
     """Counting only the mass above the threshold, as if the rule were `noisy > threshold`."""
-    right = module("private_keys").shown_by_accident
-    monkeypatch.setattr(
-        module("private_keys"), "shown_by_accident", lambda threshold, **how: right(threshold + 1, **how)
-    )
+    right = module("private_keys").new_key_chance
+    monkeypatch.setattr(module("private_keys"), "new_key_chance", lambda threshold, **how: right(threshold + 1, **how))
     mechanism = TABLE >> threshold_histogram(scale=1, threshold=4)
     assert check_privacy(mechanism, {}, {"a": 1}, d_in=(1, 1, 1), losses=[0, 1], tail=TAIL).broken
 
@@ -168,6 +160,6 @@ def test_a_radius_priced_one_too_wide(monkeypatch):
 
 def test_noise_shared_between_entries(monkeypatch):
     """One draw used for both entries of a vector: the difference of the two is then exact."""
-    monkeypatch.setattr(Noise, "draw", lambda self, count, entropy: np.repeat(self.one(entropy), count))
+    plant(monkeypatch, "draw", lambda _: lambda self, count, entropy: np.repeat(self.one(entropy), count))
     mechanism = Space(Vectors(Lattice(), 2), L1()) >> laplace(scale=2)
     assert check_privacy(mechanism, [0, 0], [1, 0], tail=TAIL).broken

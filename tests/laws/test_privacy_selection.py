@@ -10,7 +10,7 @@ from deniable.core.metric import L1, LInfinity, RangeDistance
 from deniable.core.space import Space
 from deniable.cost import Bounded, Exponential
 from deniable.exact import Interval, exp, ln
-from deniable.kernels.laws import Law, mass
+from deniable.kernels import DiscreteLaplaceNoise
 from deniable.kernels.peeling import exponential_score_error
 from deniable.mechanisms import (
     MaxNoise,
@@ -161,7 +161,7 @@ def test_laplace_noise_is_an_exponential_mechanism():
     scale, window = Fraction(3, 2), range(-6, 7)
     space = Space(Vectors(Lattice(), len(window)), LInfinity())
     chosen = output_law(lambda e: (space >> exponential(scale=scale)).function([-abs(c) for c in window], e))
-    masses = [mass(Law.LAPLACE, scale=scale, at=c) for c in window]
+    masses = [DiscreteLaplaceNoise(scale).mass(c) for c in window]
     whole = sum(masses[1:], masses[0])
     for index in range(len(window)):
         assert abs((chosen.probability(index) - masses[index] / whole).midpoint) < Fraction(1, 10**15)

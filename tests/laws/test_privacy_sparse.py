@@ -17,7 +17,7 @@ from deniable.core.transformation import Transformation
 from deniable.cost import Bounded
 from deniable.errors import Retired
 from deniable.exact import Interval
-from deniable.kernels.laws import Law, mass, upper_tail
+from deniable.kernels import DiscreteLaplaceNoise
 from deniable.mechanisms import (
     above_threshold,
     above_threshold_with_gap,
@@ -40,7 +40,7 @@ def scores(count, *, monotonic=False):
 @cache
 def _above(scale: Fraction, at_least: int) -> tuple[Chance, Chance]:
     """P[noise >= at_least] and its complement."""
-    above = upper_tail(Law.LAPLACE, scale=scale, at_least=at_least)
+    above = DiscreteLaplaceNoise(scale).tail(at_least)
     return chance(above), chance(1 - above)
 
 
@@ -48,9 +48,9 @@ def integrated(values, terms: Sparse, *, reach=60) -> OutputLaw:
     """The law of the whole transcript (positions of the hits), integrated over the threshold noise: independent of the code."""
     law = OutputLaw()
     for noisy in range(-reach, reach + 1):
-        weight = chance(mass(Law.LAPLACE, scale=terms.threshold_scale, at=noisy))
+        weight = chance(DiscreteLaplaceNoise(terms.threshold_scale).mass(noisy))
         _follow(law, values, terms.threshold + noisy, terms, weight, (), 0)
-    law.unknown = chance(2 * upper_tail(Law.LAPLACE, scale=terms.threshold_scale, at_least=reach + 1))[1]
+    law.unknown = chance(DiscreteLaplaceNoise(terms.threshold_scale).beyond(reach))[1]
     return law
 
 

@@ -1,6 +1,5 @@
 """Streams: how far a stream maps another apart, how far finished blocks lie apart, and what runs say, by exact laws."""
 
-from dataclasses import astuple
 from fractions import Fraction
 from functools import cache
 from itertools import product
@@ -85,7 +84,8 @@ def test_no_change_of_a_stream_moves_its_blocks_further_than_they_are_priced(hor
         apart = Triple(Fraction(len(sizes)), sum(sizes, Fraction(0)), max(sizes, default=Fraction(0)))
         moved = [abs(each) for each in _blocks(change)]
         seen = (sum(map(bool, moved)), sum(moved), sum(each * each for each in moved), max(moved))
-        limit = astuple(priced(apart))
+        known = priced(apart)
+        limit = (known.l0, known.l1, known.l2_squared, known.linf)
         assert all(found <= most for found, most in zip(seen, limit, strict=True)), (change, seen, limit)
         if apart == Triple(Fraction(1), Fraction(1), Fraction(1)):
             reached |= {place for place in range(4) if seen[place] == limit[place]}

@@ -1,7 +1,6 @@
 """Staircase noise: what is drawn, what is stated and what is paid, by enumeration; better than Laplace noise where it should be."""
 
 from fractions import Fraction
-from types import SimpleNamespace
 
 import pytest
 
@@ -10,8 +9,8 @@ from deniable.accounting import epsilon
 from deniable.core import L1, AbsoluteDistance, Lattice, Space, Vectors
 from deniable.errors import InvalidArgument
 from deniable.exact import exp
-from deniable.kernels import Law, Noise
-from deniable.kernels.staircase import Staircase, attempt
+from deniable.kernels import Law, Sensitivity, noise_of
+from deniable.kernels.staircase import Staircase, attempt, attempts
 from deniable.noise import system_entropy
 from deniable.testing.laws_privacy import check_privacy
 from deniable.testing.output_law import output_law
@@ -33,6 +32,26 @@ def test_what_is_drawn_is_what_is_stated(kind):
     assert kept >= HALF
     for at in range(-9, 10):
         assert abs(law.probability(at).lower / kept - kind.mass(at).midpoint) < Fraction(1, 10**6)
+
+
+@pytest.mark.parametrize("kind", KINDS[::2], ids=str)
+def test_many_draws_at_once_have_the_same_law(kind):
+    def first(entropy):
+        values, refused = attempts(kind, 1, entropy)
+        return None if refused[0] else int(values[0])
+
+    law = output_law(first, tail=Fraction(1, 10**9))
+    kept = 1 - law.probability(None).lower
+    for at in range(-6, 7):
+        assert abs(law.probability(at).lower / kept - kind.mass(at).midpoint) < Fraction(1, 10**6)
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+def test_variance_and_mean_size_are_those_of_the_masses(kind):
+    masses = {at: float(kind.mass(at).midpoint) for at in range(-400, 401)}
+    assert float(kind.variance) == pytest.approx(sum(at * at * share for at, share in masses.items()))
+    assert kind.mean_size(0) == pytest.approx(sum(abs(at) * share for at, share in masses.items()))
+    assert kind.mean_size(500) == pytest.approx(500, rel=1e-6)
 
 
 def test_a_sampler_that_counts_zero_twice_is_caught():
@@ -59,7 +78,7 @@ def test_masses_add_up_and_tails_are_their_sums(kind):
 @pytest.mark.parametrize("kind", KINDS, ids=str)
 def test_no_shift_costs_more_than_the_stairs_it_crosses(kind):
     for shift in range(1, 3 * kind.width + 1):
-        apart = SimpleNamespace(l0=1, l1=shift, l2_squared=shift * shift, linf=shift)
+        apart = Sensitivity(l0=1, l1=shift, linf=shift)
         paid = Fraction(kind.cost(apart).epsilon)
         worst = max(kind.loss(near=at, far=at + shift).upper for at in range(-40, 40))
         assert worst <= paid
@@ -69,7 +88,7 @@ def test_no_shift_costs_more_than_the_stairs_it_crosses(kind):
 def test_several_numbers_cross_no_more_stairs_than_are_paid_for():
     kind = Staircase(3, 2, Fraction(1))
     for moved in ((1, 1), (3, 1), (4, 2), (3, 3, 1), (6,)):
-        apart = SimpleNamespace(l0=len(moved), l1=sum(moved), l2_squared=0, linf=max(moved))
+        apart = Sensitivity(l0=len(moved), l1=sum(moved), linf=max(moved))
         crossed = sum(max(kind.stair(at + d) - kind.stair(at) for at in range(-30, 30)) for d in moved)
         assert crossed <= kind.cost(apart).epsilon
 
@@ -91,8 +110,8 @@ def test_the_promise_is_kept(width, scale, d):
 
 def test_errors_are_smaller_than_those_of_laplace_noise_where_epsilon_is_large():
     width, scale = 100, Fraction(20)
-    stairs, laplace = Staircase.best(width=width, rate=width / scale), Noise(Law.LAPLACE, scale)
-    assert float(epsilon(stairs.cost(SimpleNamespace(l0=1, l1=100, linf=100)), delta=0).upper) == pytest.approx(5)
+    stairs, laplace = Staircase.best(width=width, rate=width / scale), noise_of(Law.LAPLACE, scale)
+    assert float(epsilon(stairs.cost(Sensitivity(l0=1, l1=100, linf=100)), delta=0).upper) == pytest.approx(5)
 
     def size(kind):
         return float(sum(2 * at * kind.mass(at).midpoint for at in range(1, 1500)))

@@ -48,14 +48,14 @@ def test_one_unit_moves_every_table_and_score_by_its_bound(most):
     for unit in range(7):
         less, _, _ = read_cells(without(rows, unit), most=most)
         for l0, l1, l2, linf in moves(whole, less, columns):
-            assert l0 <= moved.l0
-            assert l1 <= moved.l1
-            assert l2 <= moved.l2_squared
-            assert linf <= moved.linf
+            assert l0 <= moved.table.l0
+            assert l1 <= moved.table.l1
+            assert l2 <= moved.table.l2_squared
+            assert linf <= moved.table.linf
             tight = max(tight, l1)
         pairs = list(combinations(range(6), 2))
         expected = [((a, b), np.full((columns.sizes[a], columns.sizes[b]), (a + b) % 3)) for a, b in pairs]
-        assert max(abs(distances(whole, expected) - distances(less, expected))) <= moved.l1
+        assert max(abs(distances(whole, expected) - distances(less, expected))) <= moved.table.l1
     assert tight == most  # the bound is reached: a smaller one would be caught
 
 
@@ -64,7 +64,7 @@ def test_a_bound_that_is_too_small_is_caught():
     whole, _, columns = read_cells(rows, most=3)
     fault = Contribution(1)
     seen = [moves(whole, read_cells(without(rows, unit), most=3)[0], columns) for unit in range(5)]
-    assert any(l1 > fault.l1 for each in seen for _, l1, _, _ in each)
+    assert any(l1 > fault.table.l1 for each in seen for _, l1, _, _ in each)
 
 
 def test_rows_of_their_own_and_changed_rows():
@@ -74,13 +74,13 @@ def test_rows_of_their_own_and_changed_rows():
     assert moved == Contribution(1)
     changed = wide_book().replace("unit: rows", "unit: changed rows")
     whole, moved, _ = read_cells(plain, book=changed)
-    assert (moved.l1, moved.l2_squared, moved.linf) == (2, 2, 1)
+    assert (moved.table.l1, moved.table.l2_squared, moved.table.linf) == (2, 2, 1)
     other = {name: [*cells[:-1], people_rows(30, seed=9, per_unit=1)[name][7]] for name, cells in plain.items()}
     for l0, l1, l2, linf in moves(whole, read_cells(other, book=changed)[0], columns):
-        assert l0 <= moved.l0
-        assert l1 <= moved.l1
-        assert l2 <= moved.l2_squared
-        assert linf <= moved.linf
+        assert l0 <= moved.table.l0
+        assert l1 <= moved.table.l1
+        assert l2 <= moved.table.l2_squared
+        assert linf <= moved.table.linf
 
 
 TABLES = [np.array(cells).reshape(2, 2) for cells in product(range(5), repeat=4)]

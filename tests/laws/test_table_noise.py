@@ -10,7 +10,8 @@ import pytest
 import deniable as dp
 from deniable.accounting import epsilon
 from deniable.cost import Bounded
-from deniable.kernels import Law, Noise
+from deniable.kernels import Law, Sensitivity, Staircase, noise_of
+from deniable.query import allocation
 from deniable.testing import Silent
 from deniable.testing.output_law import output_law
 from tests.attacks.end_to_end import in_memory
@@ -59,6 +60,42 @@ def test_the_delta_of_a_threshold_is_the_tail_of_what_is_drawn(law, paid):
     assert noise.tail(price.threshold - 2).upper > granted, "one less would leak more than was granted"
 
 
+def _two_keys(law):
+    """What one unit with two keys nobody else has pays to be hidden, how often any of them is shown, and the price."""
+    delta, paid = Fraction(1, 1000), {"epsilon": Fraction(14)}
+    book = {**BOOK, "unit": {"id": "p", "groups": 2, "rows_per_group": 1}}
+
+    def asked(entropy):
+        data = dp.Dataset({"p": [1, 1], "ward": ["A", "B"], "sex": ["f", "f"]}, codebook=book)
+        return data.session(budget(paid), entropy=entropy).query().group_by("ward").agg(n=dp.count_distinct())
+
+    price = asked(Silent()).price(**paid, delta=delta, law=law)
+    seen = output_law(lambda entropy: bool(asked(entropy).release(**paid, delta=delta, law=law).groups), tail=10 * TAIL)
+    return sum(each.delta for each in price.allocation.thresholds), seen.probability(True), price
+
+
+@pytest.mark.parametrize("law", [Law.LAPLACE, Law.GAUSSIAN])
+def test_a_unit_with_keys_of_its_own_shows_any_of_them_no_more_often_than_delta(law):
+    granted, shown, price = _two_keys(law)
+    (noise,) = price.allocation.noises.values()
+    one, lower = noise.tail(price.threshold - 1), noise.tail(price.threshold - 2)
+    assert shown.lower <= granted <= Fraction(1, 1000)
+    assert abs(shown.lower - (1 - (1 - one.lower) ** 2)) <= 20 * TAIL
+    assert 1 - (1 - lower.upper) ** 2 > granted, "one less would leak more than was granted"
+
+
+def test_a_threshold_for_one_key_where_a_unit_has_two_is_caught(monkeypatch):
+    """The planted fault: each of two keys may show with the whole delta. A scale of noise at which that is another threshold."""
+    honest = allocation.key_threshold
+
+    def for_one(delta, *, noise, apart):
+        return honest(delta, noise=noise, apart=Sensitivity(l0=1, l1=1, linf=1))
+
+    monkeypatch.setattr(allocation, "key_threshold", for_one)
+    granted, shown, _ = _two_keys(Law.LAPLACE)
+    assert shown.lower > granted
+
+
 @pytest.mark.parametrize("law", list(Law))
 @pytest.mark.parametrize("paid", PAID)
 def test_what_is_drawn_has_the_law_that_was_priced(law, paid):
@@ -81,6 +118,37 @@ def test_what_is_drawn_has_the_law_that_was_priced(law, paid):
     assert missed <= 1 - price.confidence
 
 
+STAIRS_BOOK = {
+    "name": "v",
+    "unit": {"id": "p", "groups": 1, "rows_per_group": 1},
+    "tables": {"v": {"variables": {"p": "integer", "x": {"type": "integer", "bounds": [0, 4]}}}},
+}
+
+
+def test_stairs_are_as_wide_as_one_unit_moves_a_sum():
+    """A sum that one unit moves by four: what is drawn has the law of the stairs that were priced, and costs what was asked."""
+    paid = {"epsilon": Fraction(3)}
+
+    def asked(entropy):
+        data = dp.Dataset({"p": [1], "x": [3]}, codebook=STAIRS_BOOK)
+        return data.session(budget(paid), entropy=entropy).query().agg(s=dp.sum("x", clip="total"))
+
+    price = asked(Silent()).price(**paid, law="staircase")
+    (noise,) = price.allocation.noises.values()
+    assert isinstance(noise, Staircase)
+    assert noise.width == 4
+    assert noise.error(Fraction(1, 20)) <= noise_of(Law.LAPLACE, noise.scale).error(Fraction(1, 20))
+    seen = output_law(
+        lambda entropy: asked(entropy).release(**paid, law="staircase").table[0]["s"], tail=Fraction(1, 500)
+    )
+    for value in seen.chances:
+        drawn, exact = seen.probability(value), noise.mass(value - 3)
+        assert drawn.lower <= exact.upper
+        assert exact.lower <= drawn.upper
+    assert len(seen.chances) > 12
+    assert price.spend.loss <= next(iter(paid.values()))
+
+
 @pytest.mark.parametrize("law", list(Law))
 @pytest.mark.parametrize("paid", PAID)
 def test_the_charge_covers_the_records(law, paid):
@@ -94,7 +162,7 @@ def test_the_charge_covers_the_records(law, paid):
 @pytest.mark.parametrize("law", list(Law))
 @pytest.mark.parametrize("scale", [Fraction(1, 3), Fraction(2), Fraction(15)])
 def test_the_stated_variance_is_near_the_exact_one(law, scale):
-    noise = Noise(law, scale)
+    noise = noise_of(law, scale)
     exact = float(sum(at * at * noise.mass(at).midpoint for at in range(1, int(40 * scale) + 40)) * 2)
     assert exact == pytest.approx(float(noise.variance), abs=0.2)
 
@@ -103,7 +171,7 @@ def test_a_law_is_named_in_words():
     asked = session(dp.budget(rho=1), Silent()).query().agg(n=dp.count())
     assert asked.price(rho=1, law="discrete gaussian").law == "discrete Gaussian"
     with pytest.raises(
-        dp.errors.InvalidArgument, match="law must be one of 'laplace', 'gaussian', 'discrete gaussian'"
+        dp.errors.InvalidArgument, match="law must be one of 'laplace', 'gaussian', 'discrete gaussian', 'staircase'"
     ):
         asked.price(rho=1, law="normal")
     for law in (Law.GAUSSIAN, Law.DISCRETE_GAUSSIAN):

@@ -9,7 +9,8 @@ import pytest
 
 pytest.importorskip("resource", reason="the clock reads CPU time from the resource module")
 
-from benchmarks import peers, report
+from benchmarks import noise, peers, report, sql_peers, table_errors
+from deniable.core import Mechanism
 
 
 def test_the_clock_counts_work_not_waiting():
@@ -68,3 +69,40 @@ def test_a_peer_lives_in_an_environment_of_its_own(tmp_path, monkeypatch):
     assert peers.peer("iniconfig") == python
     assert stamp.stat().st_mtime_ns == made
     assert peers.peer("a-package-that-does-not-exist-anywhere") is None
+
+
+def test_errors_of_two_libraries_are_told_apart_only_beyond_their_intervals():
+    near, far = [1.0, 1.2, 0.8, 1.1, 0.9] * 40, [2.0, 2.2, 1.8, 2.1, 1.9] * 40
+    assert table_errors.compared(near, far) == "ahead"
+    assert table_errors.compared(far, near) == "behind"
+    assert table_errors.compared(near, [each + 0.01 for each in near]) == "within the interval"
+    assert table_errors.compared([0.0] * 5, [0.0] * 5) == "within the interval"
+
+
+def test_errors_are_pooled_over_all_shapes_or_not_at_all():
+    found = {shape: {"mean": [float(at)]} for at, shape in enumerate(table_errors.SHAPES)}
+    assert table_errors.pooled(found, "mean") == [0.0, 1.0, 2.0]
+    found.pop(next(iter(table_errors.SHAPES)))
+    assert table_errors.pooled(found, "mean") == table_errors.pooled(None, "mean") == []
+
+
+def test_what_one_system_is_asked_in_other_words_stands_on_the_page():
+    for pairs in sql_peers.REWRITES.values():
+        for here, there in pairs.items():
+            assert any(here in text for text in sql_peers.QUERIES.values())
+            assert f"`{there}` for `{here}`" in sql_peers.rewrites()
+    code = sql_peers.table() + "answer = [N, max(uid.count(p) for p in range(20)), words('deniable', 'AVG(n)')]"
+    assert peers.answer(peers.OURS, code) == [11_000, 10, "AVG(CLAMP(n, 0, 10))"]
+
+
+@pytest.mark.parametrize(("law", "grid", "size"), [("Laplace", False, 1), ("Gaussian", True, 1000)])
+def test_our_mechanism_is_timed_as_a_mechanism(monkeypatch, law, grid, size):
+    asked = []
+    monkeypatch.setattr(noise, "cpu", lambda python, *, setup, call: asked.append((setup, call)))
+    noise.ours(noise.Case(law, 1 << 20, grid=grid), size)
+    names: dict[str, object] = {}
+    exec(asked[0][0], names)
+    assert isinstance(names["mechanism"], Mechanism)
+    assert asked[0][1] == "mechanism(data)"
+    found = eval(asked[0][1], names)
+    assert size == 1 or len(found) == size

@@ -36,7 +36,7 @@ def test_every_command_can_be_loaded(name):
 
 
 def test_unknown_command_is_one_line_with_a_hint(monkeypatch, capsys):
-    monkeypatch.setitem(cli.COMMANDS, "ledger", cli.Command("deniable.cli.ledger", "audit the budget"))
+    monkeypatch.setitem(cli.COMMANDS, "ledger", cli.Command("deniable.cli.ledger_command", "audit the budget"))
     with pytest.raises(SystemExit) as stop:
         cli.main(["leger"])
     assert stop.value.code == 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import importlib.util
 import os
 import re
@@ -184,7 +185,8 @@ def test_an_interrupt_waits_for_the_command_to_end(tmp_path):
         ]
     )
     script = f"import dev, sys\ntry: dev.run(sys.executable, '-c', {child!r})\nexcept KeyboardInterrupt: sys.exit(130)"
-    process = subprocess.Popen([sys.executable, "-c", script], cwd=tmp_path, start_new_session=True)
+    heard = functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL)  # also where we run in the background
+    process = subprocess.Popen([sys.executable, "-c", script], cwd=tmp_path, start_new_session=True, preexec_fn=heard)
     deadline = time.monotonic() + 60
     while not (tmp_path / "started").exists() and time.monotonic() < deadline:
         time.sleep(0.05)
@@ -209,6 +211,7 @@ def test_every_requirement_is_pinned_with_hashes_and_names_no_host(path):
         ("base", []),
         ("dev", ["dev", "frames"]),
         ("test", ["postgres", "spark", "attacks", "models", "server"]),
+        ("server", ["server", "postgres"]),
         ("bare", ["torch"]),
     ],
 )
@@ -256,3 +259,32 @@ def test_exploring_tries_ten_times_as_many_new_examples(dev, monkeypatch):
     assert dev.os.environ["DENIABLE_EXPLORE"] == "1"
     assert asked[0][-1] == "tests/laws"
     assert "--explore" not in asked[0]
+
+
+def test_the_whole_run_includes_the_self_audit_and_a_part_of_it_does_not(dev, monkeypatch):
+    ran: list[list[str]] = []
+    monkeypatch.setattr(dev, "engines", lambda: None)
+    monkeypatch.setattr(dev, "environment", lambda *_, **__: Path(sys.executable))
+    monkeypatch.setattr(dev, "other_pythons", list)
+    monkeypatch.setattr(dev, "run", lambda *command, **_: ran.append([str(word) for word in command]) or 0)
+    assert dev.test(["tests/unit"]) == 0
+    assert not any("audit" in command for command in ran)
+    assert dev.test([]) == 0
+    audits = [command for command in ran if "audit" in command]
+    assert len(audits) == 1
+    assert audits[0][1:6] == ["-m", "deniable", "audit", "self", "--quick"]
+    monkeypatch.setattr(dev, "run", lambda *command, **_: 3 if "audit" in command else 0)
+    assert dev.test([]) == 3
+
+
+def test_the_demo_of_a_server_goes_to_the_servers_own(dev, monkeypatch):
+    ran: list[list[str]] = []
+    monkeypatch.setattr(dev, "environment", lambda *_, **__: Path(sys.executable))
+    monkeypatch.setattr(dev, "run", lambda *command, **_: ran.append([str(word) for word in command]) or 0)
+    assert dev.demo(["--server"]) == 0
+    assert dev.demo(["--server", "here", "--prepare"]) == 0
+    assert dev.demo([]) == 0
+    assert ran[0][1:6] == ["-m", "deniable", "serve", "demo", "--open"]
+    assert ran[0][6].endswith("tried")
+    assert ran[1][6:] == ["here", "--prepare"]
+    assert ran[2][1:] == ["-m", "deniable", "demo"]

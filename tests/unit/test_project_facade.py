@@ -122,6 +122,7 @@ def test_the_calculus_is_whole():
         ("strength", "it is deniable.accounting.strength"),
         ("laplce", "did you mean deniable.calculus.laplace?"),
         ("Datset", "did you mean deniable.Dataset?"),
+        ("Filter", "it is deniable.calculus.PrivacyFilter"),
         ("qqqqqq", "dir(deniable) lists them"),
     ],
 )

@@ -40,7 +40,7 @@ def test_a_round_counts_what_a_gate_takes() -> None:
     import deniable as dp
 
     parts = filters.ROUNDS["a pure count of 0.2 and a table count of (0.2, 1e-8)"]
-    gate, rounds = dp.calculus.Filter(filters.BUDGET.filters()), 0
+    gate, rounds = dp.calculus.PrivacyFilter(filters.BUDGET.filters()), 0
     while True:
         try:
             for part in parts:

@@ -16,15 +16,16 @@ import pytest
 from tests import shape
 
 LIMITS = {
-    "modules": 540,
+    "modules": 597,
     "public names in dp": 60,
-    "double class names": 16,
-    "double file names": 18,
-    "import cycles": 3,
-    "files run by a grouped count": 94,
-    "files run by the same in SQL": 97,
-    "modules loaded by the first calculus": 54,
-    "modules loaded by the first data set": 239,
+    "double class names": 0,
+    "double file names": 0,
+    "import cycles": 0,
+    "lines the type checker is told to ignore": 48,
+    "files run by a grouped count": 98,
+    "files run by the same in SQL": 105,
+    "modules loaded by the first calculus": 60,
+    "modules loaded by the first data set": 279,
 }
 
 
@@ -81,3 +82,15 @@ def test_files_run_are_those_of_the_package_in_which_something_was_called():
     assert shape.files_run(lambda: json.dumps([1])) == set()
     assert "exact/guards.py" in shape.files_run(lambda: integer(n=1))
     assert sys.getprofile() is None
+
+
+def test_duckdb_is_opened_by_engines_alone():
+    """Whoever imports the library can open a database; the engines' connections are hardened."""
+    opening = [
+        name
+        for name, tree in shape.trees().items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Import) and any(alias.name == "duckdb" for alias in node.names)
+    ]
+    assert opening
+    assert all(name.startswith("deniable.engines.") for name in opening), opening

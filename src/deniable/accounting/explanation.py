@@ -19,7 +19,7 @@ from deniable.accounting.renyi_curves import LinearCurve
 from deniable.accounting.spend import Spend
 from deniable.accounting.theorems import GAP, RenyiPrivacy, epsilon, numeric, tightest
 from deniable.cost import Cost
-from deniable.errors import Unaccountable
+from deniable.errors import InvalidArgument, Unaccountable
 from deniable.exact import down, ln, sqrt, up
 from deniable.exact.guards import Real, probability
 
@@ -103,6 +103,8 @@ def _said(
         found, note = say(cost, delta)
     except Unaccountable as refusal:
         return Alternative(name, None, str(refusal).partition(";")[0])
+    except (InvalidArgument, ArithmeticError):
+        return Alternative(name, None, "the losses are beyond what is enclosed")
     return Alternative(name, None if found is None else found if isinstance(found, float) else up(found), note)
 
 

@@ -5,12 +5,16 @@ All of them hold for whatever the attacker knows beforehand, and all read one lo
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 
 from deniable.accounting.bracket import Bracket
 from deniable.exact import down, exp, up
 from deniable.exact.guards import Real, nonnegative, probability
+
+_FAR = 1 << 12
+"""Beyond this loss every number here is what it tends to, rounded up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +31,8 @@ def odds(epsilon: Real | Bracket) -> float:
 
     Guarantee: rounded up; it is the definition of pure privacy, in odds.
     """
-    return up(exp(_loss(epsilon)))
+    loss = _loss(epsilon)
+    return up(exp(loss)) if loss <= _FAR else math.inf
 
 
 def truth_probability(epsilon: Real | Bracket, *, delta: Real = 0) -> float:
@@ -35,8 +40,11 @@ def truth_probability(epsilon: Real | Bracket, *, delta: Real = 0) -> float:
 
     Guarantee: at most (e**epsilon + delta)/(e**epsilon + 1) for every attacker; one half means that the answer helps nothing.
     """
-    grown = exp(_loss(epsilon))
-    return min(1.0, up((grown + probability(delta=delta)).upper / (grown.lower + 1)))
+    slip, loss = probability(delta=delta), _loss(epsilon)
+    if loss > _FAR:
+        return 1.0
+    grown = exp(loss)
+    return min(1.0, up((grown + slip).upper / (grown.lower + 1)))
 
 
 def posterior(prior: Real, *, epsilon: Real | Bracket) -> Belief:
@@ -45,7 +53,10 @@ def posterior(prior: Real, *, epsilon: Real | Bracket) -> Belief:
     Guarantee: Bayes' rule on the ratio of likelihoods, which pure privacy bounds. An approximate loss has no such bound: with
     probability up to delta the answer may tell everything.
     """
-    chance, grown = probability(prior=prior), exp(_loss(epsilon))
+    chance, loss = probability(prior=prior), _loss(epsilon)
+    if loss > _FAR:
+        return Belief(float(chance), float(chance == 1), float(chance > 0))
+    grown = exp(loss)
     return Belief(
         float(chance),
         down(chance / (chance + (1 - chance) * grown.upper)),
@@ -58,7 +69,10 @@ def detection_power(false_alarms: Real, *, epsilon: Real | Bracket, delta: Real 
 
     Guarantee: with p missed and q false alarms, p + e**epsilon·q >= 1 - delta and e**epsilon·p + q >= 1 - delta.
     """
-    alarm, slip, grown = probability(false_alarms=false_alarms), probability(delta=delta), exp(_loss(epsilon))
+    alarm, slip, loss = probability(false_alarms=false_alarms), probability(delta=delta), _loss(epsilon)
+    if loss > _FAR:
+        return 1.0 if alarm else up(slip)
+    grown = exp(loss)
     one_way = grown.upper * alarm + slip
     other_way = 1 - (1 - alarm - slip) / grown.upper if alarm + slip < 1 else Fraction(1)
     return min(1.0, up(min(one_way, other_way)))

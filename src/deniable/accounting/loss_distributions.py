@@ -15,8 +15,9 @@ import numpy as np
 from deniable.accounting.adjacency import neighbours_of
 from deniable.accounting.pld import PrivacyLoss
 from deniable.accounting.pld.convolution import Steps, look, read
+from deniable.accounting.pld.outward import Beyond
 from deniable.cost import Cost
-from deniable.errors import InvalidArgument
+from deniable.errors import InvalidArgument, Unaccountable
 from deniable.exact.guards import Real, integer, rational
 
 if TYPE_CHECKING:
@@ -24,13 +25,16 @@ if TYPE_CHECKING:
 
 _SHARE = 0.05
 _FAINT = 1e-4
+_APART = 0.1
+"""Two readings of one chance that differ by more are no picture of it."""
 
 
 @dataclass(frozen=True, slots=True)
 class LossDistribution:
     """What the log-likelihood ratio of the answers is, when the unit is there and the worst pair of data sets is compared.
 
-    The numbers are good to about a per cent, meant for drawing: for a guarantee ask `epsilon` or `delta`.
+    The numbers are good to about a per cent, meant for drawing: for a guarantee ask `epsilon` or `delta`. Where they could be
+    further off (little noise a billion times) `Unaccountable` is raised.
     """
 
     cost: Cost
@@ -82,9 +86,15 @@ def _event(steps: Steps, loss: float) -> tuple[float, float]:
         return min(1.0, max(0.0, low + other)), min(1.0, other)
     if loss >= math.fsum(times * pair.ceiling for pair, times in steps):
         return 0.0, 0.0
-    reading = read(steps, look(steps, epsilon=loss), _SHARE)
-    chance, other = reading.below.event(loss)
-    return min(1.0, max(0.0, chance + reading.below.infinite)), min(1.0, other)
+    try:
+        reading = read(steps, look(steps, epsilon=loss), _SHARE)
+        (chance, other), (above, _) = reading.below.event(loss), reading.above.event(loss)
+        found, most = chance + reading.below.infinite, above + reading.above.infinite
+    except (Beyond, ArithmeticError):
+        found, most, other = 0.0, 1.0, 1.0
+    if not (abs(most - found) <= _APART and other <= 1 + _APART):
+        raise Unaccountable("the losses of this cost lie too far apart for their law to be shown; ask epsilon or delta")
+    return min(1.0, max(0.0, found)), min(1.0, other)
 
 
 def loss_distribution(cost: Cost) -> LossDistribution:

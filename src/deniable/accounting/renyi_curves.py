@@ -86,6 +86,8 @@ class PureCurve:
 
     def at(self, order: Fraction) -> Fraction:
         epsilon = self.loss.log(BITS)
+        if epsilon.lower > -_NEGLIGIBLE:
+            return epsilon.upper  # within e^-200 of the curve, and e^-epsilon would be a number of many digits
         grown = 1 + exp(-epsilon, BITS)
         weight = 1 / grown
         parts = [(weight, epsilon * (order - 1)), (weight, epsilon * -order)]

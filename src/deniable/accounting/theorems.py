@@ -26,11 +26,11 @@ from deniable.accounting.measures.pure import Pure
 from deniable.accounting.measures.renyi import RenyiDivergences, RenyiLoss
 from deniable.accounting.profiles import ClosedProfile, epsilon_of
 from deniable.cost import Concentrated, Cost, Gaussian, Grouped, Parallel, Renyi
-from deniable.errors import Unaccountable
+from deniable.errors import InvalidArgument, Unaccountable
 from deniable.exact import up
 from deniable.exact.guards import Real, nonnegative, probability
 
-_FINE = 1e-9
+_FINE, _BEYOND = 1e-9, "the losses are beyond what is enclosed"
 
 
 class Reader(Protocol):
@@ -59,10 +59,16 @@ class ClosedReader:
         return self.profile.theorem
 
     def epsilon(self, delta: Fraction, gap: float) -> Bracket:
-        return epsilon_of(self.profile, delta, gap=min(gap, _FINE))
+        try:
+            return epsilon_of(self.profile, delta, gap=min(gap, _FINE))
+        except (InvalidArgument, ArithmeticError):  # of an exponential; knowing nothing is sound
+            return Bracket(0.0, math.inf, _BEYOND)
 
     def delta(self, epsilon: Fraction, gap: float) -> Bracket:
-        found = self.profile.delta(epsilon)
+        try:
+            found = self.profile.delta(epsilon)
+        except (InvalidArgument, ArithmeticError):
+            return Bracket(0.0, 1.0, _BEYOND)
         return Bracket.around(found.lower, min(Fraction(1), found.upper))
 
 
@@ -118,13 +124,13 @@ class GroupReader:
         while high - low > high * Fraction(gap):
             middle = Fraction(float((low + high) / 2))
             low, high = (low, middle) if self.delta(self.size * middle, gap).upper <= delta else (middle, high)
-        return Bracket(0.0, up(self.size * high))
+        return Bracket(0.0, up(self.size * high), self.delta(self.size * high, gap).note)
 
     def delta(self, epsilon: Fraction, gap: float) -> Bracket:
         step = epsilon / self.size
-        single = Fraction(self.inner.delta(step, gap).upper)
+        single = self.inner.delta(step, gap)
         factor = expm1(epsilon).upper / expm1(step).lower if step else Fraction(self.size)
-        return Bracket(0.0, min(1.0, up(single * factor)))
+        return Bracket(0.0, min(1.0, up(Fraction(single.upper) * factor)), single.note)
 
 
 _FARTHEST = 2**11
@@ -173,12 +179,10 @@ class WorstReader:
         return "disjoint parts: the worst of " + "; ".join(dict.fromkeys(each.theorem for each in self.parts))
 
     def epsilon(self, delta: Fraction, gap: float) -> Bracket:
-        found = [each.epsilon(delta, gap) for each in self.parts]
-        return Bracket(max(each.lower for each in found), max(each.upper for each in found))
+        return _worst([each.epsilon(delta, gap) for each in self.parts])
 
     def delta(self, epsilon: Fraction, gap: float) -> Bracket:
-        found = [each.delta(epsilon, gap) for each in self.parts]
-        return Bracket(max(each.lower for each in found), max(each.upper for each in found))
+        return _worst([each.delta(epsilon, gap) for each in self.parts])
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,22 +214,29 @@ class WitnessedReader:
         return self.reader.theorem
 
     def epsilon(self, delta: Fraction, gap: float) -> Bracket:
-        upper = self.reader.epsilon(delta, gap).upper
-        return _below([each.epsilon(delta, gap).lower for each in self.witnesses], upper)
+        return _below([each.epsilon(delta, gap) for each in self.witnesses], self.reader.epsilon(delta, gap))
 
     def delta(self, epsilon: Fraction, gap: float) -> Bracket:
-        upper = self.reader.delta(epsilon, gap).upper
-        return _below([each.delta(epsilon, gap).lower for each in self.witnesses], upper)
+        return _below([each.delta(epsilon, gap) for each in self.witnesses], self.reader.delta(epsilon, gap))
 
 
-def _below(losses: list[float], upper: float) -> Bracket:
-    return Bracket(min(upper, max(losses, default=0.0)), upper)
+def _below(witnesses: list[Bracket], found: Bracket) -> Bracket:
+    lower = max((each.lower for each in witnesses), default=0.0)
+    return Bracket(min(found.upper, lower), found.upper, _notes([found, *witnesses]))
+
+
+def _worst(found: list[Bracket]) -> Bracket:
+    return Bracket(max(each.lower for each in found), max(each.upper for each in found), _notes(found))
+
+
+def _notes(found: list[Bracket]) -> str:
+    """Why a bracket is wider than asked, of several: each reason once."""
+    return "; ".join(dict.fromkeys(each.note for each in found if each.note))
 
 
 def _together(found: list[Bracket]) -> Bracket:
     best = min(found, key=lambda each: each.upper)
-    notes = "; ".join(dict.fromkeys(each.note for each in found if each.note))
-    return Bracket(min(best.upper, max(each.lower for each in found)), best.upper, notes)
+    return Bracket(min(best.upper, max(each.lower for each in found)), best.upper, _notes(found))
 
 
 @lru_cache(maxsize=256)

@@ -98,12 +98,14 @@ class TradeOff:
         return _delta_at(self.cost, e, _ROUGHER)
 
     def _steep(self, e: float, level: Fraction) -> Fraction:
+        if level and e > _FAR:  # a line that is hardly ever above zero: saying nothing is sound
+            return Fraction(0)
         delta = Fraction(self._delta(e))
         return 1 - delta - (exp(Fraction(e), _BITS).upper * level if level else 0)
 
     def _flat(self, e: float, level: Fraction) -> Fraction:
         rest = 1 - Fraction(self._delta(e)) - level
-        return exp(-Fraction(e), _BITS).lower * rest if rest > 0 else Fraction(0)
+        return exp(-Fraction(e), _BITS).lower * rest if rest > 0 and e <= _FAR else Fraction(0)
 
 
 @lru_cache(maxsize=4096)

@@ -27,6 +27,14 @@ from deniable.attacks.membership import (
     inversion,
     membership,
 )
+from deniable.attacks.model_attacks import (
+    ModelWorld,
+    canary_exposure,
+    model_inversion,
+    model_losses,
+    model_membership,
+    model_world,
+)
 from deniable.attacks.reconstruction import Reconstruction, random_groups, reconstruct, solve_tables
 from deniable.attacks.tracing import Tracing, power_curve, trace, tracing_world
 
@@ -39,6 +47,7 @@ __all__ = [
     "MadeUpPeople",
     "Matrix",
     "Membership",
+    "ModelWorld",
     "Reconstruction",
     "Tracing",
     "anonymity",
@@ -46,6 +55,7 @@ __all__ = [
     "anti_mechanisms",
     "averaging",
     "background",
+    "canary_exposure",
     "classification_world",
     "difference_variance",
     "differencing",
@@ -58,6 +68,10 @@ __all__ = [
     "made_up_people",
     "matrix",
     "membership",
+    "model_inversion",
+    "model_losses",
+    "model_membership",
+    "model_world",
     "power_curve",
     "random_groups",
     "recommender_differencing",

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from deniable.attacks.curators import Curator, SeededCurator, seeded_noise
+from deniable.attacks.curators import Curator, SeededCurator, attackable, seeded_noise
 from deniable.errors import InvalidArgument
 from deniable.exact.guards import Real, integer, positive
 
@@ -25,12 +25,15 @@ class Guess:
     bit: int | None
 
 
-def differencing(curator: Curator, target: int, others: Sequence[int], *, times: int = 1) -> Guess:
+def differencing(
+    curator: Curator, target: int, others: Sequence[int], *, times: int = 1, allow_private: bool = False
+) -> Guess:
     """Everybody without the target, then with: the second count less the first is the target's bit.
 
     The group without the target must not hold them (the printed form subtracts the other way, and forgets to look).
     `times` asks both questions again and again, worded anew each time, and averages.
     """
+    attackable(curator, allow_private=allow_private)
     group = [person for person in others if person != target]
     if len(group) != len(others):
         raise InvalidArgument(f"the group of others already holds the target {target}; the difference would be zero")
@@ -89,8 +92,9 @@ def averaging(ask: Callable[[int], float | None], *, times: int) -> float | None
     return float(np.mean(answers)) if answers else None
 
 
-def refusal_oracle(curator: Curator, target: int, others: Sequence[int]) -> Guess:
+def refusal_oracle(curator: Curator, target: int, others: Sequence[int], *, allow_private: bool = False) -> Guess:
     """A curator that refuses small answers says which answers are small: grow a group to the edge, then add the target."""
+    attackable(curator, allow_private=allow_private)
     group = [person for person in others if person != target]
     for size in range(len(group) + 1):
         if curator.count([*group[:size]]) is not None:
@@ -104,7 +108,7 @@ def recover_seed(
     curator: Curator, known: Sequence[tuple[Sequence[int], int]], *, seeds: int = SeededCurator.SEEDS
 ) -> int | None:
     """The seed of a service, from answers to questions whose truth is known (a group of friends): try them all."""
-    answers = [curator.count(ids) for ids, _ in known]
+    answers = [attackable(curator).count(ids) for ids, _ in known]
     if any(answer is None for answer in answers):
         return None
     fits = [

@@ -18,12 +18,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable import noise
+from deniable.accounting import budget
+from deniable.attacks.anonymity import anonymize
 from deniable.core import Booleans, rows
 from deniable.core.gate import Planned
-from deniable.errors import InvalidArgument, Retired
+from deniable.errors import DeniableError, InvalidArgument, Retired
 from deniable.exact.guards import integer
 from deniable.mechanisms import laplace
 from deniable.noise import Entropy, system_entropy
+from deniable.query.aggregates import count as row_count
+from deniable.release.dataset import Dataset
 from deniable.transformations import count
 
 KEYS = ("zip", "birth", "sex")
@@ -76,6 +80,16 @@ class Curator:
 
     def _noise(self, scale: Any) -> int:
         return noise.discrete_laplace(Fraction(scale), self.entropy)
+
+
+def attackable(curator: Any, *, allow_private: bool = False) -> Any:
+    """What may be attacked: a curator of made-up people. Somebody in charge of real data may allow anything with `count(ids)`."""
+    if isinstance(curator, Curator) or (allow_private and callable(getattr(curator, "count", None))):
+        return curator
+    raise InvalidArgument(
+        f"attacks are for made-up data, got a {type(curator).__name__}; whoever is in charge of real data may say "
+        "allow_private=True for an object with count(ids)"
+    )
 
 
 class RoundingCurator(Curator):
@@ -185,8 +199,6 @@ class AnonymizingCurator(Curator):
         return None
 
     def rows(self) -> list[dict[str, Any]]:
-        from deniable.attacks.anonymity import anonymize
-
         return anonymize(super().rows(), keys=KEYS, k=10)
 
 
@@ -214,7 +226,7 @@ class PrivateCurator(Curator):
     Guarantee: everything it ever answers together is epsilon-private: the declared costs add up to epsilon.
     """
 
-    title = "deniable, epsilon 1 in all"
+    title = "the calculus, epsilon 1 in all"
 
     def __init__(
         self, people: MadeUpPeople, *, epsilon: Any = 1, questions: int = 1000, entropy: Entropy | None = None
@@ -233,6 +245,46 @@ class PrivateCurator(Curator):
         chosen = np.asarray(ids, dtype=np.int64)
         having = [True for bit in self.people.secret[chosen].tolist() if bit]
         return float(self._mechanism.function(having, self.entropy))
+
+    def rows(self) -> list[dict[str, Any]]:
+        return []
+
+
+class SessionCurator(Curator):
+    """A session of deniable with its budget: each question has the same share of one epsilon, and then it refuses.
+
+    Guarantee: everything it ever answers together is epsilon-private, by the session's own ledger.
+    """
+
+    title = "deniable, epsilon 1 in all"
+
+    def __init__(
+        self, people: MadeUpPeople, *, epsilon: Any = 1, questions: int = 20, entropy: Entropy | None = None
+    ) -> None:
+        super().__init__(people, entropy=entropy)
+        self.share, self.refused = Fraction(epsilon) / integer(questions=questions, least=1), False
+        self.told: dict[str, float | None] = {}
+        most = {"type": "integer", "bounds": [0, len(people) - 1]}
+        book = {"unit": "rows", "tables": {"people": {"variables": {"id": most, "secret": {"type": "boolean"}}}}}
+        columns = {"id": list(range(len(people))), "secret": [bool(bit) for bit in people.secret]}
+        made = Dataset(columns, codebook={"name": "made-up people", **book})
+        self._session = made.session(budget(epsilon=epsilon), entropy=entropy)
+
+    def count(self, ids: Any, *, phrase: str = "") -> float | None:
+        chosen = ", ".join(str(int(each)) for each in ids) or "-1"
+        if chosen not in self.told:  # the session itself would show the same release again, for nothing
+            self.told[chosen] = self._asked(chosen)
+        return self.told[chosen]
+
+    def _asked(self, chosen: str) -> float | None:
+        if self.refused:
+            return None  # a budget that is spent does not come back
+        query = self._session.query().where(f"secret AND id IN ({chosen})").agg(n=row_count())
+        try:
+            return float(query.release(epsilon=self.share).value())
+        except DeniableError:
+            self.refused = True
+            return None
 
     def rows(self) -> list[dict[str, Any]]:
         return []
@@ -263,7 +315,7 @@ def strawmen() -> tuple[type[Curator], ...]:
         UnbudgetedCurator,
         AnonymizingCurator,
         LocalModelCurator,
-        PrivateCurator,
+        SessionCurator,
     )
 
 

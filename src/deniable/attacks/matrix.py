@@ -17,14 +17,16 @@ from deniable.attacks.curators import (
     Curator,
     MadeUpPeople,
     RoundingCurator,
+    made_up_people,
     seeded_noise,
 )
 from deniable.attacks.linkage import linkage
 from deniable.attacks.reconstruction import reconstruct
 from deniable.errors import InvalidArgument
 from deniable.noise import Entropy
-from deniable.svg import Figure, Series, horizontal_bars
+from deniable.svg import Figure, ShadedCell, shaded_table
 
+_PEOPLE = 120
 Attack = Callable[[Curator, int], float]
 """From a curator and a number of targets to the share of targets whose bit was guessed."""
 
@@ -81,17 +83,15 @@ class Matrix:
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
     def plot(self) -> Figure:
-        """For each curator the gain of the attack that does best."""
-        best = [max(row, key=lambda cell: cell.gain) for row in self.cells]
-        names = [
-            f"{name}: {self.attacks[row.index(cell)]}" if cell.gain > 0 else name
-            for name, row, cell in zip(self.curators, self.cells, best, strict=True)
-        ]
-        return horizontal_bars(
-            Series(names, [round(cell.gain, 3) for cell in best]),
-            title="The best attack on each curator",
-            subtitle="0: no better than guessing, 1: every bit",
-            x_label="gain over guessing",
+        """Every cell with its base rate, the darker the more an attack gains."""
+        return shaded_table(
+            self.attacks,
+            [
+                (name, [ShadedCell(str(cell), cell.gain) for cell in row])
+                for name, row in zip(self.curators, self.cells, strict=True)
+            ],
+            title="Every attack on each curator",
+            subtitle="share of bits guessed (share by guessing the commoner bit)",
         )
 
 
@@ -114,13 +114,15 @@ def matrix(
     curators: Sequence[type[Curator]],
     attacks: dict[str, Attack],
     *,
-    people: MadeUpPeople,
+    people: MadeUpPeople | None = None,
     targets: int = 100,
     entropy: Entropy | None = None,
 ) -> Matrix:
-    """Every attack on a fresh curator of each kind, about the first `targets` people."""
+    """Every attack on a fresh curator of each kind, about the first `targets` people; of 120 drawn anew unless some are given."""
     if not curators or not attacks:
         raise InvalidArgument("a matrix needs at least one curator and one attack")
+    if people is None:
+        people = made_up_people(_PEOPLE, entropy=entropy)
     wanted = people.secret[:targets]
     base = float(max(wanted.mean(), 1 - wanted.mean()))
     cells = tuple(

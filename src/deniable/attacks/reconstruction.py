@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.attacks.curators import Curator, made_up_people
+from deniable.attacks.curators import Curator, attackable, made_up_people
 from deniable.errors import InvalidArgument
 from deniable.exact.guards import integer
 from deniable.noise import Entropy
@@ -40,7 +40,7 @@ def random_groups(people: int, queries: int, *, salt: str = "group") -> NDArray[
 
 
 def reconstruct(
-    curator: Curator | Callable[..., Curator],
+    curator: Curator | type[Curator],
     *,
     people: int,
     queries: int,
@@ -52,9 +52,8 @@ def reconstruct(
     `method` is "least squares" or "lp" (the least total deviation; needs SciPy, in the extra `attacks`).
     """
     size, many = integer(people=people, least=2), integer(queries=queries, least=1)
-    holder = (
-        curator if isinstance(curator, Curator) else curator(made_up_people(size, entropy=entropy), entropy=entropy)
-    )
+    made = curator(made_up_people(size, entropy=entropy), entropy=entropy) if isinstance(curator, type) else curator
+    holder: Curator = attackable(made)
     groups = random_groups(size, many)
     answers = [holder.count(np.flatnonzero(group)) for group in groups]
     kept = [i for i, answer in enumerate(answers) if answer is not None]

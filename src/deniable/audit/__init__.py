@@ -6,17 +6,21 @@ broke it, and a lower bound on epsilon. An audit refutes; it never proves.
 
 from deniable.audit.answer_columns import columns
 from deniable.audit.answer_events import AnswerEvent
-from deniable.audit.auditor import check
+from deniable.audit.auditor import check, event_counts
 from deniable.audit.clopper_pearson import lower_bound, upper_bound
 from deniable.audit.faults import PLANTED, Fault
+from deniable.audit.long_run import long_run
+from deniable.audit.neighbour_search import small_neighbours
 from deniable.audit.recorder import Divergence, Recorder, ReplayReport, replay
-from deniable.audit.self_audit import SelfReport, self_audit
+from deniable.audit.self_audit import SELF_SCHEMA, SelfReport, self_audit
 from deniable.audit.session_questions import SmallTables, small_tables
+from deniable.audit.timing import TimingReport, rank_correlation, timing
 from deniable.audit.verdict import SCHEMA, EventReplay, Verdict
 
 __all__ = [
     "PLANTED",
     "SCHEMA",
+    "SELF_SCHEMA",
     "AnswerEvent",
     "Divergence",
     "EventReplay",
@@ -25,12 +29,18 @@ __all__ = [
     "ReplayReport",
     "SelfReport",
     "SmallTables",
+    "TimingReport",
     "Verdict",
     "check",
     "columns",
+    "event_counts",
+    "long_run",
     "lower_bound",
+    "rank_correlation",
     "replay",
     "self_audit",
+    "small_neighbours",
     "small_tables",
+    "timing",
     "upper_bound",
 ]

@@ -37,18 +37,18 @@ class Failure:
 
 
 @dataclass(frozen=True, slots=True)
-class AnswerColumn:
+class SampleColumn:
     """One thing seen of every draw: as a number (NaN where it is none) and, where it has few values, as a name."""
 
     numbers: NDArray[np.float64] | None
     names: NDArray[Any] | None
 
-    def part(self, where: slice) -> AnswerColumn:
+    def part(self, where: slice) -> SampleColumn:
         """Some of the draws."""
-        return AnswerColumn(*(None if each is None else each[where] for each in (self.numbers, self.names)))
+        return SampleColumn(*(None if each is None else each[where] for each in (self.numbers, self.names)))
 
 
-Sample = dict[str, AnswerColumn]
+Sample = dict[str, SampleColumn]
 
 
 def columns(outputs: Sequence[Any] | NDArray[Any]) -> Sample:
@@ -64,11 +64,10 @@ def columns(outputs: Sequence[Any] | NDArray[Any]) -> Sample:
 
 
 def _batch(outputs: NDArray[Any]) -> Sample:
-    """An array of answers, one number each."""
-    kind = {"answer: type": AnswerColumn(None, np.full(len(outputs), str(outputs.dtype)))}
+    """An array of answers, one number each. Its type is one of all draws together, so it says nothing about a draw."""
     if outputs.dtype.kind == "b":
-        return kind | {"answer": AnswerColumn(None, outputs.astype(str))}
-    return kind | _numeric("answer", outputs.astype(np.float64), np.ones(len(outputs), dtype=np.bool_))
+        return {"answer": SampleColumn(None, outputs.astype(str))}
+    return _numeric("answer", outputs.astype(np.float64), np.ones(len(outputs), dtype=np.bool_))
 
 
 def _column(path: str, values: list[Any]) -> Sample:
@@ -77,7 +76,7 @@ def _column(path: str, values: list[Any]) -> Sample:
     if numeric.all():
         return _numeric(path, numbers, numeric)
     names = np.array([NUMBER if is_one else _name(value) for value, is_one in zip(values, numeric, strict=True)])
-    return {path: AnswerColumn(None, names)} | ({} if not numeric.any() else _numeric(path, numbers, numeric, names))
+    return {path: SampleColumn(None, names)} | ({} if not numeric.any() else _numeric(path, numbers, numeric, names))
 
 
 def _is_number(value: Any) -> bool:
@@ -93,8 +92,13 @@ def _double(value: Any) -> float:
         return math.nan
 
 
+def without_addresses(text: str) -> str:
+    """A text without the places of objects in memory, which are not the same twice."""
+    return re.sub(r" at 0x[0-9a-f]+", "", text)
+
+
 def _name(value: Any) -> str:
-    text = re.sub(r" at 0x[0-9a-f]+", "", value if isinstance(value, str) else repr(value))
+    text = without_addresses(value if isinstance(value, str) else repr(value))
     return text if len(text) <= _LONG else f"{text[:_LONG]}… ({hashlib.sha256(text.encode()).hexdigest()[:16]})"
 
 
@@ -110,16 +114,52 @@ def _numeric(path: str, numbers: NDArray[np.float64], numeric: NDArray[np.bool_]
         default="finite",
     )
     return {
-        path: AnswerColumn(numbers, names),
-        f"{path}: kind of number": AnswerColumn(None, kinds),
-        f"{path}: exponent": AnswerColumn(np.where(numeric, exponents, math.nan), None),
-        f"{path}: place of the lowest bit": AnswerColumn(np.where(numeric & (finite != 0), lowest, math.nan), None),
+        path: SampleColumn(numbers, names),
+        f"{path}: kind of number": SampleColumn(None, kinds),
+        f"{path}: exponent": SampleColumn(np.where(numeric, exponents, math.nan), None),
+        f"{path}: place of the lowest bit": SampleColumn(np.where(numeric & (finite != 0), lowest, math.nan), None),
     }
 
 
-def seen(answer: Any) -> list[tuple[str, str]]:
-    """Everything that can be seen of one answer, as text."""
-    return [(path, _name(repr(value))) for path, value in _flat("answer", answer)]
+def whole(answer: Any) -> str:
+    """All of an answer as one text: equal where they look the same, not where a type, key, order or sign of zero differs."""
+    match answer:
+        case Failure(kind):
+            return f"error {kind}"
+        case None | bool() | str() | bytes() | int() | float() if type(answer).__module__ == "builtins":
+            return repr(answer)
+        case np.generic():
+            return f"{answer.item()!r} ({answer.dtype})"
+        case np.ndarray():
+            return f"{whole(answer.tolist())} ({answer.dtype})"
+        case Mapping():
+            inside = ", ".join(f"{whole(key)}: {whole(value)}" for key, value in answer.items())
+            return f"{_prefix(answer, dict)}{{{inside}}}"
+        case Set():
+            return f"{_prefix(answer, set)}{{{', '.join(sorted(map(whole, answer)))}}}"
+        case list() | tuple():
+            ends = "[]" if isinstance(answer, list) else "()"
+            return f"{_prefix(answer, list, tuple)}{ends[0]}{', '.join(map(whole, answer))}{ends[1]}"
+    if is_dataclass(answer) and not isinstance(answer, type):
+        inside = ", ".join(f"{field.name}={whole(getattr(answer, field.name))}" for field in fields(answer))
+        return f"{type(answer).__name__}({inside})"
+    return f"{type(answer).__name__} {without_addresses(repr(answer))}"
+
+
+def is_plain(answer: Any) -> bool:
+    """Whether an answer is a value and nothing more: numbers, text, containers of such and frozen records."""
+    if answer is None or isinstance(answer, str | bytes | Number | np.ndarray | np.generic):
+        return True
+    if isinstance(answer, Mapping):
+        return all(map(is_plain, answer.values()))
+    if isinstance(answer, Set | list | tuple):
+        return all(map(is_plain, answer))
+    made: Any = getattr(type(answer), "__dataclass_params__", None)
+    return made is not None and made.frozen and all(is_plain(getattr(answer, field.name)) for field in fields(answer))
+
+
+def _prefix(answer: Any, *plain: type) -> str:
+    return "" if type(answer) in plain else type(answer).__name__
 
 
 # One answer ---------------------------------------------------------------------------------------------------------------

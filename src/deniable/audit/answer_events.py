@@ -7,18 +7,19 @@ and unions of cells ordered by how much more often they were seen on one side th
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.audit.answer_columns import ABSENT, NUMBER, AnswerColumn, Sample
+from deniable.audit.answer_columns import ABSENT, NUMBER, Sample, SampleColumn
 
 _CELLS = 24
 _ATOMS = 400
 _SHOWN = 6
+_EXPONENT, _LOWEST, _KIND = ": exponent", ": place of the lowest bit", ": kind of number"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +32,9 @@ class AnswerEvent:
 
     def count(self, sample: Sample, *, draws: int) -> int:
         """In how many of these draws it happened; where the column is not there, every draw reads as absent."""
-        return int(self._holds(sample.get(self.of, AnswerColumn(None, None)), draws).sum())
+        return int(self._holds(sample.get(self.of, SampleColumn(None, None)), draws).sum())
 
-    def _holds(self, column: AnswerColumn, draws: int) -> NDArray[np.bool_]:
+    def _holds(self, column: SampleColumn, draws: int) -> NDArray[np.bool_]:
         found = np.zeros(draws, dtype=np.bool_)
         if column.names is not None:
             found |= np.isin(column.names, self.names)
@@ -45,26 +46,12 @@ class AnswerEvent:
         return found
 
     def __str__(self) -> str:
-        if self.names:
-            shown = ", ".join(repr(name) for name in self.names[:_SHOWN])
-            more = f" or one of {len(self.names) - _SHOWN} more" if len(self.names) > _SHOWN else ""
-            return f"{self.of} is {shown}{more}" if len(self.names) == 1 else f"{self.of} is one of {shown}{more}"
-        return f"{self.of} {' or '.join(_interval(low, high) for low, high in self.intervals)}"
+        return event_text(self.of, self.intervals, self.names)
 
     def record(self) -> dict[str, Any]:
         """As plain JSON; an end that is not finite is null."""
         ends = [[end if math.isfinite(end) else None for end in pair] for pair in self.intervals]
         return {"column": self.of, "intervals": ends, "names": list(self.names), "text": str(self)}
-
-
-def _interval(low: float, high: float) -> str:
-    if math.isinf(low) and math.isinf(high):
-        return "is a number"
-    if math.isinf(low):
-        return f"at most {high:.10g}"
-    if math.isinf(high):
-        return f"above {low:.10g}"
-    return f"above {low:.10g} and at most {high:.10g}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,13 +77,13 @@ def _size(sample: Sample) -> int:
     return len(column.names if column.names is not None else column.numbers)  # type: ignore[arg-type]
 
 
-def _listed(side: AnswerColumn | None, size: int) -> NDArray[Any]:
+def _listed(side: SampleColumn | None, size: int) -> NDArray[Any]:
     if side is not None and side.names is not None:
         return side.names
     return np.full(size, ABSENT if side is None or side.numbers is None else NUMBER)
 
 
-def _of_names(name: str, sides: list[AnswerColumn | None], sizes: list[int]) -> Iterator[Candidates]:
+def _of_names(name: str, sides: list[SampleColumn | None], sizes: list[int]) -> Iterator[Candidates]:
     if all(side is None or side.names is None for side in sides):
         return
     present = [_listed(side, size) for side, size in zip(sides, sizes, strict=True)]
@@ -111,7 +98,7 @@ def _of_names(name: str, sides: list[AnswerColumn | None], sizes: list[int]) -> 
     yield from _unions(a, b, lambda cells: AnswerEvent(name, names=tuple(str(values[cell]) for cell in cells)))
 
 
-def _of_numbers(name: str, sides: list[AnswerColumn | None]) -> Iterator[Candidates]:
+def _of_numbers(name: str, sides: list[SampleColumn | None]) -> Iterator[Candidates]:
     numbers = [np.array([]) if side is None or side.numbers is None else side.numbers for side in sides]
     finite = [each[~np.isnan(each)] for each in numbers]
     pooled = np.concatenate(finite)
@@ -171,3 +158,57 @@ def _joined(lows: Any, ends: Any, cells: list[int]) -> tuple[tuple[float, float]
         else:
             joined.append((low, high))
     return tuple(joined)
+
+
+# In words -----------------------------------------------------------------------------------------------------------------
+
+
+def event_text(of: str, intervals: Sequence[tuple[float, float]], names: Sequence[str]) -> str:
+    """The event that column `of` of an answer lies in one of the intervals (low, high], or is one of the names."""
+    for ending, words in ((_EXPONENT, _size_text), (_LOWEST, _multiple_text)):
+        if of.endswith(ending) and intervals:
+            what = subject_words(of.removesuffix(ending))
+            return f"{what} {' or '.join(words(low, high) for low, high in intervals)}"
+    what = subject_words(of.removesuffix(_KIND))
+    if of == "error" and ABSENT in names:
+        return "there is no error" if len(names) == 1 else "there is no error, or another one than usual"
+    if names:
+        return f"{what} is {_names_text(names)}"
+    return f"{what} is {' or '.join(_interval_text(low, high) for low, high in intervals)}"
+
+
+def subject_words(of: str) -> str:
+    """What a column shows, as the subject of a sentence."""
+    path, mark, aspect = of.partition(": ")
+    return f"the {aspect} of the {path}" if mark else f"the {of}"
+
+
+def _names_text(names: Sequence[str]) -> str:
+    plain = {ABSENT: "not there", NUMBER: "a number"}
+    shown = [plain.get(name, name) for name in names[:_SHOWN]]
+    more = f" or one of {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return f"one of {', '.join(shown)}{more}" if len(names) > 1 else shown[0]
+
+
+def _interval_text(low: float, high: float) -> str:
+    if math.isinf(low) and math.isinf(high):
+        return "a number"
+    if math.isinf(low):
+        return f"at most {high:.10g}"
+    if math.isinf(high):
+        return f"above {low:.10g}"
+    return f"above {low:.10g} and at most {high:.10g}"
+
+
+def _size_text(low: float, high: float) -> str:
+    """A binary exponent e says 2**(e - 1) <= |x| < 2**e; that of zero is 0."""
+    parts = [] if math.isinf(low) else [f"at least 2**{math.floor(low)} in size" + (", or zero," if low < 0 else "")]
+    parts += [] if math.isinf(high) else [f"below 2**{math.floor(high)} in size"]
+    return f"is {' and '.join(parts) or 'a number'}"
+
+
+def _multiple_text(low: float, high: float) -> str:
+    """The lowest bit that is set stands at k or above: a multiple of 2**k that is not zero."""
+    parts = [] if math.isinf(low) else [f"a multiple of 2**{math.floor(low) + 1}"]
+    parts += [] if math.isinf(high) else [f"no multiple of 2**{math.floor(high) + 1}"]
+    return f"is {' and '.join(parts) or 'a number other than zero'}"

@@ -8,18 +8,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from deniable.audit.answer_columns import columns
+from deniable.audit.answer_columns import Failure, columns, whole
 from deniable.audit.answer_events import AnswerEvent
-from deniable.audit.claims import ClaimCurve, curve_of
+from deniable.audit.claims import ClaimCurve, curve_of, least_epsilon
 from deniable.audit.comparison import compare, hockey_stick
-from deniable.audit.distances import within
 from deniable.audit.exact_law import PLACES, NotEnumerable, OutputLaw, Pruned, output_law
-from deniable.audit.subject import OWN_SOURCE, Subject, subject_of
+from deniable.audit.neighbour_search import small_neighbours, within
+from deniable.audit.subject import ALL_ERRORS, OTHER_SOURCE, OWN_SOURCE, Subject, subject_of
 from deniable.audit.two_halves import TESTED, Choice, Trial, refutable, try_event, two_halves
 from deniable.audit.verdict import Verdict
 from deniable.core.distance import Distance, distance
@@ -55,22 +56,27 @@ def check(
 ) -> Verdict:
     """Try to refute `claim`: a cost record, several of them, or "its own price" for a mechanism.
 
-    `neighbours` is a pair of data sets or a list of pairs. `samples` is the number of draws for each pair, both sides together;
-    without it the exact law is used where it can be enumerated. `ask` holds the conversation with an interactive answer.
-    A question to a session (a function of the session) is audited on `tables`, as made by `small_tables`.
+    `neighbours` is a pair of data sets or a list of pairs; of a mechanism, `small_neighbours` of its space. `samples` is
+    the number of draws for each pair, both sides together; without it the exact law is used where it can be enumerated. `ask`
+    holds the conversation with an interactive answer. A question to a session (a function of the session) is audited on `tables`,
+    as made by `small_tables`.
 
     Guarantee: a claim that holds is called broken with probability at most `level`, over all pairs, claims and events together.
     """
     if tables is not None:
         return tables.check(target, claim=claim, samples=samples, level=level, entropy=entropy)  # type: ignore[no-any-return]
     subject = subject_of(target, adapter=adapter, ask=ask)
-    pairs, limit = _pairs(neighbours), distance(d_in)
-    _check_neighbours(pairs, subject.mechanism.source if subject.mechanism else space, limit)
+    limit, known = distance(d_in), subject.mechanism.source if subject.mechanism else space
+    pairs = _pairs(neighbours if neighbours is not None or known is None else small_neighbours(known, d_in=limit))
+    _check_neighbours(pairs, known, limit)
     curves = [curve_of(cost) for cost in _claims(claim, subject, limit)]
     if samples is None and OWN_SOURCE not in subject.notes:
-        exact = audit_exactly(subject, pairs, curves)
-        if exact is not None:
-            return exact
+        if all(subject.repeats_itself(data, system_entropy()) for pair in pairs for data in pair):
+            exact = audit_exactly(subject, pairs, curves)
+            if exact is not None:
+                return exact
+        else:
+            subject = replace(subject, notes=(*subject.notes, OTHER_SOURCE))
     return audit_by_draws(
         subject,
         pairs,
@@ -122,8 +128,10 @@ def audit_by_draws(
     each_side, error = samples // 2, level / (len(pairs) * len(curves))
     _check_enough(curves, draws=each_side - each_side // 2, samples=samples, error=error / TESTED)
     trials: list[tuple[ClaimCurve, Trial, tuple[Any, Any]]] = []
+    only_errors = True
     for pair in pairs:
         left, right = (subject.draws(data, each_side, entropy) for data in pair)
+        only_errors = only_errors and all(isinstance(answer, Failure) for side in (left, right) for answer in side)
         for curve in curves:
             trials += [(curve, trial, pair) for trial in two_halves(left, right, curve=curve, error=error)]
     best: Any = max(trials, key=lambda each: (each[1].excess, each[1].epsilon), default=(curves[0], None, None))
@@ -143,7 +151,7 @@ def audit_by_draws(
         tuple(each.cost for each in curves),
         "samples",
         broken,
-        max((trial.epsilon for _, trial, _ in trials), default=0.0),
+        max((least_epsilon(trial.at_least, trial.at_most, delta=curve.delta) for _, trial, _ in trials), default=0.0),
         curve.delta,
         worst.event if worst is not None else None,
         tuple(trial for _, trial, _ in trials),
@@ -151,13 +159,30 @@ def audit_by_draws(
         samples,
         len(pairs),
         _kind(entropy, subject),
-        subject.notes,
+        (*subject.notes, ALL_ERRORS) if only_errors else subject.notes,
         again,
+        pair,
     )
 
 
+def event_counts(
+    target: Any,
+    event: AnswerEvent,
+    *,
+    neighbours: tuple[Any, Any],
+    draws: int,
+    adapter: str | None = None,
+    entropy: Entropy | None = None,
+) -> tuple[int, int]:
+    """How often an event is seen in so many answers about each of two data sets."""
+    subject, count = subject_of(target, adapter=adapter), integer(draws=draws, least=1)
+    sides = [columns(subject.draws(data, count, entropy or system_entropy())) for data in neighbours]
+    left, right = (event.count(side, draws=count) for side in sides)
+    return left, right
+
+
 def _kind(entropy: Entropy, subject: Subject) -> str:
-    if OWN_SOURCE in subject.notes:
+    if OWN_SOURCE in subject.notes or OTHER_SOURCE in subject.notes:
         return "its own"
     return f"testing: {type(entropy).__name__}" if entropy.is_testing else "system"
 
@@ -180,24 +205,27 @@ def audit_exactly(
 ) -> Verdict | None:
     """The exact laws of the answers on both sides, or None where they cannot be enumerated.
 
-    What is cut off counts e**epsilon times against what can be shown, so tails are cut further out for large claims.
+    What is cut off counts e**epsilon times against what can be shown, so tails are cut further out for large claims. Something that
+    answers about a data set in one way only may have asked its entropy nothing and drawn elsewhere: it is left to draws.
     """
     tail = _TAIL / exp(max(Fraction(curve.losses[-1]) for curve in curves)).upper
     try:
         laws = [tuple(_law(subject, data, tail, most) for data in pair) for pair in pairs]
     except NotEnumerable:
         return None
+    if any(len(law.chances) == 1 and not law.unknown for sides in laws for law in sides):
+        return None
     return verdict_of_laws(subject.name, laws, curves, notes=subject.notes)
 
 
 def _law(subject: Subject, data: Any, tail: Fraction, most: int) -> OutputLaw:
-    def run(entropy: Entropy) -> Any:
+    def run(entropy: Entropy) -> str:
         try:
-            return subject.one(data, entropy)
+            return whole(subject.one(data, entropy))
         except (NotEnumerable, Pruned):
             raise
         except Exception as error:
-            return ("error", type(error).__name__)
+            return whole(Failure(type(error).__name__))
 
     return output_law(run, tail=tail, most=most)
 
@@ -214,11 +242,10 @@ def verdict_of_laws(
     listed = [(left, right) for left, right in laws]
     least, broken, event = 0.0, False, None
     for left, right in listed:
-        for p, q in ((left, right), (right, left)):
-            least = max(least, exact_epsilon(p, q, Fraction(curves[0].delta)))
-            for curve in curves:
-                if not broken and compare(p, q, curve.cost, losses=losses or _lines(curve)).broken:
-                    broken, event = True, _worst_event(p, q, curve) or _worst_event(q, p, curve)
+        least = max(least, *(exact_epsilon(p, q, Fraction(curves[0].delta)) for p, q in ((left, right), (right, left))))
+        for curve in curves:
+            if not broken and compare(left, right, curve.cost, losses=losses or _lines(curve)).broken:
+                broken, event = True, _worst_event(left, right, curve) or _worst_event(right, left, curve)
     return Verdict(
         name,
         tuple(curve.cost for curve in curves),
@@ -285,5 +312,6 @@ def _worst_event(p: OutputLaw, q: OutputLaw, curve: ClaimCurve) -> AnswerEvent |
     if excess <= 0:
         return None
     factor = exp(Fraction(loss)).upper
-    names = [repr(answer) for answer, (low, _) in p.chances.items() if low > factor * q.chances.get(answer, (0, 0))[1]]
+    often = [answer for answer, (low, _) in p.chances.items() if low > factor * q.chances.get(answer, (0, 0))[1]]
+    names = [answer if isinstance(answer, str) else repr(answer) for answer in often]
     return AnswerEvent("answer", names=tuple(sorted(names)))

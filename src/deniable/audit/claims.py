@@ -7,14 +7,25 @@ profile is one such line; whoever crosses any of them has refuted the claim, so 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, get_args
 
 import numpy as np
 
-from deniable.accounting import delta, epsilon, tradeoff
-from deniable.cost import Bounded, Calibrated, Cost, DiscreteGaussian, DiscreteLaplace, Exponential, Gaussian, Laplace
+from deniable.accounting import delta, epsilon, no_larger, tradeoff
+from deniable.cost import (
+    Bounded,
+    Calibrated,
+    Cost,
+    DiscreteGaussian,
+    DiscreteLaplace,
+    Exponential,
+    Gaussian,
+    Laplace,
+    composed,
+)
 from deniable.errors import InvalidArgument, Unaccountable
 
 _QUICK = (Bounded, Calibrated, DiscreteGaussian, DiscreteLaplace, Exponential, Gaussian, Laplace)
@@ -36,7 +47,7 @@ class ClaimCurve:
     def excess(self, often: float, seldom: float) -> float:
         """By how much the pair of rates P(S) = often, Q(S) = seldom crosses the most crossed line; positive: forbidden."""
         return max(
-            max(often - math.exp(loss) * _UP * seldom, (1 - seldom) - math.exp(loss) * _UP * (1 - often)) - least
+            max(often - _factor(loss) * _UP * seldom, (1 - seldom) - _factor(loss) * _UP * (1 - often)) - least
             for loss, least in zip(self.losses, self.deltas, strict=True)
         )
 
@@ -45,7 +56,7 @@ class ClaimCurve:
         best = np.full(np.shape(often), -np.inf)
         spread_often, spread_seldom = (_spread(rate, draws) for rate in (often, seldom))
         for loss, least in zip(self.losses[::-_THIN], self.deltas[::-_THIN], strict=True):
-            factor = math.exp(min(loss, 300.0))
+            factor = _factor(min(loss, 300.0))
             for high, low, a, b in (
                 (often, seldom, spread_often, spread_seldom),
                 (1 - seldom, 1 - often, spread_seldom, spread_often),
@@ -55,14 +66,23 @@ class ClaimCurve:
 
     def epsilon(self, often: float, seldom: float) -> float:
         """The least epsilon, at the stated delta, with which P(S) >= often and Q(S) <= seldom agree, rounded down."""
-        ratios = [(often - self.delta, seldom), (1 - seldom - self.delta, 1 - often)]
-        return max((_log_ratio(high, low) for high, low in ratios), default=0.0)
+        return least_epsilon(often, seldom, delta=self.delta)
 
     def epsilons(self, often: Any, seldom: Any, draws: float) -> Any:
         """About the lower bound on epsilon that each of many events will give."""
         a, b = 2.6 * np.sqrt(_spread(often, draws)), 2.6 * np.sqrt(_spread(seldom, draws))
         sides = [(often - a - self.delta, seldom + b), (1 - seldom - b - self.delta, 1 - often + a)]
         return np.maximum(*(np.log(np.maximum(high, 1e-300) / np.maximum(low, 1 / draws)) for high, low in sides))
+
+
+def least_epsilon(often: float, seldom: float, *, delta: float) -> float:
+    """The least epsilon, at this delta, with which P(S) >= often and Q(S) <= seldom agree, rounded down."""
+    return max(_log_ratio(often - delta, seldom), _log_ratio(1 - seldom - delta, 1 - often))
+
+
+def _factor(loss: float) -> float:
+    """e to the loss; beyond all floats it is infinite, and nothing can cross the line."""
+    return math.exp(loss) if loss < 700 else 1e304
 
 
 def _spread(rate: Any, draws: float) -> Any:
@@ -88,7 +108,13 @@ def curve_of(cost: Cost) -> ClaimCurve:
     except Unaccountable as refusal:
         raise InvalidArgument(f"this claim has no privacy profile that can be tested: {refusal}") from None
     losses, deltas = zip(*points, strict=True)
-    return ClaimCurve(cost, tuple(map(float, losses)), tuple(map(float, deltas)), _stated_delta(cost))
+    return ClaimCurve(cost, tuple(map(float, losses)), tuple(map(_up, deltas)), _stated_delta(cost))
+
+
+def _up(value: Any) -> float:
+    """As a float that is not below it."""
+    near = float(value)
+    return near if near >= value else math.nextafter(near, math.inf)
 
 
 def _points(cost: Cost) -> list[tuple[float, float]]:
@@ -101,7 +127,7 @@ def _points(cost: Cost) -> list[tuple[float, float]]:
         whole = math.inf
     if not math.isfinite(whole):
         return tradeoff(cost).supports(_FEW)
-    own = [(whole * share, float(delta(cost, epsilon=whole * share).upper)) for share in (0.0, 0.5)]
+    own = [(whole * share, _up(delta(cost, epsilon=whole * share).upper)) for share in (0.0, 0.5)]
     return sorted([*own, *tradeoff(Bounded(epsilon=whole)).supports(_MANY)])
 
 
@@ -112,3 +138,12 @@ def _stated_delta(cost: Cost) -> float:
         return 0.0 if math.isfinite(epsilon(cost, delta=0).upper) else _SMALL_DELTA
     except Unaccountable:
         return _SMALL_DELTA
+
+
+def exceeds(costs: Sequence[Cost], allowed: Sequence[Cost]) -> bool:
+    """Whether the costs together are certainly more than what is allowed: at some epsilon they need a larger delta."""
+    total, most = composed(costs), composed(allowed)
+    if no_larger(total, most):
+        return False
+    curve = curve_of(most if allowed else Bounded(epsilon=0))
+    return any(delta(total, epsilon=loss).lower > least for loss, least in zip(curve.losses, curve.deltas, strict=True))

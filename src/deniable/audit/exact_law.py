@@ -14,20 +14,22 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
 from itertools import permutations
-from typing import Any, TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 
 from deniable import noise
 from deniable.exact import Interval, exp, ln
 from deniable.kernels import integer_choice, staircase
-from deniable.kernels.laws import Law, least, mass, upper_tail
+from deniable.kernels.integer_noise import Noise, noise_of
+from deniable.kernels.laws import Law, least
 from deniable.mechanisms import constant_time, selection
 from deniable.noise import Entropy, flip_choice, uniform, weighted_choice
 from deniable.noise.counts import NegativeBinomial, Poisson
 
 PLACES = 192
 _ONE = 1 << PLACES
+_NAN = float("nan")
 
 Chance: TypeAlias = tuple[int, int]
 """Lower and upper bound, in units of 2**-PLACES."""
@@ -79,10 +81,11 @@ class Pruned(Exception):
 class Branching(Entropy):
     """Entropy that follows one path through the outcomes of the draws; it hands out no words."""
 
-    __slots__ = ("cut", "likelihood", "path", "position", "tails", "widths")
+    __slots__ = ("cut", "likelihood", "path", "position", "refused", "tails", "widths")
 
     def __init__(self, path: list[int], cut: Fraction) -> None:
         self.path, self.position, self.widths = path, 0, list[int]()
+        self.refused = ""
         self.likelihood: Chance = (_ONE, _ONE)
         self.tails, self.cut = 0, cut
 
@@ -101,10 +104,15 @@ class Branching(Entropy):
         return outcome
 
     def word(self) -> int:
-        raise NotEnumerable("raw words were asked for: this draw has no law that can be enumerated")
+        return self._refuse("raw words were")
 
     def words(self, count: int) -> Any:
-        raise NotEnumerable(f"{count} raw words were asked for: this draw has no law that can be enumerated")
+        return self._refuse(f"{count} raw words were")
+
+    def _refuse(self, what: str) -> NoReturn:
+        """Refused, and remembered: what is run may catch errors of its own draws."""
+        self.refused = f"{what} asked for: this draw has no law that can be enumerated"
+        raise NotEnumerable(self.refused)
 
 
 def output_law(
@@ -127,9 +135,14 @@ def output_law(
             entropy = Branching(path, cut)
             try:
                 outcome = run(entropy)
-                law.add(_hashable(outcome), entropy.likelihood)
             except Pruned:
+                outcome = None
+            if entropy.refused:
+                raise NotEnumerable(entropy.refused)
+            if entropy.likelihood[1] < cut * _ONE:  # pruned, whether or not it was let through
                 law.unknown += entropy.likelihood[1]
+            else:
+                law.add(_hashable(outcome), entropy.likelihood)
             law.unknown += entropy.tails
             path = _next(path[: entropy.position], entropy.widths)
             if not path:
@@ -152,6 +165,8 @@ def _hashable(outcome: Any) -> Hashable:
         return tuple((key, _hashable(value)) for key, value in outcome.items())
     if isinstance(outcome, list | tuple):
         return tuple(_hashable(entry) for entry in outcome)
+    if isinstance(outcome, float) and outcome != outcome:
+        return _NAN  # two that were computed apart are not equal, and look the same
     return outcome  # type: ignore[no-any-return]
 
 
@@ -159,11 +174,10 @@ def _hashable(outcome: Any) -> Hashable:
 
 
 @lru_cache(maxsize=512)
-def _noise_branches(law: Law, scale: Fraction, tail: Fraction) -> tuple[Branches, int]:
-    reach = least(lambda t: 2 * upper_tail(law, scale=scale, at_least=t + 1).upper <= tail)
-    sides = [(at, chance(mass(law, scale=scale, at=at))) for at in range(-reach, reach + 1)]
-    sides.sort(key=lambda side: abs(side[0]))
-    return sides, chance(2 * upper_tail(law, scale=scale, at_least=reach + 1))[1]
+def _noise_branches(kind: Noise, tail: Fraction) -> tuple[Branches, int]:
+    reach = kind.error(tail)
+    sides = [(at, chance(kind.mass(at))) for at in sorted(range(-reach, reach + 1), key=abs)]
+    return sides, chance(kind.beyond(reach))[1]
 
 
 @lru_cache(maxsize=512)
@@ -212,13 +226,6 @@ def _integer_branches(scores: tuple[int, ...], tails: integer_choice.Tails, tail
     places = range(-reaches[0], len(scores) + reaches[1])
     sides = [(place, chance(integer_choice.chance_of(scores, tails, place))) for place in places]
     return sides, max(0, _ONE - sum(low for _, (low, _) in sides))
-
-
-@lru_cache(maxsize=64)
-def _stair_branches(kind: staircase.Staircase, tail: Fraction) -> tuple[Branches, int]:
-    reach = kind.error(tail)
-    places = sorted(range(-reach, reach + 1), key=abs)
-    return [(at, chance(kind.mass(at))) for at in places], chance(2 * kind.tail(reach + 1))[1]
 
 
 def _coin(p: Fraction | Interval) -> Branches:
@@ -276,7 +283,7 @@ def _from_table(table: constant_time.GeometricTable, entropy: Branching) -> int:
 
 def _replacements(tail: Fraction) -> dict[Callable[..., Any], Callable[..., Any]]:
     def one(law: Law) -> Callable[..., int]:
-        return lambda scale, entropy: entropy.take(*_noise_branches(law, Fraction(scale), tail))
+        return lambda scale, entropy: entropy.take(*_noise_branches(noise_of(law, Fraction(scale)), tail))
 
     def many(law: Law) -> Callable[..., Any]:
         draw = one(law)
@@ -312,6 +319,9 @@ def _replacements(tail: Fraction) -> dict[Callable[..., Any], Callable[..., Any]
         noise.discrete_gaussian: one(Law.DISCRETE_GAUSSIAN),
         noise.discrete_gaussians: many(Law.DISCRETE_GAUSSIAN),
         noise.geometric: lambda scale, entropy: entropy.take(*_geometric_branches(Fraction(scale), tail)),
+        noise.geometrics: lambda scale, count, entropy: np.array(
+            [entropy.take(*_geometric_branches(Fraction(scale), tail)) for _ in range(count)], dtype=np.int64
+        ),
         noise.truncated_laplace: truncated,
         noise.truncated_laplaces: lambda scale, radius, count, entropy: np.array(
             [truncated(scale, radius, entropy) for _ in range(count)], dtype=np.int64
@@ -321,7 +331,10 @@ def _replacements(tail: Fraction) -> dict[Callable[..., Any], Callable[..., Any]
         integer_choice.integer_choice: lambda scores, tails, entropy: entropy.take(
             *_integer_branches(tuple(int(score) for score in scores), tails, tail)
         ),
-        staircase.staircase_draw: lambda kind, entropy: entropy.take(*_stair_branches(kind, tail)),
+        staircase.staircase_draw: lambda kind, entropy: entropy.take(*_noise_branches(kind, tail)),
+        staircase.staircase_draws: lambda kind, count, entropy: np.array(
+            [entropy.take(*_noise_branches(kind, tail)) for _ in range(count)], dtype=np.int64
+        ),
         noise.bernoullis: lambda p, count, entropy: np.array(
             [entropy.take(_coin(Fraction(p))) for _ in range(count)], dtype=np.bool_
         ),

@@ -7,6 +7,7 @@ differs was read from the data without being paid for. This needs no samples and
 
 from __future__ import annotations
 
+import copy
 import inspect
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -15,9 +16,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from deniable.accounting import Budget, no_larger
-from deniable.audit.answer_columns import seen
-from deniable.audit.distances import within
+from deniable.accounting import Budget
+from deniable.audit.answer_columns import is_plain, whole, without_addresses
+from deniable.audit.claims import exceeds
+from deniable.audit.neighbour_search import within
+from deniable.audit.words import Tape
 from deniable.core.compositor import Compositor, compositor
 from deniable.core.distance import Distance, distance
 from deniable.core.gate import Gate
@@ -32,6 +35,8 @@ from deniable.exact.guards import Real
 from deniable.noise import Entropy, system_entropy
 
 _Length = Distance | Real | tuple[Real, Real, Real]
+_RUNS = 40
+"""Times each side is run before it is said that the two differ: chance makes that happen less than once in 4**40 times."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,11 +87,18 @@ class _Diverged(Exception):
     """The second run asked something else: what follows cannot be compared."""
 
 
-class Recorder:
-    """What a program under replay asks instead of a mechanism, a transformation or a gate."""
+class _Unreplayable(Exception):
+    """This program cannot be replayed: what it was answered, or how it moves, is no value that can be frozen."""
 
-    def __init__(self, frozen: Sequence[Call] | None, entropy: Entropy) -> None:
-        self.frozen, self.entropy = frozen, entropy
+
+class Recorder:
+    """What a program under replay asks instead of a mechanism, a transformation or a gate.
+
+    `entropy` is for what the program draws itself: the same words in every run.
+    """
+
+    def __init__(self, frozen: Sequence[Call] | None, source: Entropy, entropy: Tape) -> None:
+        self.frozen, self.source, self.entropy = frozen, source, entropy
         self.calls: list[Call] = []
 
     def release(self, mechanism: Mechanism, value: Any, *, d_in: _Length = 1) -> Any:
@@ -94,12 +106,14 @@ class Recorder:
         limit = distance(d_in)
         what = f"{mechanism.recipe or 'a mechanism'} on {mechanism.source.domain!r}"
         call = self._call("release", what, mechanism.privacy_map(limit), mechanism.source, value, limit)
-        return self._answer(call, lambda: mechanism.function(value, self.entropy))
+        return self._answer(call, lambda: mechanism.function(value, self.source))
 
     def apply(self, transformation: Transformation, value: Any, *, d_in: _Length = 1) -> Any:
         """The transformed value; it stays private, and must move no further than the transformation's own map says."""
-        limit = transformation.stability_map(distance(d_in))
+        limit, before = transformation.stability_map(distance(d_in)), self.entropy.read
         found = transformation.function(value, self.entropy)
+        if self.entropy.read != before:
+            raise _Unreplayable("a transformation that draws is not stable draw by draw; let the mechanism hold it")
         what = transformation.recipe or "a transformation"
         self._note(self._call("apply", what, FREE, transformation.target, found, limit))
         return found
@@ -125,7 +139,7 @@ class Recorder:
         self, kind: str, what: str, cost: Cost, space: Space | None = None, value: Any = None, limit: Any = None
     ) -> Call:
         function, place = _caller()
-        return Call(kind, what, function, place, cost, space, value, limit)
+        return Call(kind, without_addresses(what), function, place, cost, space, value, limit)
 
     def _note(self, call: Call, output: Any = None) -> None:
         filled = Call(
@@ -133,18 +147,21 @@ class Recorder:
         )
         self.calls.append(filled)
 
-    def _answer(self, call: Call, draw: Callable[[], Any]) -> Any:
-        """Drawn on the first run; on the second what the first was given, as long as both ask the same."""
+    def _answer(self, call: Call, draw: Callable[[], Any], pay: Callable[[], object] = lambda: None) -> Any:
+        """Drawn on the first run; on the second paid for and answered as the first was, as long as both ask the same."""
         if self.frozen is None:
             output = draw()
-            self._note(call, output)
+            if not is_plain(output):
+                raise _Unreplayable(f"a {type(output).__name__} goes on answering: its answers cannot be frozen")
+            self._note(call, copy.deepcopy(output))
             return output
+        pay()
         position = len(self.calls)
         self._note(call)
         before = self.frozen[position] if position < len(self.frozen) else None
         if before is None or (before.kind, before.what) != (call.kind, call.what):
             raise _Diverged
-        return before.output
+        return copy.deepcopy(before.output)
 
 
 class RecordingCompositor(Compositor):
@@ -153,7 +170,7 @@ class RecordingCompositor(Compositor):
     __slots__ = ("_recorder",)
 
     def __init__(self, recorder: Recorder, inner: Compositor) -> None:
-        super().__init__(inner._data, inner.space, inner.gate, inner.d_in, recorder.entropy)
+        super().__init__(inner._data, inner.space, inner.gate, inner.d_in, recorder.source)
         self._recorder = recorder
 
     def release(self, mechanism: Mechanism | Step[Mechanism]) -> Any:
@@ -163,7 +180,9 @@ class RecordingCompositor(Compositor):
         price = mechanism.privacy_map(self.d_in) if isinstance(mechanism, Mechanism) else FREE
         name = getattr(mechanism, "recipe", None) or "a mechanism"
         call = self._recorder._call("release", f"{name} on {self.space.domain!r}", price)
-        return self._recorder._answer(call, lambda: super(RecordingCompositor, self).release(mechanism))
+        return self._recorder._answer(
+            call, lambda: super(RecordingCompositor, self).release(mechanism), lambda: self.gate.charge(price)
+        )
 
     def filter(self, budget: Budget, *, workload: Iterable[Cost] | None = None) -> Compositor:
         return RecordingCompositor(self._recorder, super().filter(budget, workload=workload))
@@ -191,39 +210,77 @@ def replay(
     """Run an interactive mechanism, or `program(data, recorder)`, on both neighbours and compare what it did.
 
     With a `claim`, everything it released together must cost no more. Guarantee: a program that reads private data through the
-    recorder alone, on inputs that move no further than declared, is never said to diverge.
+    recorder alone, on inputs that move no further than declared, is never said to diverge, but for less than once in 4**40 times
+    where it draws from a source of its own; one that is seen to do so is refused.
     """
     source = entropy or system_entropy()
-    first = Recorder(None, source)
-    result, error = _run(program, neighbours[0], first)
-    second = Recorder(first.calls, source)
-    other, other_error = _run(program, neighbours[1], second)
+    tape = Tape(source)
+    first = _run(program, neighbours[0], Recorder(None, source, tape))
+    second = _run(program, neighbours[1], Recorder(first.calls, source, tape))
     if isinstance(program, Mechanism) and not first.calls and not second.calls:
         raise InvalidArgument(
             "this mechanism asks no compositor: there is nothing to replay; check it by its law or by draws"
         )
-    found = [*_errors(first, error, other_error), *_steps(first.calls, second.calls), *_charges(first.calls)]
+    found = _compared(program, first, second)
+    if found:
+        _check_steady(program, neighbours, first, source, tape)
+    found += charges(first.calls)
     if claim is not None:
-        found += _over(first.calls, claim)
-    if not found and error is None and seen(result) != seen(other):
+        found += over(first.calls, claim)
+    return ReplayReport(tuple(found), tuple(first.calls))
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """What one run did and returned."""
+
+    calls: tuple[Call, ...]
+    result: str
+    error: str | None
+
+    @property
+    def shape(self) -> Any:
+        """All of it that two runs on the same data share."""
+        return [(call.kind, call.what, call.place) for call in self.calls], self.result, self.error
+
+
+def _compared(program: Any, first: _Run, second: _Run) -> list[Divergence]:
+    found = [*_errors(first, second), *steps(first.calls, second.calls)]
+    if not found and first.error is None and first.result != second.result:
         function, place = _end(program)
         text = (
             "the answers differ although everything that was released is the same: data was read without being paid for"
         )
         found.append(Divergence("uncharged read", text, function, place))
-    return ReplayReport(tuple(found), tuple(first.calls))
+    return found
 
 
-def _run(program: Any, data: Any, recorder: Recorder) -> tuple[Any, str | None]:
+def _check_steady(program: Any, neighbours: tuple[Any, Any], first: _Run, source: Entropy, tape: Tape) -> None:
+    """Each side must do the same every time, or the difference may be chance."""
+    for data in neighbours:
+        shapes = [_run(program, data, Recorder(first.calls, source, tape)).shape for _ in range(_RUNS)]
+        if any(shape != shapes[0] for shape in shapes):
+            raise InvalidArgument(
+                "this program does not do the same twice on the same data and answers: let it draw from recorder.entropy alone"
+            )
+
+
+def _run(program: Any, data: Any, recorder: Recorder) -> _Run:
+    recorder.entropy.rewind()
+    result, error = "", None
     try:
-        if not isinstance(program, Mechanism):
-            return program(data, recorder), None
-        with _recorded(recorder):
-            return program.function(data, recorder.entropy), None
+        if isinstance(program, Mechanism):
+            with _recorded(recorder):
+                result = whole(program.function(data, recorder.entropy))
+        else:
+            result = whole(program(data, recorder))
     except _Diverged:
-        return None, None
-    except Exception as error:
-        return None, type(error).__name__
+        pass
+    except _Unreplayable as refusal:
+        raise InvalidArgument(f"this program cannot be replayed: {refusal}") from None
+    except Exception as raised:
+        error = type(raised).__name__
+    return _Run(tuple(recorder.calls), result, error)
 
 
 @contextmanager
@@ -242,7 +299,8 @@ def _recorded(recorder: Recorder) -> Iterator[None]:
         module.Compositor = real
 
 
-def _errors(first: Recorder, error: str | None, other: str | None) -> list[Divergence]:
+def _errors(first: _Run, second: _Run) -> list[Divergence]:
+    error, other = first.error, second.error
     if error == other:
         return []
     last = first.calls[-1] if first.calls else None
@@ -254,7 +312,26 @@ def _errors(first: Recorder, error: str | None, other: str | None) -> list[Diver
     ]
 
 
-def _steps(left: Sequence[Call], right: Sequence[Call]) -> list[Divergence]:
+def _caller() -> tuple[str, str]:
+    """The function of the program, and its line, that asked."""
+    frame = inspect.currentframe()
+    while frame is not None and (
+        frame.f_code.co_filename == __file__ or "core" in Path(frame.f_code.co_filename).parts[-2:]
+    ):
+        frame = frame.f_back
+    if frame is None:
+        return "?", "?"
+    return frame.f_code.co_qualname, f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
+
+
+def _end(program: Any) -> tuple[str, str]:
+    code = getattr(program, "__code__", None) or getattr(getattr(program, "__func__", None), "__code__", None)
+    if code is None:
+        return "the program", "its return"
+    return code.co_qualname, f"{Path(code.co_filename).name}:{code.co_firstlineno}"
+
+
+def steps(left: Sequence[Call], right: Sequence[Call]) -> list[Divergence]:
     """Call by call: the same thing, at the same place and price, on inputs no further apart than declared."""
     for before, after in zip(left, right, strict=False):
         if (before.kind, before.what, before.place) != (after.kind, after.what, after.place):
@@ -292,42 +369,26 @@ def _moved(before: Call, after: Call) -> str:
     )
 
 
-def _charges(calls: Sequence[Call]) -> list[Divergence]:
-    """Where a program keeps a gate of its own, no answer may come before its charge."""
-    paid = answered = 0
+def charges(calls: Sequence[Call]) -> list[Divergence]:
+    """Where a program keeps a gate of its own, what was answered may at no time cost more than what was charged before."""
     if not any(call.kind == "charge" for call in calls):
         return []
+    paid, answered = list[Cost](), list[Cost]()
     for call in calls:
-        paid += call.kind == "charge"
-        answered += call.kind == "release"
-        if answered > paid:
-            return [Divergence("charge", f"{call.what} was answered before it was charged", call.function, call.place)]
+        if call.kind == "charge":
+            paid.append(call.cost)
+        elif call.kind == "release":
+            answered.append(call.cost)
+            if exceeds(answered, paid):
+                text = f"{call.what} was answered before it was charged"
+                return [Divergence("charge", text, call.function, call.place)]
     return []
 
 
-def _over(calls: Sequence[Call], claim: Cost) -> list[Divergence]:
+def over(calls: Sequence[Call], claim: Cost) -> list[Divergence]:
     released = [call for call in calls if call.kind == "release"]
-    total = composed(call.cost for call in released)
-    if not released or no_larger(total, claim):
+    costs = [call.cost for call in released]
+    if not released or not exceeds(costs, [claim]):
         return []
-    text = f"what was released costs {total!r}, which no measure proves to be within the claim {claim!r}"
+    text = f"what was released costs {composed(costs)!r}, more than the claim {claim!r}"
     return [Divergence("declared cost", text, released[-1].function, released[-1].place)]
-
-
-def _caller() -> tuple[str, str]:
-    """The function of the program, and its line, that asked."""
-    frame = inspect.currentframe()
-    while frame is not None and (
-        frame.f_code.co_filename == __file__ or "core" in Path(frame.f_code.co_filename).parts[-2:]
-    ):
-        frame = frame.f_back
-    if frame is None:
-        return "?", "?"
-    return frame.f_code.co_qualname, f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
-
-
-def _end(program: Any) -> tuple[str, str]:
-    code = getattr(program, "__code__", None) or getattr(getattr(program, "__func__", None), "__code__", None)
-    if code is None:
-        return "the program", "its return"
-    return code.co_qualname, f"{Path(code.co_filename).name}:{code.co_firstlineno}"

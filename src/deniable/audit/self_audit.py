@@ -16,6 +16,7 @@ from deniable.audit.subject import subject_of
 from deniable.audit.verdict import Verdict
 from deniable.errors import InvalidArgument
 from deniable.noise import Entropy, system_entropy
+from deniable.version import __version__
 
 QUICK, FULL = 4_000, 40_000
 
@@ -44,6 +45,7 @@ class SelfReport:
         """As plain JSON."""
         return {
             "format": "deniable self-audit 1",
+            "version": __version__,
             "passed": self.passed,
             "level": self.level,
             "entropy": self.entropy,
@@ -143,3 +145,31 @@ def replay_fault(fault: type[Fault], *, entropy: Entropy | None = None) -> bool:
     planted: Any = fault()
     report = replay(planted.program, neighbours=(fault.left, fault.right), entropy=entropy)
     return report.broken and any(fault.__name__ in found.function for found in report.divergences)
+
+
+_NAMES = {"type": "array", "items": {"type": "string"}}
+
+
+def _lists(*names: str) -> dict[str, Any]:
+    return {"type": "object", "required": list(names), "properties": dict.fromkeys(names, _NAMES)}
+
+
+SELF_SCHEMA: dict[str, Any] = {
+    "$schema": "https://json-schema.org/draft/2020-12/schema",
+    "title": "Certificate of a self-audit",
+    "type": "object",
+    "required": [
+        "format", "version", "passed", "level", "entropy", "planted faults", "found by replay", "our mechanisms",
+    ],
+    "properties": {
+        "format": {"const": "deniable self-audit 1"},
+        "version": {"type": "string"},
+        "passed": {"type": "boolean"},
+        "level": {"type": "number", "description": "the largest probability that a sound mechanism is accused"},
+        "entropy": {"type": "string"},
+        "planted faults": _lists("caught", "missed"),
+        "found by replay": _lists("caught", "missed"),
+        "our mechanisms": _lists("not refuted", "not refutable with so few draws", "accused"),
+    },
+}  # fmt: skip
+"""The JSON schema of a self-audit's certificate."""

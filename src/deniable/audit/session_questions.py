@@ -13,9 +13,10 @@ from fractions import Fraction
 from typing import Any
 
 from deniable.accounting import Budget, budget
-from deniable.audit.auditor import verdict_of_laws
+from deniable.audit.auditor import OWN_PRICE, verdict_of_laws
 from deniable.audit.claims import curve_of
 from deniable.audit.exact_law import NotEnumerable, output_law
+from deniable.audit.long_run import odometer_reading
 from deniable.audit.verdict import Verdict
 from deniable.cost import Bounded, Cost
 from deniable.engines.engine import Engine, Result
@@ -98,14 +99,12 @@ def observed(ask: Ask, engine: Engine, codebook: Codebook, limit: Budget, entrop
         return ("error", type(error).__name__, str(error))
 
 
-def charged(ask: Ask, engine: Engine, codebook: Codebook, limit: Budget) -> Bounded:
-    """What a session is charged for the question, epsilons and deltas added up."""
+def charged(ask: Ask, engine: Engine, codebook: Codebook, limit: Budget) -> Cost:
+    """What a session is charged for the question, in the measure of its budget."""
     session = Dataset(engine, codebook=codebook).session(limit, entropy=system_entropy())
     with suppress(DeniableError):
         ask(session)
-    filters = session.filters
-    spend = filters.spent(session._ledger.balances()[0].whole, filters.rules[0])
-    return Bounded(epsilon=spend.loss, delta=spend.delta)
+    return odometer_reading(session)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +120,7 @@ class SmallTables:
         self,
         ask: Ask,
         *,
-        claim: Cost | Sequence[Cost] | str = "its own price",
+        claim: Cost | Sequence[Cost] | str = OWN_PRICE,
         level: Any = 0.01,
         samples: Any = None,
         entropy: Any = None,
@@ -134,6 +133,8 @@ class SmallTables:
             raise InvalidArgument(
                 "questions to a session are audited by their exact law on small tables: leave samples out"
             )
+        if isinstance(claim, str) and claim != OWN_PRICE:
+            raise InvalidArgument(f"claim must be a cost record of dp.costs, or {OWN_PRICE!r}, got {claim!r}")
         laws, cost = [], claim
         for left, right in self.pairs:
             engines = [
@@ -146,8 +147,9 @@ class SmallTables:
         costs = list(cost) if isinstance(cost, Sequence) and not isinstance(cost, str) else [cost]
         curves = [curve_of(each) for each in costs]
         name = getattr(ask, "__qualname__", "a question")
-        halves = [Fraction(curves[0].losses[-1]), Fraction(curves[0].losses[-1]) / 2]
-        return verdict_of_laws(name, laws, curves, losses=halves)
+        most = Fraction(curves[0].losses[-1])
+        few = [most, most / 2] if isinstance(curves[0].cost, Bounded) else None
+        return verdict_of_laws(name, laws, curves, losses=few)
 
     def _law(self, ask: Ask, engine: Engine) -> Any:
         try:

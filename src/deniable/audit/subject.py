@@ -14,12 +14,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.audit.answer_columns import Failure
+from deniable.audit.answer_columns import Failure, whole
+from deniable.audit.words import WordPath
 from deniable.core.mechanism import Mechanism
 from deniable.errors import InvalidArgument
 from deniable.noise import Entropy
 
 OWN_SOURCE = "it takes no entropy: its random numbers come from a source of its own, which could be seeded"
+OTHER_SOURCE = "it takes entropy and asked it nothing, or not for everything: its random numbers could be seeded"
+ALL_ERRORS = "every answer was an error: nothing was audited but that"
+_REPEATS, _WORDS = 40, 4096
 
 _INPUTS: dict[str, Callable[[Any], Any]] = {
     "array": np.asarray,
@@ -58,6 +62,15 @@ class Subject:
         except Exception as error:
             return Failure(type(error).__name__)
 
+    def repeats_itself(self, data: Any, entropy: Entropy) -> bool:
+        """Whether the same words always give the same answer: only then does the law of the draws tell the law of the answer."""
+        for _ in range(_REPEATS):
+            words = entropy.words(_WORDS).tolist()
+            first, second = (whole(self.answer(data, WordPath(words))) for _ in range(2))
+            if first != second:
+                return False
+        return True
+
 
 def subject_of(target: Any, *, adapter: str | None = None, ask: Callable[[Any], Any] | None = None) -> Subject:
     """Read what was handed over; `adapter` says how somebody else's function takes data and what it answers."""
@@ -86,8 +99,10 @@ def adapted(adapter: str) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
 
 
 def _function(target: Any) -> tuple[Callable[[Any, Entropy], Any], tuple[str, ...]]:
-    if isinstance(target, Mechanism) or (hasattr(target, "function") and callable(target.function)):
+    if isinstance(target, Mechanism):
         return target.function, ()
+    if callable(getattr(target, "function", None)):
+        return _function(target.function)
     if not callable(target):
         raise InvalidArgument(
             f"a mechanism, or a function of data (and entropy), can be audited; got a {type(target).__name__}"

@@ -5,6 +5,7 @@ An audit refutes; it never proves. `broken` false means that these draws, on the
 
 from __future__ import annotations
 
+import ast
 import json
 import math
 from collections.abc import Callable
@@ -16,6 +17,8 @@ from deniable.audit.two_halves import Trial
 from deniable.cost import Cost
 from deniable.ledger.costs_json import cost_record
 from deniable.version import __version__
+
+_LONGEST = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +60,8 @@ class Verdict:
     entropy: str
     notes: tuple[str, ...]
     draw_again: Callable[[int | None, Any], Trial | None]
+    found_on: tuple[Any, Any] | None = None
+    """The pair of data sets that the event was found on; it is in the script, never in the certificate."""
 
     def replay(self, *, samples: int | None = None, entropy: Any = None) -> EventReplay:
         """The found event once more, on new draws, and a script that does it; nothing is chosen this time."""
@@ -64,22 +69,22 @@ class Verdict:
 
     @property
     def script(self) -> str:
-        """A small program that counts the found event on both data sets."""
+        """A small program that counts the found event on both data sets; what cannot be written down is left to whoever runs it."""
         module, _, name = self.subject.partition(":")
-        known = module.isidentifier() or "." in module
-        source = f"from {module} import {name.partition('.')[0]}" if known and name else f"# audited: {self.subject}"
-        event = repr(self.event) if self.event else "None  # no event was found"
+        importable = bool(name) and name.isidentifier() and all(part.isidentifier() for part in module.split("."))
+        shown = repr(self.found_on)
+        ready = importable and self.found_on is not None and _is_literal(shown)
+        run = f"print(dp.audit.event_counts({name}, event, neighbours={shown}, draws={max(self.samples // 2, 1):_}))"
         return "\n".join(
             [
                 "import deniable as dp",
                 "from deniable.audit import AnswerEvent",
-                source,
+                f"from {module} import {name}" if importable else f"# audited: {self.subject}",
                 "inf = float('inf')",
-                f"event = {event}",
-                "# left and right are the two data sets, answer(data) draws one answer:",
-                "# left_answers = dp.audit.columns([answer(left) for _ in range(draws)])",
-                "# right_answers = dp.audit.columns([answer(right) for _ in range(draws)])",
-                "# print(event.count(left_answers, draws=draws), event.count(right_answers, draws=draws))",
+                f"event = {self.event!r}" if self.event else "event = None  # no event was found",
+                run
+                if ready
+                else "# print(dp.audit.event_counts(what_was_audited, event, neighbours=(left, right), draws=10_000))",
                 "",
             ]
         )
@@ -120,6 +125,15 @@ class Verdict:
         return (
             f"{self.subject}: {claimed} is BROKEN {how}: epsilon {bound} at delta {self.delta:g}; event: {self.event}"
         )
+
+
+def _is_literal(text: str) -> bool:
+    """Whether a text of Python says a value by itself, and is short enough to be shown."""
+    try:
+        ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return False
+    return len(text) <= _LONGEST
 
 
 def _record(trial: Trial) -> dict[str, Any]:

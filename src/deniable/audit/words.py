@@ -51,6 +51,25 @@ class WordPath(Entropy):
         return np.array([self.word() for _ in range(count)], dtype=np.uint64)
 
 
+class Tape(WordPath):
+    """Words of another source, kept: after `rewind` the same words come again. For runs that are compared, never for a release."""
+
+    __slots__ = ("_source",)
+
+    def __init__(self, source: Entropy) -> None:
+        super().__init__([], word_bits=source.word_bits)
+        self._source = source
+
+    def rewind(self) -> None:
+        """Start again with the first word."""
+        self.read = 0
+
+    def word(self) -> int:
+        if self.read == len(self._words):
+            self._words.append(self._source.word())
+        return super().word()
+
+
 @dataclass(frozen=True, slots=True)
 class Enumeration(Generic[Outcome]):
     """What is decided, what is not, and for each outcome how much of it took how many words."""

@@ -28,21 +28,23 @@ class Command(NamedTuple):
 
 COMMANDS: dict[str, Command] = {
     "query": Command("deniable.cli.query", "ask a private table and pay from its budget"),
-    "sql": Command("deniable.cli.sql", "ask private tables in SQL, or have a query explained"),
+    "sql": Command("deniable.cli.sql_command", "ask private tables in SQL, or have a query explained"),
     "synthesize": Command("deniable.cli.synthesize", "write synthetic rows of a private table"),
     "sql check": Command("deniable.cli.sql_check", "price a file of SQL questions against a limit, without data"),
-    "price": Command("deniable.cli.price", "say what a query would cost, for free"),
+    "price": Command("deniable.cli.price_command", "say what a query would cost, for free"),
     "fit": Command("deniable.cli.fit", "fit a model on a private table and pay from its budget"),
     "score": Command("deniable.cli.score", "score a stored model on private rows"),
     "model": Command("deniable.cli.model", "show a stored model, its card, its release table"),
     "budget": Command("deniable.cli.budget", "show what a budget has spent and left"),
-    "codebook": Command("deniable.cli.codebook", "draft, check or import a codebook"),
+    "codebook": Command("deniable.cli.codebook_command", "draft, check or import a codebook"),
+    "data": Command("deniable.cli.data", "for curators: hold the data against its codebook, exactly and not privately"),
     "demo": Command("deniable.cli.demo", "make a first private release on made-up data"),
     "release": Command("deniable.cli.release", "show releases, their release tables, their stored bytes"),
     "serve": Command("deniable.cli.serve", "serve data sets to people who ask, grant, release and audit"),
     "remote": Command("deniable.cli.at_server", "price, ask, wait, grant, refuse and publish at a server"),
-    "ledger": Command("deniable.cli.ledger", "check a ledger, amend it, show what was asked of it"),
+    "ledger": Command("deniable.cli.ledger_command", "check a ledger, amend it, show what was asked of it"),
     "audit": Command("deniable.cli.audit", "hold a mechanism, or deniable itself, against its claim"),
+    "completion": Command("deniable.cli.completion", "print what makes a shell complete commands and options"),
     "attack": Command("deniable.cli.attack", "attack made-up data and see what privacy does to it"),
 }
 
@@ -84,22 +86,31 @@ def _run(name: str, words: list[str]) -> None:
     app = import_module(COMMANDS[name].module).app
     import typer
 
-    from deniable.cli.places import without_logins
+    from deniable.cli.elapsed import elapsed
+    from deniable.cli.locations import without_logins
 
     misused: Any = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
     try:
-        code = app(args=words, prog_name=f"deniable {name}", standalone_mode=False)
+        with elapsed(f"deniable {name}"):
+            code = app(args=words, prog_name=f"deniable {name}", standalone_mode=False)
     except DeniableError as error:
         _fail(without_logins(str(error), words), code=_code(error))
     except misused as error:
         said = " ".join(without_logins(error.format_message(), words).split()).rstrip(".")
-        _fail(f"{said}; deniable {name} --help explains it", code=2)
+        _fail(f"{said}{_given(said, words)}; deniable {name} --help explains it", code=2)
     except (KeyboardInterrupt, typer.Abort) as stopped:
         _fail(str(stopped) or "interrupted", code=130)
     if code == 130:  # typer has caught the interrupt, and its words with it
         _fail("interrupted; what was charged stays charged", code=130)
     if isinstance(code, int) and code:
         raise SystemExit(code)
+
+
+def _given(said: str, words: list[str]) -> str:
+    """What was given for the option a message is about, if the message does not say it."""
+    option = next((word for word in words[:-1] if word.startswith("--") and f"'{word}'" in said), None)
+    value = words[words.index(option) + 1] if option is not None else None
+    return f", got {value!r}" if value is not None and repr(value) not in said else ""
 
 
 def _code(error: DeniableError) -> int:

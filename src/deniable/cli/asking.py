@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from deniable.accounting import Budget, budget
-from deniable.cli.places import place, table_places
+from deniable.accounting import budget
+from deniable.cli.data_words import sources
+from deniable.cli.locations import place, table_places
 from deniable.errors import InvalidArgument
+from deniable.plan.codebook import Codebook
 from deniable.query import Query
 from deniable.query.aggregates import COMMANDS, Aggregate, CommandForm
 from deniable.release.answer import Release
@@ -21,7 +24,8 @@ from deniable.release.session import Session
 Data = Annotated[
     str,
     typer.Argument(
-        help="A Parquet or CSV file, a postgresql:// URL, or env:NAME for a URL in an environment variable.",
+        help="A Parquet or CSV file (.gz too), several (a.csv,b.csv or 'part-*.parquet'), name=file for each table, "
+        "a postgresql:// URL, or env:NAME for a URL in an environment variable.",
         show_default=False,
     ),
 ]
@@ -41,10 +45,19 @@ LedgerPlace = Annotated[
         "--ledger", help="The file or postgresql:// URL (or env:NAME) that keeps its budget.", show_default=False
     ),
 ]
-Epsilon = Annotated[float | None, typer.Option("--epsilon", help="What this query may cost.")]
-Rho = Annotated[float | None, typer.Option("--rho", help="What it may cost in zero-concentrated privacy.")]
+Epsilon = Annotated[float | None, typer.Option("--epsilon", help="What this query may cost, such as 0.1.")]
+Rho = Annotated[float | None, typer.Option("--rho", help="The same in zero-concentrated privacy, for a budget in rho.")]
 Wanted = Annotated[
-    list[str] | None, typer.Option("--accuracy", help="A wanted error, name=number; the cost is solved.")
+    list[str] | None,
+    typer.Option("--accuracy", help="A wanted error, name=number or name=5%; the price that reaches it is found."),
+]
+Confidence = Annotated[float, typer.Option("--confidence", help="How sure the errors are: 0.95 is 95 times in 100.")]
+GroupSize = Annotated[
+    int, typer.Option("--group-size", help="How many rows a group has for which errors of means are forecast.")
+]
+Account = Annotated[str, typer.Option("--account", help="Who asks: the analyst the ledger notes and whose caps apply.")]
+Output = Annotated[
+    Path | None, typer.Option("--output", help="Write the answer to a .csv, .parquet or .json file besides.")
 ]
 Where = Annotated[str | None, typer.Option("--where", help="Only rows on which this is true.")]
 By = Annotated[list[str] | None, typer.Option("--by", help="A group key: a column, or name=expression.")]
@@ -52,9 +65,10 @@ Agg = Annotated[
     list[str], typer.Option("--agg", help="name=count(), name=mean(column), name=quantile(column, 0.9), ...")
 ]
 TotalEpsilon = Annotated[
-    float | None, typer.Option("--budget-epsilon", help="The whole budget, when the ledger is new.")
+    float | None,
+    typer.Option("--budget-epsilon", help="The whole budget, when the ledger is new or amended; 1 is usual."),
 ]
-TotalDelta = Annotated[float, typer.Option("--budget-delta", help="Its delta.")]
+TotalDelta = Annotated[float, typer.Option("--budget-delta", help="Its delta, such as 1e-7: for keys nobody declared.")]
 TotalRho = Annotated[float | None, typer.Option("--budget-rho", help="The whole budget in rho.")]
 TableName = Annotated[str | None, typer.Option("--table", help="Which table of the codebook.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -62,25 +76,28 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 def dataset(data: str, codebook: Path, tables: str | None, time_limit: float | None) -> Dataset:
     """The file or database these words name, behind its codebook."""
-    return Dataset(place(data), codebook=codebook, tables=table_places(tables), time_limit=time_limit)
+    book = Codebook.load(codebook)
+    return Dataset(sources(data, book), codebook=book, tables=table_places(tables), time_limit=time_limit)
 
 
-def session_for(data: Dataset, ledger: str, epsilon: float | None, delta: float, rho: float | None) -> Session:
-    """The session on a data set, under its ledger; a new ledger needs a budget, an old one has its own."""
+def session_for(
+    data: Dataset, ledger: str, epsilon: float | None, delta: float, rho: float | None, account: str = "analyst"
+) -> Session:
+    """The session on a data set, under its ledger; a new ledger needs a budget, an old one has its own, and its caps."""
+    from deniable.ledger import Ledger, journal_at
+
     where = place(ledger)
-    return data.session(_budget(where, epsilon, delta, rho), ledger=where)
-
-
-def _budget(ledger: str, epsilon: float | None, delta: float, rho: float | None) -> Budget:
-    if epsilon is None and rho is None:
-        from deniable.ledger import Ledger, journal_at
-
-        if not journal_at(ledger).exists:
-            raise InvalidArgument(
-                "a new ledger needs its whole budget: --budget-epsilon 1 --budget-delta 1e-7, or --budget-rho"
-            )
-        return Ledger.existing(ledger).terms.budget
-    return budget(epsilon=epsilon, delta=delta, rho=rho)
+    known = Ledger.existing(where).terms if journal_at(where).exists else None
+    if epsilon is not None or rho is not None:
+        whole = budget(epsilon=epsilon, delta=delta, rho=rho)
+    elif known is not None:
+        whole = known.budget
+    else:
+        raise InvalidArgument(
+            "a new ledger needs its whole budget: --budget-epsilon 1 --budget-delta 1e-7, or --budget-rho"
+        )
+    limits: dict[str, Any] = {} if known is None else {"period": known.period, "caps": known.caps}
+    return data.session(whole, ledger=where, account=account, **limits)
 
 
 def question(
@@ -145,6 +162,26 @@ def wanted(words: Sequence[str] | None) -> dict[str, float] | None:
         raise InvalidArgument(f"a wanted error is written name=number, such as avg=2.0; got {list(words)!r}") from None
 
 
-def terms(epsilon: float | None, rho: float | None, accuracy: Sequence[str] | None) -> dict[str, Any]:
+def wanted_or_shares(words: Sequence[str] | None) -> dict[str, float | str] | None:
+    """The same with shares among them, `name=5%`."""
+    shares = [word for word in words or () if word.rstrip().endswith("%") and "=" in word]
+    numbers = wanted([word for word in words or () if word not in shares])
+    named = {name.strip(): share.strip() for name, share in (word.split("=", 1) for word in shares)}
+    return {**(numbers or {}), **named} or None
+
+
+def terms(
+    epsilon: float | None, rho: float | None, accuracy: Sequence[str] | None, confidence: float, group_size: int
+) -> dict[str, Any]:
     """What the analyst offers to pay, as a query's keyword arguments."""
-    return {"epsilon": epsilon, "rho": rho, "accuracy": wanted(accuracy)}
+    stated = {"confidence": Fraction(str(confidence)), "group_size": group_size}
+    return {"epsilon": epsilon, "rho": rho, "accuracy": wanted_or_shares(accuracy), **stated}
+
+
+def payment(
+    epsilon: float | None, rho: float | None, accuracy: Sequence[str] | None, confidence: float, group_size: int
+) -> dict[str, Any]:
+    """What the analyst offers to pay, where the question itself cannot say it."""
+    if epsilon is None and rho is None and not accuracy:
+        raise InvalidArgument("say what it may cost: --epsilon 0.1 or --rho 0.01, or the wanted error: --accuracy n=5%")
+    return terms(epsilon, rho, accuracy, confidence, group_size)

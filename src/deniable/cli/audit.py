@@ -16,6 +16,7 @@ import typer
 from deniable.audit import check
 from deniable.audit.self_audit import self_audit
 from deniable.cli.app import application
+from deniable.core.mechanism import Mechanism
 from deniable.cost import Bounded
 from deniable.errors import DeniableError
 
@@ -41,11 +42,14 @@ def audit(
     quick: Annotated[bool, typer.Option(help="With self: fewer draws.")] = False,
     certificate: Certificate = None,
 ) -> None:
-    """Print the verdict. The file says on which neighbours: `NEIGHBOURS = (left, right)`, or a list of pairs, for all its names."""
+    """Print the verdict. The file says on which neighbours: `NEIGHBOURS = (left, right)`, or a list of pairs, for all its names.
+
+    A mechanism of the calculus knows its space: without NEIGHBOURS it is audited on small neighbours made from that.
+    """
     if target == "self":
         report = self_audit(quick=quick, level=level)
         print(report)
-        _write(certificate, json.dumps(report.record(), indent=1))
+        _write(certificate, json.dumps(report.record(), indent=1, ensure_ascii=False))
         raise typer.Exit(0 if report.passed else 3)
     try:
         subject, neighbours = _load(target)
@@ -62,6 +66,7 @@ def audit(
 
 def _write(place: Path | None, text: str) -> None:
     if place is not None:
+        place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(f"{text}\n", encoding="utf-8")
 
 
@@ -79,6 +84,7 @@ def _load(target: str) -> tuple[Any, Any]:
     spec.loader.exec_module(module)
     if not hasattr(module, name):
         raise typer.BadParameter(f"{path} has no {name!r}")
-    if not hasattr(module, "NEIGHBOURS"):
+    found = getattr(module, name)
+    if not hasattr(module, "NEIGHBOURS") and not isinstance(found, Mechanism):
         raise typer.BadParameter(f"{path} must say NEIGHBOURS = (left, right): two data sets one person apart")
-    return getattr(module, name), module.NEIGHBOURS
+    return found, getattr(module, "NEIGHBOURS", None)

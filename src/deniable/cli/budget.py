@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from deniable.cli.app import application
-from deniable.cli.places import place
+from deniable.cli.locations import place
 from deniable.ledger import Balance, Ledger
 
 app = application("Show what a ledger's budget has spent and left.")

@@ -15,6 +15,7 @@ from deniable.accounting import budget
 from deniable.cli import demo_data
 from deniable.cli.app import application
 from deniable.cli.demo_report import Part, Truth, page
+from deniable.engines.parquet import write_arrays
 from deniable.ledger.anchor import FolderAnchor
 from deniable.query import Query
 from deniable.query import aggregates as ask
@@ -60,7 +61,7 @@ def _place(folder: Path | None) -> Path:
 
 
 def _open(place: Path, name: str, columns: dict[str, Any], codebook: str) -> Dataset:
-    demo_data.write_parquet(columns, place / f"{name}.parquet")
+    write_arrays(columns, place / f"{name}.parquet")
     (place / f"{name}.yaml").write_text(codebook, encoding="utf-8")
     return Dataset(place / f"{name}.parquet", codebook=place / f"{name}.yaml")
 

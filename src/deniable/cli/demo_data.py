@@ -5,7 +5,6 @@ Nothing here is secret and nothing here is noise for privacy, so an ordinary see
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -116,12 +115,3 @@ def true_logs(rows: dict[str, Any]) -> dict[tuple[Any, ...], dict[str, float]]:
     return {
         (str(name),): {"users": int(users[i]), "seconds": float(seconds[i])} for i, name in enumerate(domains.tolist())
     }
-
-
-def write_parquet(columns: dict[str, Any], path: Path) -> None:
-    """The columns as a Parquet file."""
-    import duckdb
-
-    with duckdb.connect() as connection:
-        connection.register("made_up", columns)
-        connection.execute(f"COPY (SELECT * FROM made_up) TO '{path}' (FORMAT parquet)")

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from deniable.cli.app import application
-from deniable.cli.places import place
+from deniable.cli.locations import place
 from deniable.errors import InvalidArgument
 from deniable.ledger import Ledger
 from deniable.ledger.anchor import FolderAnchor

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from deniable.cli import asking
 from deniable.cli.app import application
+from deniable.release.answer_rows import checked_ending
 
 app = application("Ask a private table and pay from its budget.")
 
@@ -23,6 +24,10 @@ def query(
     epsilon: asking.Epsilon = None,
     rho: asking.Rho = None,
     accuracy: asking.Wanted = None,
+    confidence: asking.Confidence = 0.95,
+    group_size: asking.GroupSize = 1000,
+    account: asking.Account = "analyst",
+    output: asking.Output = None,
     budget_epsilon: asking.TotalEpsilon = None,
     budget_delta: asking.TotalDelta = 0.0,
     budget_rho: asking.TotalRho = None,
@@ -30,9 +35,13 @@ def query(
     time_limit: asking.TimeLimit = None,
     as_json: asking.Json = False,
 ) -> None:
-    """Charge, run, draw once, store and print. The same question again costs nothing and gives the same answer."""
+    """Ask a private table: pay from the ledger, then print the noisy answer with its errors. The same question again is free."""
+    if output is not None:
+        checked_ending(output)
     source = asking.dataset(data, codebook, tables, time_limit)
-    session = asking.session_for(source, ledger, budget_epsilon, budget_delta, budget_rho)
+    session = asking.session_for(source, ledger, budget_epsilon, budget_delta, budget_rho, account)
     asked = asking.question(session, table, where, by or [], agg)
-    answer = asked.release(**asking.terms(epsilon, rho, accuracy))
+    answer = asked.release(**asking.payment(epsilon, rho, accuracy, confidence, group_size))
+    if output is not None:
+        answer.to_file(output)
     print(answer.to_json() if as_json else f"{answer}\n\n{answer.receipt}\nleft: {session.remaining}")

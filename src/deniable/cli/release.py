@@ -14,14 +14,15 @@ from typing import Annotated, Any
 import typer
 
 from deniable.cli.app import application
-from deniable.cli.places import place
+from deniable.cli.locations import place
 from deniable.errors import InvalidArgument
-from deniable.ledger import Charge, Ledger, Released
+from deniable.ledger import Charge, Ledger, StoredAnswer
 from deniable.ledger.anchor import FolderAnchor
 from deniable.ledger.costs_json import cost_record
 from deniable.ledger.store import unpacked
-from deniable.release.facts import ReleaseFacts
+from deniable.release.release_facts import ReleaseFacts
 from deniable.release.release_table import extended_release_table, release_table
+from deniable.release.report import report_page
 
 app = application("Show releases, their release tables, their stored bytes.")
 
@@ -113,7 +114,24 @@ def export(
         raise InvalidArgument(f"cannot write {output}: {error.strerror}; choose a new file name") from None
 
 
-def _content(released: Released) -> Any:
+@app.command()
+def report(
+    ledger: File,
+    output: Annotated[Path, typer.Option(help="A new file: an HTML page.", show_default=False)],
+    account: Annotated[str | None, typer.Option(help="Only what this analyst was shown.")] = None,
+    anchor: AnchorFolder = None,
+) -> None:
+    """Every release of a ledger as one page: questions, prices, answers with errors, pictures."""
+    page = report_page(Ledger.existing(place(ledger), anchor=FolderAnchor(anchor)), account=account)
+    try:
+        with output.open("x", encoding="utf-8") as file:
+            file.write(page)
+    except OSError as error:
+        raise InvalidArgument(f"cannot write {output}: {error.strerror}; choose a new file name") from None
+    print(f"written: {output}")
+
+
+def _content(released: StoredAnswer) -> Any:
     """The packed release; for bytes that are not packed, their number."""
     try:
         return unpacked(released.payload).release

@@ -4,7 +4,9 @@
 
 from __future__ import annotations
 
+import webbrowser
 from pathlib import Path
+from threading import Timer
 from typing import Annotated
 
 import typer
@@ -31,11 +33,19 @@ people:
 
 
 @app.callback(invoke_without_command=True)
-def start(context: typer.Context, config: Config = _USUAL, behind_tls: BehindTls = False) -> None:
+def start(
+    context: typer.Context,
+    config: Config = _USUAL,
+    behind_tls: BehindTls = False,
+    web_only: Annotated[
+        bool, typer.Option("--web-only", help="Pages and REST alone; the worker runs under another account.")
+    ] = False,
+) -> None:
     """Start the server (without a further word)."""
     if context.invoked_subcommand is None:
         _checked_extra()
-        serve(config, ServerSettings.load(config, behind_tls=behind_tls), behind_tls=behind_tls)
+        settings = ServerSettings.load(config, behind_tls=behind_tls, web_only=web_only)
+        serve(config, settings, behind_tls=behind_tls, web_only=web_only)
 
 
 @app.command()
@@ -58,16 +68,18 @@ def demo(
         Path, typer.Argument(help="A new folder for data, configuration and tokens.", show_default=False)
     ],
     prepare: Annotated[bool, typer.Option("--prepare", help="Write everything and start nothing.")] = False,
+    browser: Annotated[bool, typer.Option("--open", help="Open the page to ask in a browser.")] = False,
 ) -> None:
     """A server on made-up hospital visits with three people; their tokens are files in the folder."""
     from deniable.cli import demo_data
+    from deniable.engines.parquet import write_arrays
     from deniable.server.identity import Tokens
 
     _checked_extra()
     if folder.exists():
         raise InvalidArgument(f"{folder} is there already; give the name of a new folder")
     folder.mkdir(parents=True, mode=0o700)
-    demo_data.write_parquet(demo_data.visits(), folder / "visits.parquet")
+    write_arrays(demo_data.visits(), folder / "visits.parquet")
     (folder / "visits.yaml").write_text(demo_data.VISITS_CODEBOOK, encoding="utf-8")
     config = folder / "server.yaml"
     config.write_text(_DEMO, encoding="utf-8")
@@ -75,8 +87,11 @@ def demo(
     tokens = Tokens(settings.tokens)
     for person in settings.people:
         (folder / f"{person}.token").write_text(tokens.issue(person, days=7) + "\n", encoding="utf-8")
-    print(f"{settings.public_url}/data/visits/ask  log in with the token in {folder / 'analyst.token'}")
+    address = f"{settings.public_url}/data/visits/ask"
+    print(f"{address}  log in with the token in {folder / 'analyst.token'}", flush=True)
     if not prepare:
+        if browser:
+            Timer(2, webbrowser.open, [address]).start()
         serve(config, settings, behind_tls=False)
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from difflib import unified_diff
 from fractions import Fraction
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 
@@ -26,7 +26,7 @@ from deniable.plan.codebook import Codebook
 from deniable.query import Payment
 from deniable.release.dataset import Dataset
 from deniable.release.session import Session
-from deniable.release.sql import private_question
+from deniable.release.session_sql import statement_prices
 from deniable.server.counter import NoData
 
 app = application("Price a file of SQL questions against a limit, without data.")
@@ -34,6 +34,16 @@ app = application("Price a file of SQL questions against a limit, without data."
 OVER, DIFFERENT = 4, 3
 _PLENTY = Fraction(10**6)
 _TERM = re.compile(r"^\s*--\s*(epsilon|rho|accuracy)\s*[:=]\s*(.+?)\s*$", re.IGNORECASE)
+
+
+class _CodebookAlone(NoData):
+    """No rows, those of public tables neither."""
+
+    def public(self, relation: Any) -> NoReturn:
+        """Refused."""
+        raise InvalidArgument(
+            "a stage with one group for each row of a public table cannot be priced without that table; ask EXPLAIN DP of the data"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +87,7 @@ def _session(codebook: Path, limit: Mapping[str, float]) -> Session:
         )
     amounts: dict[str, Any] = {unit: _PLENTY, "delta": limit.get("delta", 0)}
     whole = budget(**amounts)
-    return Dataset(NoData(), codebook=Codebook.load(codebook)).session(whole)
+    return Dataset(_CodebookAlone(), codebook=Codebook.load(codebook)).session(whole)
 
 
 def questions(plan: Path) -> list[WrittenQuestion]:
@@ -134,13 +144,15 @@ def _number(value: str, line: str) -> Fraction:
 
 def _priced(session: Session, asked: list[WrittenQuestion], dialect: str) -> Iterator[tuple[str, Fraction]]:
     for number, each in enumerate(asked, start=1):
-        private, paid = private_question(session, each.text, dialect=dialect, payment=Payment.read(**each.offer))
-        price = session.price_query(private.query, paid)
-        errors = ", ".join(f"{name} {error}" for name, error in price.errors.items())
+        prices = statement_prices(session, each.text, dialect=dialect, payment=Payment.read(**each.offer))
+        loss, leaked = (sum((getattr(price.pair, part) for price in prices), Fraction(0)) for part in ("loss", "delta"))
+        delta = f", delta {digits(leaked)}" if leaked else ""
+        stages = f" in {len(prices)} stages" if len(prices) > 1 else ""
+        told = "; ".join(
+            f"{', '.join(f'{name} {error}' for name, error in price.errors.items())}; {price.keys}" for price in prices
+        )
         shown = " ".join(each.text.split())
-        delta = f", delta {digits(price.pair.delta)}" if price.pair.delta else ""
-        line = f"{number}. {price.pair.unit} {digits(price.pair.loss)}{delta}; {errors}; {price.keys}\n   {shown}"
-        yield line, price.pair.loss
+        yield f"{number}. {prices[0].pair.unit} {digits(loss)}{delta}{stages}; {told}\n   {shown}", loss
 
 
 def _compared(text: str, against: Path) -> None:

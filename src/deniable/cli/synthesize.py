@@ -13,7 +13,7 @@ import typer
 
 from deniable.cli import asking
 from deniable.cli.app import application
-from deniable.cli.places import place
+from deniable.cli.locations import place
 from deniable.errors import InvalidArgument
 from deniable.ledger import journal_at
 from deniable.release.synthetic import Synthesizer
@@ -36,7 +36,7 @@ Out = Annotated[
 Report = Annotated[Path | None, typer.Option("--report", help="An HTML page about the twin.")]
 Columns = Annotated[str | None, typer.Option("--columns", help="Columns, with commas; all if not given.")]
 Focus = Annotated[str | None, typer.Option("--focus", help="Columns whose pairs matter most, with commas.")]
-Method = Annotated[str, typer.Option("--method", help="pairs, tree, mwem, privbayes or aim.")]
+Method = Annotated[str, typer.Option("--method", help="pairs, tree, mwem, privbayes, aim, ctgan or pate-ctgan.")]
 Bins = Annotated[list[str] | None, typer.Option("--bins", help="name=number: cells of equal width for a number.")]
 Delta = Annotated[float | None, typer.Option("--delta", help="The delta of this release.")]
 PriceOnly = Annotated[bool, typer.Option("--price", help="Say what it would cost and measure, for free.")]

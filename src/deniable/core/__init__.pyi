@@ -22,7 +22,7 @@ from deniable.core.domain import (
     numbers,
 )
 from deniable.core.family import MechanismFamily
-from deniable.core.gate import Filter, Gate, Odometer, Planned
+from deniable.core.gate import Gate, Odometer, Planned, PrivacyFilter
 from deniable.core.graph_data import Graphs
 from deniable.core.graph_metrics import EdgeDistance, NodeDistance
 from deniable.core.interactive import interactive
@@ -65,7 +65,6 @@ __all__ = [
     "Distance",
     "Domain",
     "EdgeDistance",
-    "Filter",
     "Frame",
     "Frames",
     "Gate",
@@ -88,6 +87,7 @@ __all__ = [
     "PerPiece",
     "Pieces",
     "Planned",
+    "PrivacyFilter",
     "RangeDistance",
     "Root",
     "Rows",

@@ -14,7 +14,7 @@ from deniable.accounting import NOTHING, Spend
 from deniable.core.cells import entry, row_total
 from deniable.core.distance import Distance, distance
 from deniable.core.domain import Domain, Frame, Frames, Pieces, Rows
-from deniable.core.gate import Both, Filter, Gate, Odometer, Planned
+from deniable.core.gate import Both, Gate, Odometer, Planned, PrivacyFilter
 from deniable.core.graph_data import Graphs, read_graph
 from deniable.core.mechanism import Mechanism
 from deniable.core.sampler import sampler
@@ -59,7 +59,7 @@ class Compositor:
         """A child with a budget of its own, paid for in full now; whatever it does not use is not given back."""
         filters = _child(self.gate, budget, workload)
         self.gate.charge(_whole(budget, filters))
-        return Compositor(self._data, self.space, Filter(filters), self.d_in, self._entropy)
+        return Compositor(self._data, self.space, PrivacyFilter(filters), self.d_in, self._entropy)
 
     def odometer(self) -> Compositor:
         """A child that counts its own spending while every charge is also made here."""
@@ -102,7 +102,7 @@ class Compositor:
     def remaining(self) -> Spend:
         """What is left; only a filter knows."""
         gate = self.gate
-        if not isinstance(gate, Filter):
+        if not isinstance(gate, PrivacyFilter):
             raise InvalidArgument("only a filter has a remaining budget; this compositor counts or follows a plan")
         return gate.remaining
 
@@ -118,9 +118,9 @@ class Compositor:
         return f"{gate.rule.theorem}; {gate.rule.reason}" if isinstance(gate, Odometer) else gate.theorem
 
     @property
-    def _inner(self) -> Filter | Odometer | Planned:
+    def _inner(self) -> PrivacyFilter | Odometer | Planned:
         gate = self.gate.inner if isinstance(self.gate, Both) else self.gate
-        if not isinstance(gate, Filter | Odometer | Planned):
+        if not isinstance(gate, PrivacyFilter | Odometer | Planned):
             raise InvalidArgument(f"a {type(gate).__name__} does not say which theorem it rests on")
         return gate
 
@@ -131,9 +131,9 @@ class Compositor:
         raise TypeError("a Compositor holds private data and a budget: it cannot be copied or pickled")
 
 
-def _counting(gate: Gate) -> Filter | Odometer:
+def _counting(gate: Gate) -> PrivacyFilter | Odometer:
     inner = gate.inner if isinstance(gate, Both) else gate
-    if isinstance(inner, Filter | Odometer):
+    if isinstance(inner, PrivacyFilter | Odometer):
         return inner
     raise InvalidArgument("a planned compositor spends its declared plan; read `gate.total`")
 
@@ -141,7 +141,7 @@ def _counting(gate: Gate) -> Filter | Odometer:
 def _child(gate: Gate, budget: accounting.Budget, workload: Iterable[Cost] | None) -> accounting.Filters:
     """How a child filter counts: under a parent that counts rho alone in rho too, for that is the cheapest thing to pay for."""
     inner = gate.inner if isinstance(gate, Both) else gate
-    if isinstance(inner, Filter | Odometer) and inner.rule.kind is accounting.RuleKind.CONCENTRATED:
+    if isinstance(inner, PrivacyFilter | Odometer) and inner.rule.kind is accounting.RuleKind.CONCENTRATED:
         return accounting.Filters.single(budget.rule())
     return budget.filters(workload)
 
@@ -163,7 +163,7 @@ def _rule_of(gate: Gate) -> accounting.Rule:
         return accounting.Rule(
             accounting.RuleKind.CONCENTRATED, NOTHING, "the parent follows a plan; every cost here has a rho or a delta"
         )
-    if isinstance(inner, Filter) and inner.filters.only is None:
+    if isinstance(inner, PrivacyFilter) and inner.filters.only is None:
         return accounting.Rule(
             accounting.RuleKind.CONCENTRATED,
             NOTHING,
@@ -241,7 +241,7 @@ def compositor(
     _check_shape(data, space.domain)
     if workload is not None and budget is None:
         raise InvalidArgument("a workload helps a budget to choose its rule; a plan needs none")
-    gate: Gate = Filter(budget.filters(workload)) if budget is not None else Planned(costs or ())
+    gate: Gate = PrivacyFilter(budget.filters(workload)) if budget is not None else Planned(costs or ())
     return Compositor(data, space, gate, distance(d_in), entropy)
 
 

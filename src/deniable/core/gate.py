@@ -1,6 +1,6 @@
 """Gates: what a compositor charges before it runs anything.
 
-A gate only ever adds. The in-memory ones live here: `Filter` refuses what does not fit, `Odometer` only counts, `Planned`
+A gate only ever adds. The in-memory ones live here: `PrivacyFilter` refuses what does not fit, `Odometer` only counts, `Planned`
 accepts what costs no more than was declared beforehand, in that order. The durable one is the ledger in `release`.
 All are safe to share among threads; after a fork they retire in the child, because two copies of one budget are two budgets.
 """
@@ -46,7 +46,7 @@ class _Gate(Guarded):
             return composed(self._charged)
 
 
-class Filter(_Gate):
+class PrivacyFilter(_Gate):
     """Charges up to the limit of a rule, or of several side by side, and refuses beyond it; losses may be chosen as we go.
 
     With several rules a cost is taken while one that has allowed everything so far allows it. One lock is over all of them, and

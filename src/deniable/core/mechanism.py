@@ -54,7 +54,9 @@ class Accuracy:
         return float(self.error)
 
     def __str__(self) -> str:
-        return f"± {float(self.error):.6g} ({self.measure}) with probability {float(self.confidence):g}"
+        from deniable.exact.figures import error_figures
+
+        return f"± {error_figures(self.error)} ({self.measure}) with probability {float(self.confidence):g}"
 
 
 @dataclass(frozen=True, slots=True)

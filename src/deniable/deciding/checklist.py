@@ -16,8 +16,9 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+from deniable.deciding.yaml_records import yaml_record
 from deniable.errors import InvalidArgument
-from deniable.release.facts import ReleaseFacts
+from deniable.release.release_facts import ReleaseFacts
 
 SYSTEM = "system"
 """The role of what the software fills in."""
@@ -206,8 +207,6 @@ class Checklist:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Checklist:
         """The checklist a YAML file fills in: `items: {unit: {role: curator, date: 2026-03-01, text: ..., file: ...}}`."""
-        from deniable.deciding.yaml_records import yaml_record
-
         record = yaml_record(path, "checklist")
         items = record.get("items", {})
         if not isinstance(items, Mapping) or set(record) - {"items", "format"}:

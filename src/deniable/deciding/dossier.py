@@ -19,6 +19,7 @@ from typing import Any, TypeAlias
 from deniable.accounting import epsilon as read_epsilon
 from deniable.deciding import web_page
 from deniable.deciding.checklist import Checklist
+from deniable.deciding.dossier_text import html_parts, markdown
 from deniable.deciding.epsilon_choice import EpsilonChoice, EpsilonDecision
 from deniable.deciding.information_flow import InformationFlow
 from deniable.deciding.plain_words import NOT_PROTECTED, explain_epsilon
@@ -150,8 +151,6 @@ class Dossier:
 
     def to_markdown(self, path: str | os.PathLike[str] | None = None) -> str:
         """The dossier as Markdown, written to `path` if given; nothing in a value can become markup."""
-        from deniable.deciding.dossier_text import markdown
-
         return _written(markdown(self), path)
 
     def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
@@ -212,8 +211,6 @@ class Dossier:
         return self.release.extended_table()
 
     def _html(self) -> str:
-        from deniable.deciding.dossier_text import html_parts
-
         embedded = json.dumps(self.to_record(), sort_keys=True).replace("<", "\\u003c")
         return web_page.page(
             self.title, *html_parts(self), f'<script type="application/json" id="dossier">{embedded}</script>'

@@ -12,9 +12,6 @@ from typing import Any
 from deniable.deciding.yaml_records import yaml_record
 from deniable.errors import InvalidArgument
 
-MENDED = ("membership", "reconstruction", "linkage")
-"""The harms a privacy loss bounds: nothing else about a flow is mended by it."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InformationFlow:

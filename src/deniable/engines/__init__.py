@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from deniable.engines.engine import Engine
+from deniable.engines.limit import HOUR
+from deniable.engines.places import is_postgres, is_spark
 from deniable.errors import InvalidArgument
 from deniable.exact.guards import Real
 from deniable.plan.codebook import Codebook
@@ -26,9 +28,6 @@ def connect(
     `time_limit` is how many seconds a statement may take, an hour unless it is given.
     `key` is the secret of the keyed order (at least 128 bits), held by the curator's process.
     """
-    from deniable.engines.limit import HOUR
-    from deniable.engines.places import is_postgres, is_spark
-
     limit = HOUR if time_limit is None else time_limit
     if is_postgres(source):
         from deniable.engines.postgres import PostgresEngine

@@ -17,8 +17,10 @@ from hashlib import sha256
 from threading import Lock
 from typing import TypeAlias
 
+import numpy as np
+
 from deniable.engines.assemble import key_rank
-from deniable.engines.engine import KeyValue, Result
+from deniable.engines.engine import Integers, KeyValue, Result
 from deniable.engines.fetched import Fetched, fetched_result, python_values
 from deniable.engines.kit import (
     KIT_KEY,
@@ -27,6 +29,7 @@ from deniable.engines.kit import (
     kit_plans,
     kit_reference,
     kit_source,
+    kit_vectors,
     probed_rows,
     probed_sums,
     quick_plan,
@@ -34,14 +37,15 @@ from deniable.engines.kit import (
 )
 from deniable.engines.order import order_key
 from deniable.engines.reference import ReferenceEngine
-from deniable.engines.sql.groups import Statement, statements
-from deniable.engines.sql.profile import Profile
+from deniable.engines.sql.groups import SqlStatement, statements
 from deniable.engines.sql.relations import Relations
+from deniable.engines.sql.unit_vectors import fetched_vector, vector_statement
 from deniable.errors import EngineFailed, InvalidArgument
-from deniable.plan.nodes import GroupAgg
+from deniable.plan.nodes import GroupAgg, UnitVector
+from deniable.plan.profile import Profile
 from deniable.plan.relation import schema
 
-Execute: TypeAlias = Callable[[Statement], Fetched]
+Execute: TypeAlias = Callable[[SqlStatement], Fetched]
 """How an engine runs a statement; it raises `EngineFailed` and nothing else."""
 
 QUICK_DIGESTS = (
@@ -79,13 +83,18 @@ class Kit:
         """What the engine says to these probes, row by row; the rows in any order, their numbers beside them."""
         relation = probed_rows(probes)
         known = schema(relation)
-        fetched = self._execute(Statement(self._relations.select(relation, known), tuple(known)))
+        fetched = self._execute(SqlStatement(self._relations.select(relation, known), tuple(known)))
         return {name: python_values(fetched[name], facts.kind) for name, facts in known.items()}
 
     def result(self, plan: GroupAgg) -> Result:
         """What the engine says to a plan."""
         main, further = statements(plan, self._relations, self._profile, order_key(KIT_KEY))
         return fetched_result(plan, self._execute(main), {name: self._execute(each) for name, each in further.items()})
+
+    def vector(self, plan: UnitVector) -> Integers:
+        """What the engine says to a joint vector."""
+        statement = vector_statement(plan, self._relations, self._profile, order_key(KIT_KEY))
+        return fetched_vector(self._execute(statement), statement)
 
 
 def quick_digests(kit: Kit) -> tuple[str, str]:
@@ -104,6 +113,7 @@ def differences(kit: Kit) -> list[str]:
     Plans come first: only where all are right is a statement that failed taken apart, to find the probes that fail.
     """
     basic = [found for name, plan in kit_plans().items() for found in _unlike_result(kit, name, plan)]
+    basic += [name for name, vector in kit_vectors().items() if _unlike_vector(kit, vector)]
     probes = _unlike_rows(kit, tuple(PROBES))
     if probes is None and not basic:
         probes = [name for name in PROBES if _unlike_rows(kit, (name,)) != []]
@@ -139,6 +149,13 @@ def _unlike_result(kit: Kit, name: str, plan: GroupAgg) -> list[str]:
         pairs = [(bins.group, other.group), (bins.bin, other.bin), (bins.count, other.count)]
         unlike += [histogram] if any(a.tolist() != b.tolist() for a, b in pairs) else []
     return [f"{name} ({column})" for column in unlike]
+
+
+def _unlike_vector(kit: Kit, plan: UnitVector) -> bool:
+    try:
+        return not np.array_equal(_reference().vector(plan), kit.vector(plan))
+    except EngineFailed:
+        return True
 
 
 def conform(engine: str, profile: Profile, execute: Execute) -> Mapping[str, str]:

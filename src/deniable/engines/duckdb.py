@@ -10,9 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import os
-import threading
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -20,25 +18,24 @@ import duckdb
 from sqlglot import exp
 
 from deniable.engines.conformance import conform
-from deniable.engines.engine import KeyValue, Result, RowTable
-from deniable.engines.fetched import Fetched, fetched_result, python_values
+from deniable.engines.duckdb_profile import DuckDBProfile
+from deniable.engines.fetched import Fetched
 from deniable.engines.folder import PrivateFolder
 from deniable.engines.limit import HOUR, limit_seconds, stoppable
-from deniable.engines.order import order_key
-from deniable.engines.sources import Frame, ParquetFiles, TableSource, table_sources
-from deniable.engines.sql.build import Tree, call, cast, column, text
-from deniable.engines.sql.groups import Groups, Statement, statements
+from deniable.engines.sources import MemoryTable, ParquetFiles, TableSource, table_sources
+from deniable.engines.sql.groups import Groups
 from deniable.engines.sql.kept import Kept
 from deniable.engines.sql.physical import Physical
-from deniable.engines.sql.profile import DuckDBProfile
-from deniable.engines.sql.relations import Relations, Source
-from deniable.engines.unit_rows import checked_rows, fetched_rows
-from deniable.errors import EngineFailed, InvalidArgument, QueryRefused
+from deniable.engines.sql.relations import Source
+from deniable.engines.sql_engine import SqlEngine
+from deniable.errors import EngineFailed, InvalidArgument
 from deniable.exact.guards import Real, integer
-from deniable.plan.codebook import Codebook, Table
-from deniable.plan.nodes import GroupAgg, Relation, UnitRows
-from deniable.plan.relation import shape
+from deniable.plan.codebook import Codebook
+from deniable.plan.nodes import GroupAgg, Relation
+from deniable.plan.relation import schema
 from deniable.plan.sensitivity import sensitivities
+from deniable.plan.sql_trees import Tree, call, cast, column, text
+from deniable.plan.tables import Table
 
 Found = TypeVar("Found")
 
@@ -63,7 +60,7 @@ _KINDS = {
 }
 
 
-class DuckDBEngine:
+class DuckDBEngine(SqlEngine):
     """Runs plans inside this process; `time_limit` is in seconds and public: every statement has as long.
 
     Guarantee: contributions are bounded after the last step that multiplies rows; no error depends on the data.
@@ -79,9 +76,8 @@ class DuckDBEngine:
         memory: str | None = None,
         time_limit: Real = HOUR,
     ) -> None:
+        super().__init__(codebook, DuckDBProfile(), key=key)
         self._seconds = float(limit_seconds(time_limit))
-        self._codebook, self._key = codebook, order_key(key)
-        self._profile = DuckDBProfile()
         self._settings = dict(_SETTINGS)
         if threads is not None:
             self._settings["threads"] = str(integer(least=1, threads=threads))
@@ -89,18 +85,14 @@ class DuckDBEngine:
             self._settings["memory_limit"] = memory
         self._folder = PrivateFolder()
         self._tables = table_sources(source, codebook, self._folder.path)
-        self._lock, self._process = threading.Lock(), os.getpid()
         self._opened: _Opened | None = None
         self._connection()
-        self._profile.lacking = conform(self.name, self._profile, self._fetch)
+        self._profile.lacking = conform(self.name, self._profile, self._execute)
 
     @property
     def name(self) -> str:
         """The engine and its version, public."""
         return f"DuckDB {duckdb.__version__}"
-
-    def __repr__(self) -> str:
-        return f"DuckDBEngine({', '.join(table.name for table in self._codebook.tables)})"
 
     @property
     def files(self) -> tuple[Path, ...]:
@@ -117,30 +109,6 @@ class DuckDBEngine:
             if isinstance(source, ParquetFiles):
                 source.look()
 
-    def check(self, plan: GroupAgg) -> None:
-        """Refuse a plan that uses what this version computes differently; nothing is run."""
-        if self._profile.lacking:
-            with self._alone():
-                self._statements(plan)
-
-    def run(self, plan: GroupAgg) -> Result:
-        """The plan's integers."""
-        sensitivities(plan)
-        with self._alone():
-            kept = next((rows for rows in self._connection().kept if rows.serves(plan)), None)
-            first, further = self._statements(plan, kept)
-            main = self._fetch(first)
-            others = {name: self._fetch(statement) for name, statement in further.items()}
-        return fetched_result(plan, main, others)
-
-    def rows(self, plan: UnitRows) -> RowTable:
-        """The bounded rows of a plan."""
-        checked_rows(plan)
-        with self._alone():
-            relations = Relations(self._connection().sources, self._profile)
-            statement = Groups(plan.bounded, relations, self._profile, self._key).rows()
-            return fetched_rows(plan, self._fetch(statement), statement.cells, self._key)
-
     def prepare(self, plan: GroupAgg) -> None:
         """Keep the plan's bounded rows until the data set is closed: later plans with its source, keys and bounds are faster.
 
@@ -151,28 +119,21 @@ class DuckDBEngine:
             opened = self._connection()
             if any(rows.serves(plan) for rows in opened.kept):
                 return
-            groups = Groups(plan, Relations(opened.sources, self._profile), self._profile, self._key)
+            groups = Groups(plan, self._relations(), self._profile, self._key)
             kept, statement = groups.bounded(f"deniable_kept_{len(opened.kept)}")
             written = f"CREATE TEMP TABLE {kept.table} AS {statement.text(self._profile)}"
             self._stoppable(lambda connection: connection.execute(written))
             opened.kept.append(kept)
 
-    def statements(self, plan: GroupAgg) -> list[str]:
-        """The SQL a plan runs, for explanations; it holds the order key, so it is for the curator alone."""
-        main, further = self._statements(plan)
-        return [statement.text(self._profile) for statement in (main, *further.values())]
+    def exactly(self, relation: Relation, question: str) -> list[tuple[Any, ...]]:
+        """The exact answer to a question in SQL about `rows`, the rows of a relation as they are read, units beside them.
 
-    def public(self, relation: Relation) -> Mapping[str, tuple[KeyValue, ...]]:
-        """The rows of a relation over public tables only, sorted."""
-        known = shape(relation)
-        if not known.public:
-            raise QueryRefused("private", "this relation holds private rows", rewrite="ask for aggregates in a session")
+        Guarantee: none. For the curator's check of the data alone; no session calls it.
+        """
         with self._alone():
-            tree = Relations(self._connection().sources, self._profile).select(relation, known.columns)
-            table = self._fetch(Statement(tree, tuple(known.columns)))
-        columns = [python_values(table[name], known.columns[name].kind) for name in known.columns]
-        rows = sorted(zip(*columns, strict=True), key=lambda row: [(value is not None, value) for value in row])
-        return {name: tuple(row[index] for row in rows) for index, name in enumerate(known.columns)}
+            tree = self._relations().select(relation, schema(relation))
+            written = f"WITH rows AS ({tree.sql(dialect=self._profile.dialect)}) {question}"
+            return self._stoppable(lambda connection: connection.execute(written).fetchall())
 
     def close(self) -> None:
         """Let go of the data and remove temporary files."""
@@ -182,10 +143,6 @@ class DuckDBEngine:
             self._opened = None
             self._tables = {}
             self._folder.close()
-
-    def _statements(self, plan: GroupAgg, kept: Kept | None = None) -> tuple[Statement, dict[str, Statement]]:
-        relations = Relations(self._connection().sources, self._profile)
-        return statements(plan, relations, self._profile, self._key, kept)
 
     def _connection(self) -> _Opened:
         """The open connection; a forked process opens its own."""
@@ -198,16 +155,19 @@ class DuckDBEngine:
             self._opened = _Opened(self._tables, self._codebook, self._settings)
         return self._opened
 
-    @contextmanager
-    def _alone(self) -> Iterator[None]:
-        """One query at a time; a lock that another thread held when this process was forked is replaced."""
-        if self._process != os.getpid():
-            self._process, self._lock = os.getpid(), threading.Lock()
-        with self._lock:
-            yield
+    def _sources(self) -> Mapping[str, Source]:
+        return self._connection().sources
 
-    def _fetch(self, statement: Statement) -> Fetched:
-        written = statement.text(self._profile)
+    def _kept(self, plan: GroupAgg) -> Kept | None:
+        return next((rows for rows in self._connection().kept if rows.serves(plan)), None)
+
+    def _fetch_all(self, texts: Sequence[str]) -> list[Fetched] | None:
+        try:
+            return [self._fetch(written) for written in texts]
+        except EngineFailed:
+            return None
+
+    def _fetch(self, written: str) -> Fetched:
         return self._stoppable(lambda connection: dict(connection.execute(written).fetchnumpy()))
 
     def _stoppable(self, work: Callable[[duckdb.DuckDBPyConnection], Found]) -> Found:
@@ -251,7 +211,7 @@ class _Opened:
             case ParquetFiles():
                 files = ", ".join(_quoted(path) for path in source.paths)
                 self._view(name, f"read_parquet([{files}])", table)
-            case Frame(data):
+            case MemoryTable(data):
                 self.connection.register(name, data)
         described = self.connection.execute(f"DESCRIBE {name}").fetchall()
         types = {str(row[0]): str(row[1]) for row in described}

@@ -16,7 +16,7 @@ from typing import Protocol, TypeAlias, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.plan.nodes import Plan, Relation, UnitRows
+from deniable.plan.nodes import Plan, Relation, UnitRows, UnitVector
 
 Integers: TypeAlias = NDArray[np.int64]
 KeyValue: TypeAlias = int | bool | str | date | datetime | None
@@ -104,6 +104,20 @@ class RowEngine(Protocol):
 
     def rows(self, plan: UnitRows) -> RowTable:
         """The bounded rows of a plan, as integers, the same on every engine."""
+        ...
+
+
+@runtime_checkable
+class VectorEngine(Protocol):
+    """An engine that adds up joint vectors where the rows are."""
+
+    @property
+    def distributed(self) -> bool:
+        """Whether the rows are too many for one machine, so that vectors are added up there instead of handing rows out."""
+        ...
+
+    def vector(self, plan: UnitVector) -> Integers:
+        """The joint vector of a plan, the same on every engine."""
         ...
 
 

@@ -13,7 +13,7 @@ from deniable.engines.assemble import place_rank
 from deniable.engines.engine import Integers, KeyValue, Result, SparseHistogram
 from deniable.plan.analysis import facts
 from deniable.plan.facts import Kind
-from deniable.plan.nodes import GroupAgg, Histogram, Rows, Total, Units
+from deniable.plan.nodes import GroupAgg, Histogram, RowCount, Total, Units
 from deniable.plan.relation import schema
 
 Fetched: TypeAlias = dict[str, Any]
@@ -42,7 +42,7 @@ def fetched_result(plan: GroupAgg, main: Fetched, others: Mapping[str, Fetched])
     levels = _levels(plan, main)
     order = _order(plan, main, lists, levels)
     count = len(order)
-    added = [name for name, aggregate in plan.aggregates if isinstance(aggregate, Rows | Units | Total)]
+    added = [name for name, aggregate in plan.aggregates if isinstance(aggregate, RowCount | Units | Total)]
     columns = {name: _whole(main[f"cell_{index}"])[order] for index, name in enumerate(added)}
     keys = {key.name: _taken(values, order) for key, values in zip(plan.keys, lists, strict=True)}
     level = levels[order] if lists else np.zeros(1, dtype=np.int64)  # one group even where no row was fetched

@@ -16,14 +16,16 @@ from typing import Any
 from sqlglot import exp
 
 from deniable.engines.reference import ReferenceEngine
-from deniable.engines.sql.build import cast, column, text
-from deniable.engines.sql.features import cell_feature, function_feature
+from deniable.engines.sql.expressions import function_feature
 from deniable.engines.sql.physical import Physical
-from deniable.engines.sql.profile import Profile
 from deniable.engines.sql.relations import Source, named
+from deniable.engines.sql.stored_cells import cell_feature
 from deniable.plan.codebook import Codebook
-from deniable.plan.expression import Column, Expression, children, columns
+from deniable.plan.even_weights import Spread
+from deniable.plan.expression import Column, Expression, Literal, children, columns
 from deniable.plan.facts import LARGEST
+from deniable.plan.functions.calendar import among
+from deniable.plan.functions.catalogue import PROBES as FUNCTION_PROBES
 from deniable.plan.nodes import (
     Aggregate,
     Bounding,
@@ -34,17 +36,21 @@ from deniable.plan.nodes import (
     Histogram,
     KeyColumn,
     Project,
-    Rows,
+    RowCount,
     Scan,
-    Summary,
     Total,
     UnitAgg,
+    UnitRows,
     Units,
+    UnitSummary,
     UnitValue,
+    UnitVector,
     scan,
+    triangle,
 )
 from deniable.plan.parse import parse
-from deniable.plan.spread import Spread
+from deniable.plan.profile import Profile
+from deniable.plan.sql_trees import cast, column, text
 
 KIT_KEY = bytes(range(32))
 """The order key of the kit: it orders made-up rows only."""
@@ -128,51 +134,23 @@ _RAW = {
 }  # fmt: skip
 
 
-def _among(value: str, *times: str) -> str:
-    """Whether a date or timestamp is missing, one of these, or anything else."""
-    kind = "timestamp" if ":" in times[0] else "date"
-    known = ", ".join(f"{kind} '{time}'" for time in times)
-    return f"case when {value} is null then 0 when {value} in ({known}) then 1 else 2 end"
-
-
 PROBES = {
+    **FUNCTION_PROBES,
     "text as integer": "as_integer", "text as number": "as_number",
     "text as truth": "case when as_truth then 1 when not as_truth then 2 end",
-    "text as date": _among("as_day", "2000-01-01", "2020-06-15", "2024-02-29"),
-    "text as timestamp": _among("as_time", "2000-01-01 23:59:00", "2020-06-15 12:00:01.5", "2024-02-29 00:00:00"),
+    "text as date": among("as_day", "2000-01-01", "2020-06-15", "2024-02-29"),
+    "text as timestamp": among("as_time", "2000-01-01 23:59:00", "2020-06-15 12:00:01.5", "2024-02-29 00:00:00"),
     "ends off the grid": "off_grid", "whole ends off the grid": "tens_off",
     "reals on a grid": "real", "reals as whole numbers": "clamp(real_whole, -9, 9)", "clamped integers": "whole",
     "rounded integers": "tens", "categories": "case word when 'a' then 1 when 'é' then 3 when 'rest' then 5 end",
     "sums and products": "whole * 3 - real * 2", "quotients": "whole / (real - 2.5)",
     "quotients compared": "case when whole / tens <= 0.1 then 1 when whole / (tens + 1) > real then 2 "
                           "when whole / tens = 0.2 then 3 end",
-    "limits between grid points": "clamp(whole, -2.5, 7.25) + clamp(tens, -31, 12.5)",
-    "remainders": "whole % 7",
-    "least and greatest": "least(whole, tens, 3) + greatest(real, -1)", "absolute": "abs(whole)",
-    "floor": "floor(real)", "ceiling": "ceil(whole / 7)", "nearest": "round(real, 1)", "bins": "bin(real, -100, -3, 0, 2.5, 50)",
-    "even bins": "bin(whole, -1000, -500, 0, 500, 1000)", "year": "year(day)", "quarter": "quarter(day)",
-    "month": "month(moment)", "day": "day(moment)", "hour": "hour(moment)", "minute": "minute(moment)",
-    "weekday": "extract(dow from day)", "days": "days_between(date '2000-01-01', day)",
-    "day of a timestamp": _among("cast(moment as date)", "0001-01-01", "1999-12-31", "2024-02-29"),
-    "cut to hour": _among("date_trunc('hour', moment)", "0001-01-01 00:00:00", "1999-12-31 23:00:00", "2024-02-29 12:00:00"),
-    "cut to day": _among("date_trunc('day', moment)", "0001-01-01 00:00:00", "1999-12-31 00:00:00", "2024-02-29 00:00:00"),
-    "cut to week": _among(
-        "date_trunc('week', day)", "0001-01-01", "1969-12-29", "2000-02-28", "2024-02-26", "2024-12-30", "9999-12-27"
-    ),
-    "cut to month": _among(
-        "date_trunc('month', day)", "0001-01-01", "1969-12-01", "2000-02-01", "2024-03-01", "2024-12-01", "9999-12-01"
-    ),
-    "cut to quarter": _among("date_trunc('quarter', moment)", "0001-01-01 00:00:00", "1999-10-01 00:00:00", "2024-01-01 00:00:00"),
-    "cut to year": _among("date_trunc('year', day)", "0001-01-01", "1969-01-01", "2000-01-01", "2024-01-01", "9999-01-01"),
-    "length": "clamp(length(name), 0, 9)", "substring": "case when substring(name, 2, 1) = 'a' then 1 end",
-    "letters": "case when upper(name) = 'ÉA😀' then 1 when lower(name) = 'f' then 2 end",
-    "letters of categories": "case when upper(word) = 'É' then 1 when upper(word) = 'REST' then 2 end",
     "patterns": "case when name like '%2_' then 1 when name like '_5%' then 2 when name like 'f%' then 3 "
                 "when name like '%%' then 4 end",
     "comparisons": "case when real < 2.499 then 1 when day >= date '2000-02-29' then 2 when not truth then 3 end",
-    "dates": _among("day", "0001-01-01", "1969-12-31", "2000-02-29", "2024-03-03"),
-    "times": _among("moment", "0001-01-01 00:00:00", "1999-12-31 23:59:59.999999"),
-    "missing values": "coalesce(tens, whole, 0)",
+    "dates": among("day", "0001-01-01", "1969-12-31", "2000-02-29", "2024-03-03"),
+    "times": among("moment", "0001-01-01 00:00:00", "1999-12-31 23:59:59.999999"),
     "three-valued logic": "case when (truth or whole > 0) and not tens > 10 then 1 "
                           "when not ((truth or whole > 0) and not tens > 10) then 2 end",
     "membership": "case when whole in (1, 7, 25) or word not in ('a', 'b') then 1 else 0 end",
@@ -190,18 +168,24 @@ def _expression(source: str) -> Expression:
     return parse(source, schema=kit_codebook()["kit"].schema)
 
 
+def probed(probe: str) -> Expression:
+    """The expression of a probe."""
+    return _expression(PROBES[probe])
+
+
 def vouched(probe: str) -> frozenset[str]:
     """The features a probe vouches for: all it uses."""
-    expression, table = _expression(PROBES[probe]), kit_codebook()["kit"]
+    expression, table = probed(probe), kit_codebook()["kit"]
     cells = (cell_feature(table[name].type, _RAW[name][1]) for name in columns(expression))
-    found = (*cells, *(function_feature(part) for part in _parts(expression)))
+    found = (*cells, *(function_feature(part) for part in parts(expression)))
     return frozenset(feature for feature in found if feature is not None)
 
 
-def _parts(expression: Expression) -> Iterator[Expression]:
+def parts(expression: Expression) -> Iterator[Expression]:
+    """An expression and all that is inside it."""
     yield expression
     for child in children(expression):
-        yield from _parts(child)
+        yield from parts(child)
 
 
 def probed_rows(probes: Iterable[str]) -> Project:
@@ -221,7 +205,7 @@ def quick_plan() -> GroupAgg:
     """Keys of several kinds at once, so that every way to make words of the keyed order counts."""
     keys = tuple(KeyColumn(name, Column(name), keep_missing=True) for name in ("name", "moment", "real_whole"))
     total = Total(Column("real"), Fraction(-3), Fraction(50))
-    aggregates: tuple[tuple[str, Aggregate], ...] = (("units", Units()), ("rows", Rows(9)), ("sum", total))
+    aggregates: tuple[tuple[str, Aggregate], ...] = (("units", Units()), ("rows", RowCount(9)), ("sum", total))
     return GroupAgg(scan(kit_codebook(), "kit"), keys, Bounding(groups=2), aggregates)
 
 
@@ -232,7 +216,7 @@ def kit_plans() -> dict[str, GroupAgg]:
         ("units", Units()),
         ("sum", Total(of("real"), Fraction(-3), Fraction(50))),
     )
-    few, many = ("rows", Rows(2)), ("rows", Rows(9, of("whole")))
+    few, many = ("rows", RowCount(2)), ("rows", RowCount(9, of("whole")))
     observed = {
         "whole": KeyColumn("k", of("clamp(whole, 0, 9)"), keep_missing=True),
         "name": KeyColumn("k", of("name"), keep_missing=True),
@@ -247,7 +231,7 @@ def kit_plans() -> dict[str, GroupAgg]:
             rows, (key,), bounding, (*plain, few if name in ("whole", "day") else many)
         )
     kept = (
-        ("rows", Rows(2)),
+        ("rows", RowCount(2)),
         ("distinct", Distinct(of("name"), 2)),
         ("bins", Histogram(of("clamp(whole, 0, 2)"), 3, 2)),
     )
@@ -269,13 +253,13 @@ def _even(rows: Scan, beyond: Expression) -> dict[str, GroupAgg]:
     """Rows spread evenly, with products beyond 64 bits, and rows kept by their number among equals."""
     of, spread = _expression, Spread(2, 10)
     parts: tuple[tuple[str, Aggregate], ...] = (
-        ("rows", Rows(2, of("whole"), spread)),
+        ("rows", RowCount(2, of("whole"), spread)),
         ("sum", Total(of("real"), Fraction(-200), Fraction(200), spread)),
         ("bins", Histogram(of("clamp(whole, 0, 2)"), 3, 2, 10)),
     )
     wide = (("sum", Total(beyond, -Fraction(LARGEST), Fraction(LARGEST), Spread(1, 0))),)
     alike: tuple[tuple[str, Aggregate], ...] = (
-        ("rows", Rows(2, of("truth"))),
+        ("rows", RowCount(2, of("truth"))),
         ("sum", Total(of("clamp(whole, 0, 1)"), Fraction(0), Fraction(2))),
     )
     declared = KeyColumn("k", of("case when truth then 'a' else 'b' end"), ("a", "b"))
@@ -288,12 +272,29 @@ def _even(rows: Scan, beyond: Expression) -> dict[str, GroupAgg]:
 
 def _typical() -> GroupAgg:
     """The middle and the most frequent value of every unit's rows, of every kind of value."""
-    asked = {Summary.MEDIAN: ("whole", "real"), Summary.MODE: ("tens", "name", "truth")}
+    asked = {UnitSummary.MEDIAN: ("whole", "real"), UnitSummary.MODE: ("tens", "name", "truth")}
     values = tuple(UnitValue(name, summary, Column(name)) for summary, names in asked.items() for name in names)
     keys = tuple(KeyColumn(name, Column(name), keep_missing=True) for name in ("tens", "name", "truth"))
     total: tuple[str, Aggregate] = ("sum", Total(_expression("whole + real"), Fraction(-2000), Fraction(2000)))
     rows = UnitAgg(scan(kit_codebook(), "kit"), (), values)
     return GroupAgg(rows, keys, Bounding(groups=1), (("units", Units()), total))
+
+
+def kit_vectors() -> dict[str, UnitVector]:
+    """Joint vectors every engine must add up as the reference does: units that are cut and units that are not."""
+    columns = (
+        ("whole", Column("whole")),
+        ("tens", Column("tens")),
+        ("truth", _expression("case when truth then 1 end")),
+    )
+    rows = UnitRows(scan(kit_codebook(), "kit"), columns, 3)
+    features = (Literal(3), Column("whole"), Column("tens"), Column("truth"))
+    single = tuple((place,) for place in range(len(features)))
+    return {
+        "sums of products": UnitVector(rows, features, triangle(len(features)), 250_001),
+        "sums of products, hardly cut": UnitVector(rows, features, triangle(len(features)), 2_000_003),
+        "sums cut together": UnitVector(rows, features, single, 611),
+    }
 
 
 _KINDS = {

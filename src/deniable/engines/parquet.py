@@ -1,8 +1,11 @@
-"""What a Parquet file says of its columns: names and types, from its schema alone. No row is read."""
+"""What a Parquet file says of its columns: names and types, from its schema alone, no row is read. And answers as Parquet."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from datetime import date, datetime
 from pathlib import Path
+from typing import Any
 
 import duckdb
 
@@ -36,3 +39,46 @@ def _type(name: str) -> Type:
     if name.startswith("TIMESTAMP"):
         return Type.TIMESTAMP
     return _TYPES.get(name.partition("(")[0], Type.STRING)
+
+
+def write_parquet(columns: Mapping[str, Sequence[Any]], path: Path) -> None:
+    """Write columns of plain values that are public, each as the narrowest type that holds all of them."""
+    names = ", ".join(f"{_identifier(name)} {_column_type(values)}" for name, values in columns.items())
+    rows = list(zip(*columns.values(), strict=True))
+    try:
+        with duckdb.connect(":memory:") as connection:
+            connection.execute(f"CREATE TABLE answer ({names})")
+            if rows:
+                connection.executemany(f"INSERT INTO answer VALUES ({', '.join('?' * len(columns))})", rows)
+            connection.table("answer").write_parquet(str(path))
+    except duckdb.Error:
+        raise InvalidArgument(f"cannot write {path}; is there such a folder, and room in it?") from None
+
+
+def write_arrays(columns: Mapping[str, Any], path: Path) -> None:
+    """Write arrays that are public, such as made-up data, with the types they have."""
+    with duckdb.connect(":memory:") as connection:
+        connection.register("arrays", dict(columns))
+        connection.table("arrays").write_parquet(str(path))
+
+
+def _identifier(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+_PLAIN: dict[frozenset[type], str] = {
+    frozenset([bool]): "BOOLEAN",
+    frozenset([int]): "BIGINT",
+    frozenset([float]): "DOUBLE",
+    frozenset([int, float]): "DOUBLE",
+    frozenset([date]): "DATE",
+    frozenset([datetime]): "TIMESTAMP",
+    frozenset(): "DOUBLE",
+}
+
+
+def _column_type(values: Sequence[Any]) -> str:
+    present = [value for value in values if value is not None]
+    if present and all(isinstance(value, list | tuple) for value in present):
+        return _column_type([part for value in present for part in value]) + "[]"
+    return _PLAIN.get(frozenset(map(type, present)), "VARCHAR")

@@ -19,15 +19,16 @@ from deniable.engines.fetched import Fetched
 from deniable.engines.limit import HOUR, limit_seconds
 from deniable.engines.places import table_places
 from deniable.engines.postgres_server import PostgresServer, failure, psycopg_module
-from deniable.engines.remote import RemoteEngine, fetched_columns
-from deniable.engines.sql.build import Tree, bigint, binary, both, call, case, cast, column, number, paren, text
-from deniable.engines.sql.groups import Statement
+from deniable.engines.sql.groups import SqlStatement
 from deniable.engines.sql.physical import Physical
-from deniable.engines.sql.profile import Profile
 from deniable.engines.sql.relations import Source
+from deniable.engines.sql_engine import SqlEngine, fetched_columns
 from deniable.errors import InvalidArgument
 from deniable.exact.guards import Real
-from deniable.plan.codebook import Codebook, Table
+from deniable.plan.codebook import Codebook
+from deniable.plan.profile import Profile
+from deniable.plan.sql_trees import Tree, bigint, binary, both, call, case, cast, column, number, paren, text
+from deniable.plan.tables import Table
 from deniable.plan.variable import Type, Variable
 
 Ask: TypeAlias = Callable[..., list[tuple[Any, ...]]]
@@ -99,7 +100,7 @@ class PostgresProfile(Profile):
         return bigint(exp.Cast(this=exp.DPipe(this=text("x"), expression=digits), to=bits))
 
 
-class PostgresEngine(RemoteEngine):
+class PostgresEngine(SqlEngine):
     """Runs plans in a PostgreSQL database.
 
     `tables` says where the codebook's tables are: names in order of the codebook or a mapping from its names, each
@@ -125,16 +126,16 @@ class PostgresEngine(RemoteEngine):
         with self._catalogue() as ask:
             self._version = _checked_version(ask)
             places = table_places(codebook, tables)
-            bound = {table.name: self._bound(ask, table, places[table.name]) for table in codebook.tables}
+            bound = {table.name: self._source(ask, table, places[table.name]) for table in codebook.tables}
         self._profile.lacking = conform(self.name, self._profile, self._execute)
-        self._sources = bound
+        self._bound = bound
 
     @property
     def name(self) -> str:
         """The engine and its version, public."""
         return f"PostgreSQL {self._version}"
 
-    def _text(self, statement: Statement) -> str:
+    def _text(self, statement: SqlStatement) -> str:
         return fenced(statement.tree).sql(dialect=self._profile.dialect, comments=False)
 
     def _fetch_all(self, texts: Sequence[str]) -> list[Fetched] | None:
@@ -162,7 +163,7 @@ class PostgresEngine(RemoteEngine):
             return
         raise InvalidArgument(told)
 
-    def _bound(self, ask: Ask, table: Table, place: str) -> Source:
+    def _source(self, ask: Ask, table: Table, place: str) -> Source:
         schema, name = place.rpartition(".")[0] or "public", place.rpartition(".")[2]
         found = ask(
             "SELECT c.relkind::text, has_table_privilege(c.oid, 'SELECT') FROM pg_class c "

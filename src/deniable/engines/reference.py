@@ -5,23 +5,24 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
-from math import ceil, floor
+from math import ceil, floor, prod
 from typing import Any, assert_never
 
 import numpy as np
 
 from deniable.engines.assemble import Place, assembled, held, key_rank
-from deniable.engines.cells import Cell, read
-from deniable.engines.engine import KeyValue, Result, RowTable
+from deniable.engines.cell_rules import Cell, read
+from deniable.engines.engine import Integers, KeyValue, Result, RowTable
 from deniable.engines.evaluate import evaluate
 from deniable.engines.order import OrderKey, order_key, rank, start, words
 from deniable.engines.reference_bounding import Identity, Members, Owned, grouped_rows, unit_words
-from deniable.engines.unit_rows import checked_rows, labels, row_table
+from deniable.engines.unit_rows import checked_rows, checked_vector, cut_part, labels, row_table
 from deniable.errors import InvalidArgument, QueryRefused
 from deniable.plan.analysis import facts
-from deniable.plan.codebook import Codebook, Table
-from deniable.plan.expression import Column, Truncate
-from deniable.plan.facts import LARGEST, Facts
+from deniable.plan.codebook import Codebook
+from deniable.plan.expression import Column
+from deniable.plan.facts import LARGEST, Facts, Kind
+from deniable.plan.functions.calendar import Truncate
 from deniable.plan.nodes import (
     Aggregate,
     Distinct,
@@ -32,18 +33,21 @@ from deniable.plan.nodes import (
     JoinKind,
     Project,
     Relation,
-    Rows,
+    RowCount,
     Scan,
-    Summary,
     Total,
     Union,
     UnitAgg,
     UnitRows,
     Units,
+    UnitSummary,
     UnitValue,
+    UnitVector,
+    ValueTable,
 )
 from deniable.plan.relation import Shape, schema, shape, summary_facts
 from deniable.plan.sensitivity import checked, sensitivities, total_ends
+from deniable.plan.tables import Table
 
 
 class ReferenceEngine:
@@ -63,6 +67,11 @@ class ReferenceEngine:
     def name(self) -> str:
         """The engine, public."""
         return "reference"
+
+    @property
+    def distributed(self) -> bool:
+        """The rows are here."""
+        return False
 
     def run(self, plan: GroupAgg) -> Result:
         """The plan's integers."""
@@ -89,6 +98,16 @@ class ReferenceEngine:
             )
         return row_table(units, columns)
 
+    def vector(self, plan: UnitVector) -> Integers:
+        """The joint vector of a plan."""
+        below, columns = checked_vector(plan)
+        kept = grouped_rows(plan.rows.bounded, below, self._relation(plan.rows.source), self._key)
+        parts = [
+            cut_part(_unit_part(plan, rows, below, columns), plan.norm) for each in kept.values() for _, rows in each
+        ]
+        sums = [sum(part[place] for part in parts) for place in range(len(plan.entries))]
+        return np.array([min(max(entry, -LARGEST), LARGEST) for entry in sums], dtype=np.int64)
+
     def look(self) -> None:
         """Refuse when the data is let go of; nothing is run."""
         if not self._tables:
@@ -114,6 +133,8 @@ class ReferenceEngine:
         match relation:
             case Scan(codebook, table):
                 return self._scan(codebook, codebook[table])
+            case ValueTable(_, columns, rows):
+                return [Owned((), _read_cells(columns, row)) for row in rows or ()]
             case Filter(source, condition):
                 known = schema(source)
                 return [row for row in self._relation(source) if evaluate(condition, row.cells, known) is True]
@@ -163,8 +184,11 @@ class ReferenceEngine:
             {} if join.kind in (JoinKind.SEMI, JoinKind.ANTI) else dict.fromkeys(schema(join.right))
         )
         joined = []
+        both = schema(join.left) | schema(join.right)
         for row in left:
             met = [other for other in right if _meets(row, other, join.on, private)]
+            if join.condition is not None:
+                met = [each for each in met if evaluate(join.condition, {**row.cells, **each.cells}, both) is True]
             match join.kind:
                 case JoinKind.SEMI | JoinKind.ANTI:
                     joined += [row] if bool(met) is (join.kind is JoinKind.SEMI) else []
@@ -185,6 +209,14 @@ class ReferenceEngine:
             cells |= {value.name: _summary(value, rows, known) for value in node.values}
             result.append(Owned(unit, cells))
         return result
+
+
+def _read_cells(columns: Sequence[tuple[str, Facts]], row: Sequence[object]) -> dict[str, Cell]:
+    """A row of values as cells: numbers come off the grid."""
+    return {
+        name: value * known.step if isinstance(value, int) and known.kind is Kind.NUMBER else value  # type: ignore[misc]
+        for (name, known), value in zip(columns, row, strict=True)
+    }
 
 
 def _rows(columns: Mapping[str, Sequence[object]], table: Table) -> list[dict[str, Cell]]:
@@ -214,7 +246,7 @@ def _meets(row: Owned, other: Owned, on: Iterable[tuple[str, str]], private: boo
     return all(row.cells[a] is not None and row.cells[a] == other.cells[b] for a, b in on)
 
 
-_OWN_VALUES = (Summary.LEAST, Summary.GREATEST, Summary.MEDIAN, Summary.MODE)
+_OWN_VALUES = (UnitSummary.LEAST, UnitSummary.GREATEST, UnitSummary.MEDIAN, UnitSummary.MODE)
 """Summaries that are one of the column's own values."""
 
 
@@ -222,21 +254,21 @@ def _summary(value: UnitValue, rows: list[Owned], known: dict[str, Facts]) -> Ce
     found = [] if value.of is None else [evaluate(value.of, row.cells, known) for row in rows]
     present: list[Any] = [cell for cell in found if cell is not None]
     match value.summary:
-        case Summary.ROWS:
+        case UnitSummary.ROWS:
             result: Any = Fraction(len(rows))
-        case Summary.COUNT:
+        case UnitSummary.COUNT:
             result = Fraction(len(present))
-        case Summary.DISTINCT:
+        case UnitSummary.DISTINCT:
             result = Fraction(len(set(present)))
-        case Summary.SUM:
+        case UnitSummary.SUM:
             result = sum(present, Fraction(0)) if present else None
-        case Summary.LEAST:
+        case UnitSummary.LEAST:
             result = min(present, default=None)
-        case Summary.GREATEST:
+        case UnitSummary.GREATEST:
             result = max(present, default=None)
-        case Summary.MEDIAN:
+        case UnitSummary.MEDIAN:
             result = sorted(present)[(len(present) - 1) // 2] if present else None
-        case Summary.MODE:
+        case UnitSummary.MODE:
             times = Counter(present)
             result = min(times, key=lambda cell: (-times[cell], cell), default=None)
     if not isinstance(result, Fraction):
@@ -261,7 +293,7 @@ def _in_group(aggregate: Aggregate, members: Members, below: Shape, key: OrderKe
     match aggregate:
         case Units():
             return len({unit for unit, rows in members if any(value(cells) is not None for cells in rows)})
-        case Rows(most, _, spread):
+        case RowCount(most, _, spread):
             counts = [(sum(value(cells) is not None for cells in rows), len(rows)) for _, rows in members]
             if spread is None:
                 return sum(min(most, count) for count, _ in counts)
@@ -288,6 +320,21 @@ def _in_group(aggregate: Aggregate, members: Members, below: Shape, key: OrderKe
             return dict(bins)
         case _:
             assert_never(aggregate)
+
+
+def _unit_part(plan: UnitVector, rows: list[dict[str, Cell]], below: Shape, columns: dict[str, Facts]) -> list[int]:
+    """What one unit's rows add to every entry."""
+    part = [0] * len(plan.entries)
+    for cells in rows:
+        codes: dict[str, Cell] = {}
+        for name, of in plan.rows.columns:
+            count = held(evaluate(of, cells, below.columns), facts(of, below.columns))
+            codes[name] = Fraction(count) if isinstance(count, int) else None
+        found = [evaluate(feature, codes, columns) for feature in plan.features]
+        for place, entry in enumerate(plan.entries):
+            factors = [value for feature in entry if isinstance(value := found[feature], Fraction)]
+            part[place] += int(prod(factors)) if len(factors) == len(entry) else 0
+    return part
 
 
 def _unit_total(aggregate: Total, known: Facts, values: list[Cell]) -> int:

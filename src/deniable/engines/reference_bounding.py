@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from deniable.engines.assemble import Place, held
-from deniable.engines.cells import Cell
+from deniable.engines.cell_rules import Cell
 from deniable.engines.engine import KeyValue
 from deniable.engines.evaluate import evaluate
 from deniable.engines.order import NUMBER_MASK, OrderKey, rank, start, words

@@ -8,7 +8,8 @@ are read.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import mkdtemp
@@ -16,12 +17,13 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from deniable.engines.cells import raw
+from deniable.engines.cell_rules import raw
 from deniable.engines.places import is_url
 from deniable.engines.text.file import KINDS, TextFile, header, is_text
-from deniable.engines.text.store import parts
+from deniable.engines.text.text_store import parts
 from deniable.errors import InvalidArgument
-from deniable.plan.codebook import Codebook, Table
+from deniable.plan.codebook import Codebook
+from deniable.plan.tables import Table
 from deniable.plan.variable import Type, Variable
 
 Stamp: TypeAlias = tuple[int, int, int]
@@ -59,22 +61,23 @@ class ParquetFiles:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Frame:
+class MemoryTable:
     """Something an embedded engine can read in place: a pandas or Arrow table, or a mapping of NumPy columns."""
 
     data: Any
 
 
-TableSource: TypeAlias = ParquetFiles | Frame
+TableSource: TypeAlias = ParquetFiles | MemoryTable
 
 
 def table_sources(source: Any, codebook: Codebook, folder: Path) -> dict[str, TableSource]:
     """The source of every table of the codebook; rows of text files are kept in `folder`, which must be private."""
-    given = _by_table(source, codebook)
+    given = by_table(source, codebook)
     return {table.name: table_source(given[table.name], table, folder) for table in codebook.tables}
 
 
-def _by_table(source: Any, codebook: Codebook) -> dict[str, Any]:
+def by_table(source: Any, codebook: Codebook) -> dict[str, Any]:
+    """The source of every table by its name, as it was given."""
     names = [table.name for table in codebook.tables]
     if (
         isinstance(source, Mapping)
@@ -83,7 +86,9 @@ def _by_table(source: Any, codebook: Codebook) -> dict[str, Any]:
     ):
         return {name: source[name] for name in names}
     if len(names) != 1:
-        raise InvalidArgument(f"the codebook has tables {', '.join(names)}: give the data as {{name: source}} for each")
+        raise InvalidArgument(
+            f"the codebook has tables {', '.join(names)}: give one source for each, {_example(names)}"
+        )
     return {names[0]: source}
 
 
@@ -98,7 +103,7 @@ def table_source(source: Any, table: Table, folder: Path) -> TableSource:
     if isinstance(source, list | tuple) and source and all(isinstance(p, str | os.PathLike | TextFile) for p in source):
         return _files(source, table, folder)
     if isinstance(source, Mapping):
-        return Frame(_numpy_columns(source, table))
+        return MemoryTable(_numpy_columns(source, table))
     library = type(source).__module__.split(".")[0]
     if library == "pandas":
         return _pandas(source, table)
@@ -144,20 +149,44 @@ def _text(files: Sequence[TextFile], given: Sequence[Path], table: Table, folder
     paths: list[str] = []
     for file in files:
         known = header(file, [variable.name for variable in table.variables])
-        _checked_names(known.names, table)
+        _checked_names(known.names, table, hint=_first_line)
         paths += parts(file, known, table.variables, Path(mkdtemp(dir=folder)))
     return _parquet(paths, given, from_text=True)
 
 
-def _checked_names(names: Sequence[str], table: Table) -> None:
-    absent = [variable.name for variable in table.variables if variable.name not in names]
+def _checked_names(
+    names: Sequence[str],
+    table: Table,
+    hint: Callable[[Sequence[str], Sequence[str]], str] = lambda names, _: _columns(names),
+) -> None:
+    declared = [variable.name for variable in table.variables]
+    absent = [name for name in declared if name not in names]
     if absent:
         near = [name for name in names if name.strip().lower() in {entry.strip().lower() for entry in absent}]
-        hint = f"; it has {', '.join(map(repr, near))}" if near else ""
-        raise InvalidArgument(f"table {table.name}: the data has no column {', '.join(absent)}{hint}")
-    twice = [variable.name for variable in table.variables if list(names).count(variable.name) > 1]
+        said = f"; it has {', '.join(map(repr, near))}" if near else hint(names, declared)
+        raise InvalidArgument(f"table {table.name}: the data has no column {', '.join(absent)}{said}")
+    twice = [name for name in declared if list(names).count(name) > 1]
     if twice:
         raise InvalidArgument(f"table {table.name}: the data has several columns named {', '.join(twice)}")
+
+
+def _columns(names: Sequence[str]) -> str:
+    """What columns there are instead; names are public."""
+    return f"; columns found: {', '.join(names[:12])}{', ...' if len(names) > 12 else ''}"
+
+
+def _first_line(names: Sequence[str], declared: Sequence[str]) -> str:
+    """What the first line of a text file holds instead, where a declared name shows that it is a header and not somebody's row."""
+    if set(names) & set(declared):
+        return _columns(names)
+    words = set(re.split(r"\W+", names[0])) if len(names) == 1 else set()
+    if words & set(declared):
+        return f"{_columns(names)}: is that one column, or is another separator meant? dp.TextFile(path, separator=';')"
+    return "; its first line names none of the codebook's columns: does the file begin with a header?"
+
+
+def _example(names: Sequence[str]) -> str:
+    return "{" + ", ".join(f"'{name}': ..." for name in names) + "}"
 
 
 def _numpy_columns(columns: Mapping[Any, Any], table: Table) -> dict[str, Any]:
@@ -184,7 +213,7 @@ def numpy_column(cells: Any, variable: Variable) -> Any:
             return np.array([np.nan if value is None else value for value in found], dtype=np.float64)
         case Type.DATE | Type.TIMESTAMP:
             return np.array(
-                [np.datetime64("NaT") if value is None else value for value in found], dtype="datetime64[us]"
+                [np.datetime64("NaT", "us") if value is None else value for value in found], dtype="datetime64[us]"
             )
         case Type.STRING:
             words = np.empty(len(found), dtype=object)
@@ -192,7 +221,7 @@ def numpy_column(cells: Any, variable: Variable) -> Any:
             return words
 
 
-def _pandas(frame: Any, table: Table) -> Frame:
+def _pandas(frame: Any, table: Table) -> MemoryTable:
     if not hasattr(frame, "columns"):
         raise InvalidArgument(f"table {table.name}: expected a pandas DataFrame, got {type(frame).__name__}")
     _checked_names([str(name) for name in frame.columns], table)
@@ -202,7 +231,7 @@ def _pandas(frame: Any, table: Table) -> Frame:
         for variable in table.variables
         if chosen[variable.name].dtype == object
     }
-    return Frame(chosen.assign(**replaced).reset_index(drop=True))
+    return MemoryTable(chosen.assign(**replaced).reset_index(drop=True))
 
 
 def _masked_pandas(column: Any, variable: Variable) -> Any:
@@ -213,7 +242,7 @@ def _masked_pandas(column: Any, variable: Variable) -> Any:
     return pd.array(column, dtype="string") if variable.type is Type.STRING else column
 
 
-def _polars(frame: Any, table: Table) -> Frame:
+def _polars(frame: Any, table: Table) -> MemoryTable:
     import polars as pl
 
     if isinstance(frame, pl.LazyFrame):
@@ -223,11 +252,11 @@ def _polars(frame: Any, table: Table) -> Frame:
     _checked_names(frame.columns, table)
     mixed = [variable for variable in table.variables if frame.schema[variable.name] == pl.Object]
     if not mixed:
-        return Frame(frame.select([variable.name for variable in table.variables]).to_arrow())
-    return Frame(_numpy_columns({v.name: frame[v.name].to_list() for v in table.variables}, table))
+        return MemoryTable(frame.select([variable.name for variable in table.variables]).to_arrow())
+    return MemoryTable(_numpy_columns({v.name: frame[v.name].to_list() for v in table.variables}, table))
 
 
-def _arrow(frame: Any, table: Table) -> Frame:
+def _arrow(frame: Any, table: Table) -> MemoryTable:
     import pyarrow as pa
 
     if isinstance(frame, pa.RecordBatch):
@@ -235,4 +264,4 @@ def _arrow(frame: Any, table: Table) -> Frame:
     if not isinstance(frame, pa.Table):
         raise InvalidArgument(f"table {table.name}: expected an Arrow table, got {type(frame).__name__}")
     _checked_names(frame.column_names, table)
-    return Frame(frame.select([variable.name for variable in table.variables]))
+    return MemoryTable(frame.select([variable.name for variable in table.variables]))

@@ -1,12 +1,17 @@
 """Spark, for tables that one machine does not hold: plans run on the cluster and only integers come back.
 
 Needs Spark 4 with `spark.sql.ansi.enabled` true (without it, casts and sums go wrong silently) and the session time zone
-UTC; both are looked at before every plan. Sums are DECIMAL(38, 0) made from BIGINT. Nothing is collected but groups.
+UTC; both are looked at before every plan. Sums are DECIMAL(38, 0) made from BIGINT. Nothing is
+collected but groups and joint vectors, unless a mechanism needs rows themselves.
+
+A plan is one statement, however many medians, histograms and distinct counts it has: where there are any, the bounded rows
+are read once, cached by Spark for as long as the statement runs, and all parts are collected together.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import reduce
 from itertools import count
 from typing import Any
 
@@ -16,18 +21,25 @@ from deniable.engines.conformance import conform
 from deniable.engines.fetched import Fetched
 from deniable.engines.limit import HOUR, limit_seconds, stoppable
 from deniable.engines.places import table_places
-from deniable.engines.remote import RemoteEngine, fetched_columns
-from deniable.engines.sql.build import Tree, bigint, call, cast, column, number, paren, text
+from deniable.engines.sql.groups import Groups
+from deniable.engines.sql.kept import Kept
 from deniable.engines.sql.physical import Physical
-from deniable.engines.sql.profile import Profile
 from deniable.engines.sql.relations import Source
+from deniable.engines.sql_engine import SqlEngine, fetched_columns
 from deniable.errors import InvalidArgument
 from deniable.exact.guards import Real
-from deniable.plan.codebook import Codebook, Table
+from deniable.plan.codebook import Codebook
+from deniable.plan.nodes import Distinct, GroupAgg, Histogram
+from deniable.plan.profile import Profile
+from deniable.plan.sql_trees import Tree, bigint, call, cast, column, number, paren, text
+from deniable.plan.tables import Table
 from deniable.plan.variable import Type, Variable
 
 _OLDEST = 4
 _ASKED = count()
+_PLACE = "deniable_statement"
+"""Which of the queries of one statement a row answers."""
+
 _SETTINGS = {
     "spark.sql.ansi.enabled": ("true",),
     "spark.sql.session.timeZone": ("UTC", "Etc/UTC", "GMT", "Z", "+00:00"),
@@ -80,7 +92,7 @@ class SparkProfile(Profile):
         return rows
 
 
-class SparkEngine(RemoteEngine):
+class SparkEngine(SqlEngine):
     """Runs plans on a Spark cluster.
 
     `source` is a Spark session, whose tables have the codebook's names unless `tables` says otherwise, a Spark
@@ -109,16 +121,22 @@ class SparkEngine(RemoteEngine):
             raise InvalidArgument("the Spark tables belong to different sessions; take all from one")
         self._check()
         self._views: dict[str, Any] = {}
+        self._bounded, self._bounding = f"deniable_{id(self)}_bounded", ""
         self._profile.lacking = conform(self.name, self._profile, self._execute)
         self._seconds = seconds
         self._views = {f"deniable_{id(self)}_{i}": frames[table.name] for i, table in enumerate(codebook.tables)}
         names = dict(zip((table.name for table in codebook.tables), self._views, strict=True))
-        self._sources = {table.name: _source(names[table.name], frames[table.name], table) for table in codebook.tables}
+        self._bound = {table.name: _source(names[table.name], frames[table.name], table) for table in codebook.tables}
 
     @property
     def name(self) -> str:
         """The engine and its version, public."""
         return f"Spark {self._session.version}"
+
+    @property
+    def distributed(self) -> bool:
+        """The rows stay on the cluster where the question can be asked there."""
+        return True
 
     def _check(self) -> None:
         """Refuse a session in which SQL means something else."""
@@ -129,38 +147,69 @@ class SparkEngine(RemoteEngine):
             if value not in good:
                 raise InvalidArgument(f"{name} must be {good[0]}, got {value}; spark.conf.set({name!r}, {good[0]!r})")
 
+    def _kept(self, plan: GroupAgg) -> Kept | None:
+        """The bounded rows, for plans whose parts would each read and bound the rows again; this engine's lock is held."""
+        if not any(isinstance(aggregate, Distinct | Histogram) for _, aggregate in plan.aggregates):
+            return None
+        kept, rows = Groups(plan, self._relations(), self._profile, self._key).bounded(self._bounded)
+        self._bounding = self._text(rows)
+        return kept
+
     def _fetch_all(self, texts: Sequence[str]) -> list[Fetched] | None:
         self._check()
         try:
-            for name, frame in self._views.items():
-                frame.createOrReplaceTempView(name)
-            return [self._within_limit(query) for query in texts]
+            return self._together(texts)
         except Exception:  # py4j, Spark, Java, memory: whatever it is, its words may quote cells
             return None
-        finally:
-            for name in self._views:
-                self._session.catalog.dropTempView(name)
 
-    def _within_limit(self, query: str) -> Fetched:
-        """The rows of a statement; at the limit, or when interrupted, its jobs are cancelled."""
+    def _together(self, texts: Sequence[str]) -> list[Fetched]:
+        views, cached = dict(self._views), None
+        bounding, self._bounding = self._bounding, ""
+        try:
+            for name, frame in views.items():
+                frame.createOrReplaceTempView(name)
+            if bounding:
+                cached = views[self._bounded] = self._session.sql(bounding).persist()
+                cached.createOrReplaceTempView(self._bounded)
+            return self._within_limit(texts)
+        finally:
+            for name in views:
+                self._session.catalog.dropTempView(name)
+            if cached is not None:
+                cached.unpersist()
+
+    def _within_limit(self, texts: Sequence[str]) -> list[Fetched]:
+        """The rows of all queries, in one statement; at the limit, or when interrupted, its jobs are cancelled."""
         tag, context = f"deniable-{id(self)}-{next(_ASKED)}", self._session.sparkContext
 
-        def work() -> Fetched:
+        def work() -> list[Fetched]:
             context.addJobTag(tag)  # tags belong to the thread
             try:
-                return self._rows(query)
+                return _collected([self._frame(text) for text in texts])
             finally:
                 context.removeJobTag(tag)
 
         return stoppable(work, lambda: context.cancelJobsWithTag(tag), seconds=self._seconds)
 
-    def _rows(self, query: str) -> Fetched:
+    def _frame(self, query: str) -> Any:
         frame = self._session.sql(query)
         # A timestamp would come back in the time zone of this process; without a zone it comes back as it is.
         moments = [name for name, kind in frame.dtypes if kind == "timestamp"]
         for name in moments:
             frame = frame.withColumn(name, frame[f"`{name.replace('`', '``')}`"].cast("timestamp_ntz"))
-        return fetched_columns(frame.columns, [tuple(row) for row in frame.collect()])
+        return frame
+
+
+def _collected(frames: Sequence[Any]) -> list[Fetched]:
+    """The rows of each frame, collected at once: all of them in one table, with the number of the frame they belong to."""
+    if len(frames) == 1:
+        return [fetched_columns(frames[0].columns, [tuple(row) for row in frames[0].collect()])]
+    numbered = [frame.selectExpr("*", f"{place} AS {_PLACE}") for place, frame in enumerate(frames)]
+    rows = reduce(lambda above, below: above.unionByName(below, allowMissingColumns=True), numbered).collect()
+    return [
+        fetched_columns(frame.columns, [[row[name] for name in frame.columns] for row in rows if row[_PLACE] == place])
+        for place, frame in enumerate(frames)
+    ]
 
 
 def _frames(source: Any, codebook: Codebook, tables: Sequence[str] | Mapping[str, str] | None) -> dict[str, Any]:

@@ -19,16 +19,17 @@ from deniable.core.metric import IdentifierDistance, SymmetricDistance, UnitDist
 from deniable.core.space import Space
 from deniable.core.transformation import Transformation
 from deniable.cost import Neighbours
-from deniable.engines.engine import Engine, Result, RowEngine, RowTable
-from deniable.engines.unit_rows import checked_rows
+from deniable.engines.engine import Engine, Integers, Result, RowEngine, RowTable, VectorEngine
+from deniable.engines.unit_rows import checked_rows, checked_vector
 from deniable.errors import EngineFailed, InvalidArgument, QueryRefused
 from deniable.exact.guards import integer
 from deniable.plan.analysis import checked_facts
 from deniable.plan.canonical import record
 from deniable.plan.codebook import Codebook
-from deniable.plan.expression import Case, Compare, Comparison, DaysBetween, Expression, IsNull, Literal, Not
+from deniable.plan.expression import Case, Compare, Comparison, Expression, IsNull, Literal, Not
 from deniable.plan.facts import Facts, Kind, date_of
-from deniable.plan.nodes import Filter, GroupAgg, Relation, UnitRows, scan
+from deniable.plan.functions.calendar import DaysBetween
+from deniable.plan.nodes import MOST_ENTRIES, Filter, GroupAgg, Relation, UnitRows, UnitVector, scan
 from deniable.plan.parse import parse
 from deniable.plan.relation import schema, shape
 
@@ -52,8 +53,47 @@ class PrivateTables:
             raise EngineFailed
         return self._engine.rows(plan)
 
+    def vector(self, plan: UnitVector) -> Integers:
+        """The plan's joint vector."""
+        if not isinstance(self._engine, VectorEngine):
+            raise EngineFailed
+        return self._engine.vector(plan)
+
+    @property
+    def distributed(self) -> bool:
+        """Whether vectors are added up where the rows are, instead of handing rows out."""
+        return isinstance(self._engine, VectorEngine) and self._engine.distributed
+
     def __repr__(self) -> str:
         return f"PrivateTables({self.tables.name!r})"
+
+
+class RemoteRows:
+    """The bounded rows of a plan, left where the engine holds them: vectors are added up there."""
+
+    def __init__(self, tables: PrivateTables, plan: UnitRows) -> None:
+        self._tables, self._plan = tables, plan
+
+    def table(self) -> RowTable:
+        """The rows, handed out after all."""
+        return self._tables.rows(self._plan)
+
+    def adds_up(self, features: Sequence[Expression], entries: tuple[tuple[int, ...], ...], *, norm: int) -> bool:
+        """Whether a vector can be added up there, exactly; it depends on what is public alone."""
+        if len(entries) > MOST_ENTRIES:
+            return False
+        try:
+            checked_vector(UnitVector(self._plan, tuple(features), entries, norm))
+        except QueryRefused:
+            return False
+        return True
+
+    def vector(self, features: Sequence[Expression], entries: tuple[tuple[int, ...], ...], *, norm: int) -> Integers:
+        """A joint vector of these rows; see `UnitVector`."""
+        return self._tables.vector(UnitVector(self._plan, tuple(features), entries, norm))
+
+    def __repr__(self) -> str:
+        return "RemoteRows(private)"
 
 
 def table_space(codebook: Codebook) -> Space:
@@ -98,9 +138,12 @@ def rows_per_unit(source: Relation) -> int:
     known = shape(source)
     if known.most_rows is not None:
         return known.most_rows
-    if known.unit is None or known.unit.groups is None or known.unit.rows is None:
+    unit = known.unit
+    bounds = [] if unit is None else [unit.total, unit.groups * unit.rows if unit.groups and unit.rows else None]
+    stated = [most for most in bounds if most is not None]
+    if not stated:
         raise InvalidArgument("say rows=, how many rows of one unit are kept; the codebook bounds no unit")
-    return known.unit.groups * known.unit.rows
+    return min(stated)
 
 
 def column_rows(codebook: Codebook, source: Relation, of: Expression, *, rows: int) -> Transformation:
@@ -159,7 +202,8 @@ def coded_rows(codebook: Codebook, source: Relation, columns: Mapping[str, Expre
     """Several columns of every complete row as whole numbers on public grids, at most `rows` rows of one unit.
 
     A category is its place in the codebook's list, false and true are 0 and 1, a date is days. Rows in which one of the columns
-    is missing are left out. The answer is a `RowTable`, in whose columns nothing is missing.
+    is missing are left out. The answer is a `RowTable`, in whose columns nothing is missing; where the rows are too many for one
+    machine, it is `RemoteRows`.
 
     Guarantee: one unit moves what belongs to one label; where every row is a unit of its own, one row (two where it is replaced).
     """
@@ -175,7 +219,7 @@ def coded_rows(codebook: Codebook, source: Relation, columns: Mapping[str, Expre
     return Transformation(
         table_space(codebook),
         Space(Frame({**labels, **codes}), metric),
-        lambda data, _: _read(data, plan),
+        lambda data, _: _coded_table(data, plan),
         Linear(Fraction(_moves(source))),
         recipe=_recipe(plan),
     )
@@ -226,6 +270,10 @@ def _read(data: Any, plan: UnitRows) -> RowTable:
     if not isinstance(data, PrivateTables):
         raise EngineFailed
     return data.rows(plan)
+
+
+def _coded_table(data: Any, plan: UnitRows) -> RowTable | RemoteRows:
+    return RemoteRows(data, plan) if isinstance(data, PrivateTables) and data.distributed else _read(data, plan)
 
 
 def _recipe(plan: UnitRows) -> str:

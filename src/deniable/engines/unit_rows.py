@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from hashlib import blake2b
+from math import isqrt, prod
 from typing import Any
 
 import numpy as np
@@ -17,9 +18,11 @@ from deniable.engines.engine import Integers, KeyValue, RowTable
 from deniable.engines.fetched import Fetched, python_values
 from deniable.engines.order import OrderKey, words
 from deniable.errors import QueryRefused
+from deniable.exact.figures import counted
 from deniable.plan.analysis import checked_facts
-from deniable.plan.facts import Facts, Kind
-from deniable.plan.nodes import UnitRows
+from deniable.plan.expression import Expression
+from deniable.plan.facts import LARGEST, Facts, Kind
+from deniable.plan.nodes import UnitRows, UnitVector
 from deniable.plan.relation import Shape
 from deniable.plan.sensitivity import checked
 
@@ -36,6 +39,43 @@ def checked_rows(plan: UnitRows) -> Shape:
                 rewrite="declare bounds or categories in the codebook, or write clamp(x, lower, upper)",
             )
     return below
+
+
+def checked_vector(plan: UnitVector) -> tuple[Shape, dict[str, Facts]]:
+    """The shape below and the columns that features read; refused from the plan where a unit's part could leave 64 bits."""
+    below = checked_rows(plan.rows)
+    columns = {}
+    for name, expression in plan.rows.columns:
+        known = checked_facts(expression, below.columns)
+        columns[name] = Facts(Kind.NUMBER, known.nullable, Fraction(1), *known.ends)
+    sizes = [_size(feature, columns) for feature in plan.features]
+    rows = min(plan.rows.rows, below.most_rows or plan.rows.rows)
+    reach = [rows * prod(sizes[place] for place in entry) for entry in plan.entries]
+    if not (sum(most**2 for most in reach) < LARGEST and max(reach) * plan.norm < LARGEST and plan.norm**2 < LARGEST):
+        raise QueryRefused(
+            "too-wide",
+            f"what {counted(rows, 'row')} of one unit may add to a vector could not be cut exactly in 64 bits",
+            rewrite="use fewer features, or fewer rows of one unit",
+        )
+    return below, columns
+
+
+def _size(feature: Expression, columns: dict[str, Facts]) -> int:
+    """The largest size of a feature, which must be a bounded whole number."""
+    known = checked_facts(feature, columns)
+    if known.kind is not Kind.NUMBER or not known.bounded or known.step.denominator != 1:
+        raise QueryRefused("bad-feature", f"a feature of a vector is a bounded whole number, got {known}")
+    return max(map(abs, known.ends)) * known.step.numerator
+
+
+def cut_part(part: Sequence[int], norm: int) -> list[int]:
+    """What one unit adds, every entry shortened towards zero until the Euclidean length is at most `norm`."""
+    square = sum(entry * entry for entry in part)
+    if square <= norm * norm:
+        return list(part)
+    root = isqrt(square)
+    length = root if root * root == square else root + 1
+    return [abs(entry) * norm // length * (1 if entry >= 0 else -1) for entry in part]
 
 
 def fetched_rows(plan: UnitRows, table: Fetched, names: Sequence[str], key: OrderKey) -> RowTable:

@@ -23,7 +23,7 @@ _LONGEST_SHOWN = 120
 def shown(value: object) -> str:
     """`repr(value)` as one short line, for error messages; never fails, however long or strange the value."""
     try:
-        text = " ".join(repr(value).split())
+        text = str(value) if isinstance(value, Fraction) else " ".join(repr(value).split())
     except Exception:  # a number beyond the interpreter's digit limit, or a broken __repr__
         text = f"<{type(value).__name__}>"
     return text if len(text) <= _LONGEST_SHOWN else f"{text[: _LONGEST_SHOWN - 1]}…"

@@ -24,7 +24,10 @@ from deniable.noise.weighted_choice import weighted_choice
 
 _FLATTEST = 1 << 40
 """A tail that falls by less than a scale over so many integers is refused: its candidates could not be told apart."""
+_STEEPEST = 1 << 1000
+"""A tail that falls by more scales from one integer to the next is refused: no table of its places could be built."""
 _BITS = 128
+_NEGLIGIBLE = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +45,10 @@ class Tails:
                 raise InvalidArgument(f"the {name} tail must fall, or the weights add up to infinity; got fall {fall}")
             if fall is not None and not self.scale / fall <= _FLATTEST:
                 raise InvalidArgument(f"the {name} tail falls by {fall} a step, too little for a scale of {self.scale}")
+            if fall is not None and not fall <= self.scale * _STEEPEST:
+                raise InvalidArgument(
+                    f"the {name} tail falls by more than 2**1000 scales a step; end the candidates there"
+                )
 
     @property
     def falls(self) -> tuple[Fraction | None, Fraction | None]:
@@ -122,12 +129,16 @@ def log_chance(scores: Sequence[int], tails: Tails, place: int) -> Interval:
 
 def total_weight(scores: Sequence[int], tails: Tails) -> Interval:
     """What all integers weigh together, in weights of the best: the list one by one, each tail as a geometric series."""
-    best = max(scores)
-    total = (tails.beyond(tails.left) * exp((scores[0] - best) / tails.scale, _BITS)).rounded(_BITS)
-    total = (total + tails.beyond(tails.right) * exp((scores[-1] - best) / tails.scale, _BITS)).rounded(_BITS)
-    for score in scores:
-        total = (total + exp((score - best) / tails.scale, _BITS)).rounded(_BITS)
+    weights = [_weight((max(scores) - score) / tails.scale) for score in scores]
+    total = tails.beyond(tails.left) * weights[0] + tails.beyond(tails.right) * weights[-1]
+    for weight in weights:
+        total = (total + weight).rounded(_BITS)
     return total
+
+
+def _weight(lack: Fraction) -> Interval:
+    """exp(-lack) as a part of a sum that is at least one: beyond _NEGLIGIBLE scales it is only known to be small."""
+    return exp(-lack, _BITS) if lack <= _NEGLIGIBLE else Interval(Fraction(0), exp(-_NEGLIGIBLE, _BITS).upper)
 
 
 def _score(scores: Sequence[int], tails: Tails, place: int) -> Fraction:

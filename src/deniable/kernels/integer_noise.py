@@ -1,160 +1,227 @@
-"""Noise of one law and scale, in whole steps: its draw, its exact law, its error, its variance and its price.
+"""Noise of one kind and scale, in whole steps: its draw, its exact law, its error, its variance and its price.
 
-Everything that is said about a release (price, threshold, interval) and what is drawn for it come from the same `Noise`.
+Everything that is said about a release (price, threshold, interval) and what is drawn for it come from the same object, one of the
+closed union `Noise`. A kind that is added to it makes the type checker name every place that tells kinds apart.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
 from statistics import NormalDist
-from typing import Protocol, assert_never
+from typing import TypeAlias, assert_never
 
 import numpy as np
 from numpy.typing import NDArray
 
 from deniable import noise
 from deniable.cost import Cost, DiscreteGaussian, DiscreteLaplace, Gaussian
-from deniable.exact import Interval, ln, sqrt
-from deniable.exact.normal import normal_quantile
-from deniable.kernels.laws import Law, error_bound, loss, mass, upper_tail
+from deniable.exact import Interval, exp, ln, sqrt
+from deniable.exact.normal import normal_quantile, normal_upper_tail
+from deniable.kernels.gaussian_laws import bell, bells, discrete_gaussian_tail, rounded_loss
+from deniable.kernels.laws import Law, SymmetricNoise, chance, least
+from deniable.kernels.staircase import Staircase
+from deniable.kernels.unit_sensitivity import Sensitivity
 from deniable.noise import Entropy
 
-
-class Apart(Protocol):
-    """How far one unit moves whole numbers: at most `l0` of them, each by `linf`, by `l1` in total, squares by `l2_squared`."""
-
-    @property
-    def l0(self) -> int:
-        """How many numbers differ."""
-        ...
-
-    @property
-    def l1(self) -> int:
-        """By how much in total."""
-        ...
-
-    @property
-    def l2_squared(self) -> int:
-        """The sum of the squares."""
-        ...
-
-    @property
-    def linf(self) -> int:
-        """By how much each."""
-        ...
+_HALF = Fraction(1, 2)
 
 
 @dataclass(frozen=True, slots=True)
-class Noise:
-    """Integer noise of one law and scale (in steps).
+class DiscreteLaplaceNoise(SymmetricNoise):
+    """P(k) proportional to exp(-|k| / scale)."""
 
-    Guarantee: `cost`, `tail`, `mass`, `loss` and `error` are those of exactly the law that `draw` follows.
-    """
-
-    law: Law
     scale: Fraction
 
-    def cost(self, apart: Apart) -> Cost:
-        """What adding this to whole numbers costs when one unit moves them by at most `apart`."""
-        match self.law:
-            case Law.LAPLACE:
-                return DiscreteLaplace(scale=self.scale, sensitivity=apart.l1, coordinates=max(apart.l0, 1))
-            case Law.GAUSSIAN:
-                return Gaussian(scale=self.scale, squared_sensitivity=apart.l2_squared)
-            case Law.DISCRETE_GAUSSIAN:
-                return DiscreteGaussian(
-                    scale=self.scale,
-                    squared_sensitivity=apart.l2_squared,
-                    coordinates=max(apart.l0, 1),
-                    largest=apart.linf,
-                )
-            case _:
-                assert_never(self.law)
+    law = Law.LAPLACE
+    log_concave = True
+
+    def cost(self, apart: Sensitivity) -> Cost:
+        return DiscreteLaplace(scale=self.scale, sensitivity=apart.l1, coordinates=max(apart.l0, 1))
 
     def one(self, entropy: Entropy) -> int:
-        """One draw."""
-        match self.law:
-            case Law.LAPLACE:
-                return noise.discrete_laplace(self.scale, entropy)
-            case Law.GAUSSIAN:
-                return noise.rounded_gaussian(self.scale, entropy)
-            case Law.DISCRETE_GAUSSIAN:
-                return noise.discrete_gaussian(self.scale, entropy)
-            case _:
-                assert_never(self.law)
+        return noise.discrete_laplace(self.scale, entropy)
 
     def draw(self, count: int, entropy: Entropy) -> NDArray[np.int64]:
-        """That many independent draws."""
-        match self.law:
-            case Law.LAPLACE:
-                return noise.discrete_laplaces(self.scale, count, entropy)
-            case Law.GAUSSIAN:
-                return noise.rounded_gaussians(self.scale, count, entropy)
-            case Law.DISCRETE_GAUSSIAN:
-                return noise.discrete_gaussians(self.scale, count, entropy)
-            case _:
-                assert_never(self.law)
+        return noise.discrete_laplaces(self.scale, count, entropy)
 
-    def tail(self, at_least: int) -> Interval:
-        """P[noise >= at_least]."""
-        return upper_tail(self.law, scale=self.scale, at_least=at_least)
+    def right_tail(self, at_least: int) -> Interval:
+        return exp(-at_least / self.scale) / (exp(-1 / self.scale) + 1)
 
     def mass(self, at: int) -> Interval:
-        """P[noise = at]."""
-        return mass(self.law, scale=self.scale, at=at)
+        step = exp(-1 / self.scale)
+        return exp(-abs(at) / self.scale) * (1 - step) / (step + 1)
 
     def loss(self, *, near: int, far: int) -> Interval:
-        """ln P[noise = near] / P[noise = far]: what one answer tells about two true values."""
-        return loss(self.law, scale=self.scale, near=near, far=far)
-
-    def error(self, beta: Fraction) -> int:
-        """The least t with P(|noise| > t) certainly at most beta."""
-        return _error(self, beta)
+        return Interval.point((abs(far) - abs(near)) / self.scale)
 
     @property
     def variance(self) -> Fraction:
-        """The variance of the continuous law of this scale; the weights of a fit need no more."""
-        match self.law:
-            case Law.LAPLACE:
-                return 2 * self.scale**2
-            case Law.GAUSSIAN | Law.DISCRETE_GAUSSIAN:
-                return self.scale**2
-            case _:
-                assert_never(self.law)
+        return 2 * self.scale**2
 
     def mean_size(self, shift: float) -> float:
-        """The mean of |shift + noise|, by the continuous law: a forecast."""
         size, scale = abs(shift), float(self.scale)
-        match self.law:
-            case Law.LAPLACE:
-                return size + scale * math.exp(-size / scale)
-            case Law.GAUSSIAN | Law.DISCRETE_GAUSSIAN:
-                bell = scale * math.sqrt(2 / math.pi) * math.exp(-((size / scale) ** 2) / 2)
-                return bell + size * (1 - 2 * NormalDist().cdf(-size / scale))
-            case _:
-                assert_never(self.law)
+        return size + scale * math.exp(-size / scale)
+
+    def sum_error(self, *, count: int, beta: Fraction) -> Fraction:
+        """Chernoff's bound, valid at every tilt below 1/scale, taken near the best one."""
+        rarity = ln(2 / beta).upper
+        tilt = _tilt(self.scale, count, float(rarity))
+        q, up, down = exp(-1 / self.scale, 96), exp(tilt, 96), exp(-tilt, 96)
+        moment = (1 - q) ** 2 / ((1 - q * up) * (1 - q * down))
+        return (rarity + count * ln(moment).upper) / tilt
+
+    def weighted_error(self, *, deviation: Fraction, reach: Fraction, beta: Fraction) -> Fraction | None:
+        return None
+
+    def near_error(self, beta: float) -> int:
+        return int(float(self.scale) * -math.log(beta))
 
 
-def weighted_error(law: Law, *, deviation: Fraction, reach: Fraction, beta: Fraction) -> Fraction | None:
-    """A bound, rounded up, that a weighted sum of independent draws exceeds with probability at most beta; None if none is known.
+@dataclass(frozen=True, slots=True)
+class RoundedGaussianNoise(SymmetricNoise):
+    """A normal number of this scale, rounded to the nearest whole one."""
 
-    `deviation` is the root of the summed variances with squared weights, `reach` the sum of the absolute weights. A rounded
-    Gaussian is a normal and at most half a step; a discrete Gaussian is subgaussian, with the variance of its scale.
-    """
+    scale: Fraction
+
+    law = Law.GAUSSIAN
+    log_concave = True
+
+    def cost(self, apart: Sensitivity) -> Cost:
+        return Gaussian(scale=self.scale, squared_sensitivity=apart.l2_squared)
+
+    def one(self, entropy: Entropy) -> int:
+        return noise.rounded_gaussian(self.scale, entropy)
+
+    def draw(self, count: int, entropy: Entropy) -> NDArray[np.int64]:
+        return noise.rounded_gaussians(self.scale, count, entropy)
+
+    def right_tail(self, at_least: int) -> Interval:
+        return normal_upper_tail((at_least - _HALF) / self.scale)
+
+    def mass(self, at: int) -> Interval:
+        near = abs(at)
+        return normal_upper_tail((near - _HALF) / self.scale) - normal_upper_tail((near + _HALF) / self.scale)
+
+    def loss(self, *, near: int, far: int) -> Interval:
+        """Enclosed to 2**-48."""
+        return rounded_loss(self.scale, abs(near), abs(far)) if abs(near) != abs(far) else Interval.point(0)
+
+    @property
+    def variance(self) -> Fraction:
+        return self.scale**2
+
+    def mean_size(self, shift: float) -> float:
+        return _normal_size(shift, float(self.scale))
+
+    def sum_error(self, *, count: int, beta: Fraction) -> Fraction:
+        """A normal, and at most half a step for each draw."""
+        return sqrt(2 * count * ln(2 / beta).upper).upper * self.scale + Fraction(count, 2)
+
+    def weighted_error(self, *, deviation: Fraction, reach: Fraction, beta: Fraction) -> Fraction | None:
+        return normal_quantile(1 - beta / 2, bits=40).upper * deviation + reach / 2
+
+    def near_error(self, beta: float) -> int:
+        return int(float(self.scale) * -NormalDist().inv_cdf(beta / 2))
+
+
+@dataclass(frozen=True, slots=True)
+class DiscreteGaussianNoise(SymmetricNoise):
+    """P(k) proportional to exp(-k² / (2 scale²))."""
+
+    scale: Fraction
+
+    law = Law.DISCRETE_GAUSSIAN
+    log_concave = True
+
+    def cost(self, apart: Sensitivity) -> Cost:
+        return DiscreteGaussian(
+            scale=self.scale,
+            squared_sensitivity=apart.l2_squared,
+            coordinates=max(apart.l0, 1),
+            largest=apart.linf,
+        )
+
+    def one(self, entropy: Entropy) -> int:
+        return noise.discrete_gaussian(self.scale, entropy)
+
+    def draw(self, count: int, entropy: Entropy) -> NDArray[np.int64]:
+        return noise.discrete_gaussians(self.scale, count, entropy)
+
+    def right_tail(self, at_least: int) -> Interval:
+        return discrete_gaussian_tail(self.scale, at_least)
+
+    def mass(self, at: int) -> Interval:
+        return bell(self.scale, at) / bells(self.scale)
+
+    def loss(self, *, near: int, far: int) -> Interval:
+        return Interval.point(Fraction(far * far - near * near) / (2 * self.scale * self.scale))
+
+    @property
+    def variance(self) -> Fraction:
+        return self.scale**2
+
+    def mean_size(self, shift: float) -> float:
+        return _normal_size(shift, float(self.scale))
+
+    def sum_error(self, *, count: int, beta: Fraction) -> Fraction:
+        """Subgaussian, with the variance of its scale."""
+        return sqrt(2 * count * ln(2 / beta).upper).upper * self.scale
+
+    def weighted_error(self, *, deviation: Fraction, reach: Fraction, beta: Fraction) -> Fraction | None:
+        return sqrt(2 * ln(2 / beta).upper, 64).upper * deviation
+
+    def near_error(self, beta: float) -> int:
+        return int(float(self.scale) * -NormalDist().inv_cdf(beta / 2))
+
+
+Noise: TypeAlias = DiscreteLaplaceNoise | RoundedGaussianNoise | DiscreteGaussianNoise | Staircase
+"""Every kind of noise there is."""
+
+
+def noise_of(law: Law, scale: Fraction) -> Noise:
+    """Noise of this law and scale (in steps); stairs are one step wide, which is discrete Laplace noise."""
     match law:
         case Law.LAPLACE:
-            return None
+            return DiscreteLaplaceNoise(scale)
         case Law.GAUSSIAN:
-            return normal_quantile(1 - beta / 2, bits=40).upper * deviation + reach / 2
+            return RoundedGaussianNoise(scale)
         case Law.DISCRETE_GAUSSIAN:
-            return sqrt(2 * ln(2 / beta).upper, 64).upper * deviation
+            return DiscreteGaussianNoise(scale)
+        case Law.STAIRCASE:
+            return Staircase(1, 1, 1 / scale)
         case _:
             assert_never(law)
 
 
-@lru_cache(maxsize=4096)
-def _error(kind: Noise, beta: Fraction) -> int:
-    return error_bound(kind.law, scale=kind.scale, beta=beta)
+def joint_error(draws: Sequence[tuple[Noise, int]], beta: Fraction) -> int:
+    """The least t with P[some draw is beyond t] certainly at most `beta`: so many independent draws of each noise."""
+    guess = max((kind.near_error(chance(beta / max(count, 1))) for kind, count in draws), default=0)
+
+    def kept(t: int) -> Fraction:
+        return math.prod(((1 - kind.beyond(t).upper) ** count for kind, count in draws), start=Fraction(1))
+
+    return least(lambda t: kept(t) >= 1 - beta, near=guess)
+
+
+def _normal_size(shift: float, scale: float) -> float:
+    """The mean of |shift + normal|."""
+    size = abs(shift)
+    top = scale * math.sqrt(2 / math.pi) * math.exp(-((size / scale) ** 2) / 2)
+    return top + size * (1 - 2 * NormalDist().cdf(-size / scale))
+
+
+def _tilt(scale: Fraction, count: int, rarity: float) -> Fraction:
+    """Close to the tilt that makes the bound smallest; any value in (0, 1/scale) is sound."""
+    width = float(scale)
+    q = math.exp(-1 / width)
+
+    def bound(share: float) -> float:
+        tilt = share / width
+        moment = (1 - q) ** 2 / ((1 - q * math.exp(tilt)) * (1 - q * math.exp(-tilt)))
+        return (rarity + count * math.log(moment)) / tilt
+
+    shares = [k / 64 for k in range(1, 64)]
+    return Fraction(min(shares, key=bound)) / scale

@@ -1,4 +1,4 @@
-"""The laws of the noise we add, as certified probabilities: tails, masses and the error that is rarely exceeded.
+"""Which laws of noise there are, and what follows for each of them from its tail.
 
 Everything is counted in lattice steps. A probability is an `Interval` that holds the exact one; an error is the smallest
 number of steps that is certainly enough.
@@ -6,35 +6,36 @@ number of steps that is certainly enough.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable
 from enum import Enum
 from fractions import Fraction
 from functools import lru_cache
-from statistics import NormalDist
-from typing import assert_never
+from typing import ClassVar, assert_never
 
-from deniable.exact import Interval, exp, expm1, ln, sqrt
-from deniable.exact.fixed import pi
-from deniable.exact.normal import log_normal_cdf, normal_upper_tail
+import numpy as np
+from numpy.typing import NDArray
 
-_HALF, _ONE = Fraction(1, 2), Fraction(1)
-_SUMMED = 12
-"""Up to this scale the discrete Gaussian's tail is a sum; above, it lies between two integrals."""
+from deniable.cost import Cost
+from deniable.exact import Interval
+from deniable.kernels.unit_sensitivity import Sensitivity
+from deniable.noise import Entropy
+from deniable.noise.scale import VECTOR_LIMIT
 
 
 class Law(Enum):
-    """Which noise: the samplers of `deniable.noise` of the same names follow these laws exactly."""
+    """Which noise is asked for; with a scale it is one of the kinds of `deniable.kernels.Noise`."""
 
     LAPLACE = "discrete Laplace"
     GAUSSIAN = "rounded Gaussian"
     DISCRETE_GAUSSIAN = "discrete Gaussian"
+    STAIRCASE = "staircase"
 
     @property
     def pure(self) -> bool:
         """Whether noise of this law gives an epsilon without a delta."""
         match self:
-            case Law.LAPLACE:
+            case Law.LAPLACE | Law.STAIRCASE:
                 return True
             case Law.GAUSSIAN | Law.DISCRETE_GAUSSIAN:
                 return False
@@ -42,77 +43,102 @@ class Law(Enum):
                 assert_never(self)
 
 
-def upper_tail(law: Law, *, scale: Fraction, at_least: int) -> Interval:
-    """P[noise >= at_least], the mass at `at_least` included."""
-    if at_least <= 0:
-        return 1 - upper_tail(law, scale=scale, at_least=1 - at_least)
-    match law:
-        case Law.LAPLACE:
-            return exp(-at_least / scale) / (exp(-1 / scale) + 1)
-        case Law.GAUSSIAN:
-            return normal_upper_tail((at_least - _HALF) / scale)
-        case Law.DISCRETE_GAUSSIAN:
-            return _discrete_gaussian_tail(scale, at_least)
-        case _:
-            assert_never(law)
+class SymmetricNoise(ABC):
+    """What every kind of noise answers: whole steps, each as likely as its negative, the less likely the larger.
+
+    Guarantee: `cost`, `tail`, `mass`, `loss` and `error` are those of exactly the law that `one` and `draw` follow.
+    """
+
+    __slots__ = ()
+
+    law: ClassVar[Law]
+    log_concave: ClassVar[bool]
+    """Whether the logarithm of the mass is concave: what a threshold may use of contributions that are bounded together."""
+
+    @property
+    @abstractmethod
+    def scale(self) -> Fraction:
+        """The scale, in steps."""
+
+    @abstractmethod
+    def cost(self, apart: Sensitivity) -> Cost:
+        """What adding this to whole numbers costs when one unit moves them by at most `apart`."""
+
+    @abstractmethod
+    def one(self, entropy: Entropy) -> int:
+        """One draw."""
+
+    @abstractmethod
+    def draw(self, count: int, entropy: Entropy) -> NDArray[np.int64]:
+        """That many independent draws."""
+
+    def tail(self, at_least: int) -> Interval:
+        """P[noise >= at_least], the mass at `at_least` included."""
+        return self.right_tail(at_least) if at_least > 0 else 1 - self.right_tail(1 - at_least)
+
+    @abstractmethod
+    def right_tail(self, at_least: int) -> Interval:
+        """P[noise >= at_least] for at_least >= 1."""
+
+    @abstractmethod
+    def mass(self, at: int) -> Interval:
+        """P[noise = at]."""
+
+    @abstractmethod
+    def loss(self, *, near: int, far: int) -> Interval:
+        """ln P[noise = near] / P[noise = far]: what one answer tells about two true values."""
+
+    @property
+    @abstractmethod
+    def variance(self) -> Fraction:
+        """The variance, near enough for the weights of a fit."""
+
+    @abstractmethod
+    def mean_size(self, shift: float) -> float:
+        """The mean of |shift + noise|: a forecast."""
+
+    @abstractmethod
+    def sum_error(self, *, count: int, beta: Fraction) -> Fraction:
+        """A bound, rounded up, that the sum of up to `count` independent draws exceeds with probability at most `beta`."""
+
+    @abstractmethod
+    def weighted_error(self, *, deviation: Fraction, reach: Fraction, beta: Fraction) -> Fraction | None:
+        """A bound, rounded up, that a weighted sum of such draws exceeds with probability at most beta; None if none is known.
+
+        `deviation` is the root of the summed variances with squared weights, `reach` the sum of the absolute weights.
+        """
+
+    @abstractmethod
+    def near_error(self, beta: float) -> int:
+        """A guess at `error`, which saves time."""
+
+    @property
+    def fits_vectors(self) -> bool:
+        """Whether many draws at once stay within 64 bits."""
+        return self.scale <= VECTOR_LIMIT
+
+    def beyond(self, error: int) -> Interval:
+        """P[|noise| > error]."""
+        return 2 * self.tail(error + 1)
+
+    def error(self, beta: Fraction, *, count: int = 1) -> int:
+        """The least t with P[some of `count` independent draws is beyond t] certainly at most beta."""
+        return _error(self, beta, count)
+
+    def seldom_reached(self, beta: Fraction) -> int:
+        """The least whole number that noise certainly reaches with probability at most `beta`."""
+        return least(lambda t: self.tail(t).upper <= beta, near=self.near_error(chance(beta)))
 
 
-def mass(law: Law, *, scale: Fraction, at: int) -> Interval:
-    """P[noise = at]."""
-    match law:
-        case Law.LAPLACE:
-            step = exp(-1 / scale)
-            return exp(-abs(at) / scale) * (1 - step) / (step + 1)
-        case Law.GAUSSIAN:
-            near = abs(at)
-            return normal_upper_tail((near - _HALF) / scale) - normal_upper_tail((near + _HALF) / scale)
-        case Law.DISCRETE_GAUSSIAN:
-            return _bell(scale, at) / _bells(scale)
-        case _:
-            assert_never(law)
+def chance(beta: Fraction | float) -> float:
+    """A probability that floats can take the logarithm of."""
+    return min(max(float(beta), 1e-300), 0.999)
 
 
-def loss(law: Law, *, scale: Fraction, near: int, far: int) -> Interval:
-    """ln P[noise = near] / P[noise = far]: exact but for the rounded Gaussian, which is enclosed to 2**-48."""
-    match law:
-        case Law.LAPLACE:
-            return Interval.point((abs(far) - abs(near)) / scale)
-        case Law.GAUSSIAN:
-            return _rounded_loss(scale, abs(near), abs(far)) if abs(near) != abs(far) else Interval.point(0)
-        case Law.DISCRETE_GAUSSIAN:
-            return Interval.point(Fraction(far * far - near * near) / (2 * scale * scale))
-        case _:
-            assert_never(law)
-
-
-def beyond(law: Law, *, scale: Fraction, error: int) -> Interval:
-    """P[|noise| > error]."""
-    return 2 * upper_tail(law, scale=scale, at_least=error + 1)
-
-
-def error_bound(law: Law, *, scale: Fraction, beta: Fraction) -> int:
-    """The smallest error t (in steps) with P[|noise| > t] certainly at most `beta`."""
-    return least(lambda t: beyond(law, scale=scale, error=t).upper <= beta, near=_guess(law, scale, float(beta)))
-
-
-def largest_error_bound(law: Law, *, scale: Fraction, beta: Fraction, count: int) -> int:
-    """The smallest t with P[some of `count` independent draws is beyond t] certainly at most `beta`."""
-    return joint_error_bound(law, [(scale, count)], beta=beta)
-
-
-def joint_error_bound(law: Law, draws: Sequence[tuple[Fraction, int]], *, beta: Fraction) -> int:
-    """The smallest t with P[some draw is beyond t] certainly at most `beta`: so many independent draws of each scale."""
-    guess = max((_guess(law, scale, float(beta) / max(count, 1)) for scale, count in draws), default=0)
-
-    def kept(t: int) -> Fraction:
-        return math.prod(((1 - beyond(law, scale=scale, error=t).upper) ** count for scale, count in draws), start=_ONE)
-
-    return least(lambda t: kept(t) >= 1 - beta, near=guess)
-
-
-def above_noise(law: Law, *, scale: Fraction, beta: Fraction) -> int:
-    """The smallest whole number that noise certainly reaches with probability at most `beta`."""
-    return least(lambda t: upper_tail(law, scale=scale, at_least=t).upper <= beta, near=_guess(law, scale, float(beta)))
+@lru_cache(maxsize=4096)
+def _error(kind: SymmetricNoise, beta: Fraction, count: int) -> int:
+    near = kind.near_error(chance(beta / max(count, 1)))
+    return least(lambda t: (1 - kind.beyond(t).upper) ** count >= 1 - beta, near=near)
 
 
 def least(holds: Callable[[int], bool], *, near: int = 0) -> int:
@@ -128,84 +154,3 @@ def least(holds: Callable[[int], bool], *, near: int = 0) -> int:
         middle = (low + high) // 2
         low, high = (low, middle) if holds(middle) else (middle, high)
     return high
-
-
-def _guess(law: Law, scale: Fraction, beta: float) -> int:
-    chance = min(max(beta, 1e-300), 0.999)
-    match law:
-        case Law.LAPLACE:
-            return int(float(scale) * -math.log(chance))
-        case Law.GAUSSIAN | Law.DISCRETE_GAUSSIAN:
-            return int(float(scale) * -NormalDist().inv_cdf(chance / 2))
-        case _:
-            assert_never(law)
-
-
-# The rounded Gaussian --------------------------------------------------------------------------------------------------
-
-
-def _rounded_loss(scale: Fraction, near: int, far: int) -> Interval:
-    """The difference of two logarithms, with as many bits as it takes: both may be large and almost equal."""
-    bits = 96
-    while True:
-        left, right = _log_mass(scale, near, bits), _log_mass(scale, far, bits)
-        if left is not None and right is not None and ((found := left - right).width * (1 << 48)) <= 1:
-            return found
-        bits *= 2
-
-
-def _log_mass(scale: Fraction, at: int, bits: int) -> Interval | None:
-    """ln P[noise = at], at >= 0: ln Q(a) + ln(1 - Q(b)/Q(a)) for the ends a < b of its cell; None if `bits` are too few."""
-    start, end = (log_normal_cdf(-(at + side) / scale, bits) for side in (-_HALF, _HALF))
-    gap = end - start
-    return start + ln(-expm1(gap, bits), bits) if gap.upper < 0 else None
-
-
-# The discrete Gaussian -------------------------------------------------------------------------------------------------
-
-
-def _discrete_gaussian_tail(scale: Fraction, at_least: int) -> Interval:
-    """P[noise >= at_least] for at_least >= 1.
-
-    Small scales are summed. For large ones let Q be the normal upper tail and x = at_least. Where the bell is convex
-    (x - 1/2 >= scale) each term is at most the integral over the unit interval around it, so the tail is at most
-    Q((x - 1/2)/scale), and it is at least Q(x/scale) as the bell falls. Elsewhere the midpoint rule is off by at most an
-    eighth of the variation of the bell's slope, less than 1/(8·scale²) of the whole.
-    """
-    if scale <= _SUMMED:
-        return _bell_sum(scale, at_least) / _bells(scale)
-    if at_least - _HALF >= scale:
-        lower = normal_upper_tail(at_least / scale).lower * (1 - Fraction(1, 1 << 1000))
-        return Interval(lower, normal_upper_tail((at_least - _HALF) / scale).upper)
-    middle, slack = normal_upper_tail((at_least - _HALF) / scale), 1 / (8 * scale * scale)
-    return Interval(middle.lower - slack, middle.upper + slack)
-
-
-def _bell(scale: Fraction, at: int) -> Interval:
-    return exp(-Fraction(at * at) / (2 * scale * scale))
-
-
-@lru_cache(maxsize=512)
-def _bell_sum(scale: Fraction, start: int) -> Interval:
-    """The sum of the bells at start, start + 1, ... for start >= 1.
-
-    Later terms shrink at least as fast as the last two compared, so a geometric series bounds what is left out.
-    """
-    total, k = Interval.point(0), start
-    while True:
-        for _ in range(8):
-            total, k = total + _bell(scale, k), k + 1
-        ratio = exp(-Fraction(2 * k + 1) / (2 * scale * scale)).upper
-        rest = _bell(scale, k).upper / (1 - ratio) if ratio < 1 else total.upper
-        if rest * (1 << 64) <= total.lower or not total.lower:
-            return Interval(total.lower, total.upper + rest).rounded(80)
-
-
-@lru_cache(maxsize=512)
-def _bells(scale: Fraction) -> Interval:
-    """All bells. For a large scale Poisson's summation gives scale·√(2π)·(1 + less than 2**-1000)."""
-    if scale <= _SUMMED:
-        return 1 + 2 * _bell_sum(scale, 1)
-    below = Fraction(pi(96), 1 << 96)
-    root = sqrt(2 * Interval(below, below + Fraction(2, 1 << 96)), 80) * scale
-    return Interval(root.lower, root.upper * (1 + Fraction(1, 1 << 1000)))

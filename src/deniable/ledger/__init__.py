@@ -3,14 +3,14 @@
 from deniable.ledger.anchor import Anchor, FolderAnchor, Mark, Unanchored
 from deniable.ledger.applications import Application, Progress
 from deniable.ledger.caps import Balance, Cap, Each, Period
-from deniable.ledger.chain import FORMAT, Event, Kind
+from deniable.ledger.chain import FORMAT, Event, EventKind
 from deniable.ledger.desk import Desk
 from deniable.ledger.history import History, HistoryEntry, history
 from deniable.ledger.journal import Journal, Reading, Writing
 from deniable.ledger.ledger import Ledger
-from deniable.ledger.open import journal_at
-from deniable.ledger.request import Released, Reservation
-from deniable.ledger.sqlite import SqliteJournal
+from deniable.ledger.opening import journal_at
+from deniable.ledger.request import Reservation, StoredAnswer
+from deniable.ledger.sqlite_journal import SqliteJournal
 from deniable.ledger.state import Charge
 from deniable.ledger.terms import Terms, fingerprint
 from deniable.ledger.verify import Verification, verify
@@ -25,19 +25,19 @@ __all__ = [
     "Desk",
     "Each",
     "Event",
+    "EventKind",
     "FolderAnchor",
     "History",
     "HistoryEntry",
     "Journal",
-    "Kind",
     "Ledger",
     "Mark",
     "Period",
     "Progress",
     "Reading",
-    "Released",
     "Reservation",
     "SqliteJournal",
+    "StoredAnswer",
     "Terms",
     "Unanchored",
     "Verification",

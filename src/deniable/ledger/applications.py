@@ -18,7 +18,7 @@ from typing import Any
 
 from deniable.accounting import Spend
 from deniable.errors import InvalidArgument, NotGranted
-from deniable.ledger.chain import Event, Kind
+from deniable.ledger.chain import Event, EventKind
 from deniable.ledger.numbers import digits, number_from_text, number_text
 from deniable.ledger.terms import named
 
@@ -40,11 +40,11 @@ class Progress(Enum):
 
 
 _BEFORE = {
-    Kind.GRANT: (Progress.PENDING,),
-    Kind.REFUSAL: (Progress.PENDING, Progress.APPROVED, Progress.RUNNING),
-    Kind.EXPIRY: (Progress.APPROVED,),
-    Kind.PUBLICATION: (Progress.RELEASED,),
-    Kind.READING: (Progress.RELEASED, Progress.PUBLISHED),
+    EventKind.GRANT: (Progress.PENDING,),
+    EventKind.REFUSAL: (Progress.PENDING, Progress.APPROVED, Progress.RUNNING),
+    EventKind.EXPIRY: (Progress.APPROVED,),
+    EventKind.PUBLICATION: (Progress.RELEASED,),
+    EventKind.READING: (Progress.RELEASED, Progress.PUBLISHED),
 }
 """From which states each event may follow."""
 
@@ -57,7 +57,7 @@ class Application:
     request: str
     count: int
     body: Mapping[str, Any]
-    events: Mapping[Kind, Event]
+    events: Mapping[EventKind, Event]
     charge: int | None = None
     stored: bool = False
     readers: tuple[str, ...] = ()
@@ -66,28 +66,28 @@ class Application:
     @property
     def progress(self) -> Progress:
         """Where it stands; a grant that has run out is still `approved` until the expiry is written down."""
-        if Kind.PUBLICATION in self.events:
+        if EventKind.PUBLICATION in self.events:
             return Progress.PUBLISHED
         if self.stored:
             return Progress.RELEASED
-        if Kind.REFUSAL in self.events:
+        if EventKind.REFUSAL in self.events:
             return Progress.REFUSED if self.charge is None else Progress.FAILED
         if self.charge is not None:
             return Progress.RUNNING
-        if Kind.EXPIRY in self.events:
+        if EventKind.EXPIRY in self.events:
             return Progress.EXPIRED
-        return Progress.APPROVED if Kind.GRANT in self.events else Progress.PENDING
+        return Progress.APPROVED if EventKind.GRANT in self.events else Progress.PENDING
 
     @property
     def grant(self) -> Mapping[str, Any] | None:
         """The body of the grant, if there is one."""
-        event = self.events.get(Kind.GRANT)
+        event = self.events.get(EventKind.GRANT)
         return None if event is None else event.body
 
     @property
     def reason(self) -> str:
         """Why it was refused, if it was."""
-        event = self.events.get(Kind.REFUSAL)
+        event = self.events.get(EventKind.REFUSAL)
         return "" if event is None else str(event.body["reason"])
 
     @property
@@ -130,18 +130,18 @@ def question(text: str) -> str:
 def transition_fault(application: Application | None, event: Event) -> str | None:
     """What is wrong with this event after that state, if anything."""
     kind, body = event.kind, event.body
-    if kind is Kind.REQUEST:
+    if kind is EventKind.REQUEST:
         return None if application is None else f"event {event.count} asks again under a request id that was used"
     if application is None:
         return f"event {event.count} is about a request that nobody made"
     if application.progress not in _BEFORE[kind]:
         return f"event {event.count} is a {kind.value} of a request that was {application.progress.value}"
-    if kind is Kind.GRANT and body["by"] == application.account:
+    if kind is EventKind.GRANT and body["by"] == application.account:
         return f"event {event.count} is a grant to oneself"
     return None
 
 
-def checked_transition(application: Application | None, kind: Kind, *, by: str, request: str) -> Application:
+def checked_transition(application: Application | None, kind: EventKind, *, by: str, request: str) -> Application:
     """This application, if the event may follow its state; else a refusal in words."""
     if application is None:
         raise InvalidArgument(f"there is no request {request!r} by this analyst; check its id")
@@ -150,7 +150,7 @@ def checked_transition(application: Application | None, kind: Kind, *, by: str, 
             f"request {request!r} is {application.progress.value}: a {kind.value} does not follow; "
             f"it may after {' or '.join(state.value for state in _BEFORE[kind])}"
         )
-    if kind is Kind.GRANT and by == application.account:
+    if kind is EventKind.GRANT and by == application.account:
         raise NotGranted(f"request {request!r} is your own; another allocator must grant it")
     return application
 

@@ -8,7 +8,7 @@ A periodic cap starts afresh in each period and names the period; its lifetime s
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import Enum
 from typing import Any
@@ -75,7 +75,8 @@ class Cap:
     @property
     def name(self) -> str:
         """What this cap limits, in words; unique within a ledger."""
-        whose = {None: "data set", Each.ANALYST: "each analyst"}.get(self.analyst, f"analyst {self.analyst}")  # type: ignore[arg-type]
+        whose = "each analyst" if self.analyst is Each.ANALYST else f"analyst {self.analyst}"
+        whose = "data set" if self.analyst is None else whose
         unit = "" if self.unit is None else f", unit {self.unit}"
         return f"{whose}{unit}" + ("" if self.period is None else f", per {self.period.value}")
 
@@ -155,8 +156,14 @@ class Balance:
 
     @property
     def spent(self) -> Spend:
-        """What was spent now (in the period, if the cap has one)."""
-        return self.cap.filters.used(self.tally)
+        """What was spent now (in the period, if the cap has one).
+
+        Deltas of answers are added up; where they come to more than the budget has and a rule keeps it all the same, it is the
+        budget's own delta that was spent, and no less is ever said.
+        """
+        used = self.cap.filters.used(self.tally)
+        beyond = used.delta > self.cap.budget.delta and self.cap.filters.fits(self.tally)
+        return replace(used, delta=self.cap.budget.delta) if beyond else used
 
     @property
     def left(self) -> Spend:
@@ -166,7 +173,7 @@ class Balance:
     @property
     def lifetime(self) -> Spend:
         """What was spent over all periods."""
-        return self.cap.filters.used(self.whole)
+        return self.cap.filters.used(self.whole) if self.period else self.spent
 
     def __str__(self) -> str:
         now = f" in {self.period}, {self.lifetime} over its lifetime" if self.period else ""

@@ -19,7 +19,7 @@ FORMAT = 1
 """The version of everything written here; a file with a later one is refused."""
 
 
-class Kind(Enum):
+class EventKind(Enum):
     """What can happen to a ledger. Nothing removes."""
 
     OPEN = "open"
@@ -42,7 +42,7 @@ class Event:
     """Event number `count` of a ledger; `head` is the hash of it and, through `previous`, of all before it."""
 
     count: int
-    kind: Kind
+    kind: EventKind
     body: Mapping[str, Any]
     previous: str
     head: str
@@ -68,7 +68,7 @@ def canonical(value: object) -> str:
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
 
 
-def linked(*, count: int, kind: Kind, body: Mapping[str, Any], previous: str) -> Event:
+def linked(*, count: int, kind: EventKind, body: Mapping[str, Any], previous: str) -> Event:
     """The next event, with its hash."""
     return Event(count, kind, body, previous, _head(count, kind.value, canonical(body), previous))
 
@@ -79,7 +79,7 @@ def checked(*, count: int, kind: str, body: str, previous: str, head: str, after
     if (count, previous, head) != (expected_count, expected_previous, _head(count, kind, body, previous)):
         raise LedgerError(f"event {count} of this ledger was edited, removed or moved; restore the file from a backup")
     try:
-        return Event(count, Kind(kind), json.loads(body), previous, head)
+        return Event(count, EventKind(kind), json.loads(body), previous, head)
     except ValueError:
         raise LedgerError(f"event {count} has the unknown kind {kind!r}; use a later version of deniable") from None
 

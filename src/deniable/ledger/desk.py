@@ -16,7 +16,7 @@ from deniable.ledger.applications import (
     grant_body,
     request_body,
 )
-from deniable.ledger.chain import Kind
+from deniable.ledger.chain import EventKind
 from deniable.ledger.replay import Replay, Transaction
 from deniable.ledger.request import Ask
 from deniable.ledger.terms import named
@@ -64,7 +64,7 @@ class Desk:
             known = transaction.state.applications.get((account, request))
             if known is not None or (account, request) in transaction.state.by_request:
                 raise InvalidArgument(f"request {request!r} was already used; give each request its own id")
-            transaction.append(Kind.REQUEST, body)
+            transaction.append(EventKind.REQUEST, body)
         return self.one(account, request)
 
     def grant(
@@ -80,7 +80,9 @@ class Desk:
     ) -> Application:
         """Grant a request up to a limit, until a date; for less than was asked with the plan that becomes. Nothing is reserved."""
         with self._replay.transaction() as transaction:
-            known = checked_transition(self._found(transaction, account, request), Kind.GRANT, by=by, request=request)
+            known = checked_transition(
+                self._found(transaction, account, request), EventKind.GRANT, by=by, request=request
+            )
             most = known.asked if limit is None else limit
             left = transaction.state.balance(transaction.terms.main, account, transaction.moment).left
             if most.loss > left.loss:
@@ -98,34 +100,36 @@ class Desk:
                 expires=expires,
                 moment=transaction.moment,
             )
-            transaction.append(Kind.GRANT, body)
+            transaction.append(EventKind.GRANT, body)
         return self.one(account, request)
 
     def refuse(self, account: str, request: str, *, by: str, reason: str) -> Application:
         """Refuse a request, withdraw its grant, or say of a charge that there is no answer. The reason is mandatory."""
-        return self._write(account, request, Kind.REFUSAL, by=by, reason=named(reason=reason))
+        return self._write(account, request, EventKind.REFUSAL, by=by, reason=named(reason=reason))
 
     def expire(self, account: str, request: str, *, by: str) -> Application:
         """Write down that a grant has run out; refused while it has not."""
         with self._replay.transaction() as transaction:
-            known = checked_transition(self._found(transaction, account, request), Kind.EXPIRY, by=by, request=request)
+            known = checked_transition(
+                self._found(transaction, account, request), EventKind.EXPIRY, by=by, request=request
+            )
             if transaction.moment < known.expires:
                 raise InvalidArgument(
                     f"the grant of {request!r} holds until {known.expires.isoformat()}; withdraw it instead"
                 )
-            transaction.append(Kind.EXPIRY, {"account": account, "request": request, "by": named(by=by)})
+            transaction.append(EventKind.EXPIRY, {"account": account, "request": request, "by": named(by=by)})
         return self.one(account, request)
 
     def publish(self, account: str, request: str, *, by: str, note: str = "published") -> Application:
         """Write down that an answer is for everybody now."""
-        return self._write(account, request, Kind.PUBLICATION, by=by, note=named(note=note))
+        return self._write(account, request, EventKind.PUBLICATION, by=by, note=named(note=note))
 
     def read(self, account: str, request: str, *, by: str) -> Application:
         """Write down, once for each person, that somebody else than who asked was given the answer."""
         known = self.one(account, request)
         if by == account or by in known.readers:
             return known
-        return self._write(account, request, Kind.READING, by=by)
+        return self._write(account, request, EventKind.READING, by=by)
 
     def one(self, account: str, request: str) -> Application:
         """One request; unknown ones are refused."""
@@ -145,7 +149,7 @@ class Desk:
         """Requests with a live grant, in the order they were granted: what a worker may run."""
         with self._replay.snapshot() as snapshot:
             live = [each for each in snapshot.state.applications.values() if each.live(snapshot.moment)]
-        return tuple(sorted(live, key=lambda each: each.events[Kind.GRANT].count))
+        return tuple(sorted(live, key=lambda each: each.events[EventKind.GRANT].count))
 
     def overdue(self) -> tuple[Application, ...]:
         """Requests whose grant has run out, which nobody has written down yet."""
@@ -153,7 +157,7 @@ class Desk:
             found = [each for each in snapshot.state.applications.values() if each.progress.value == "approved"]
             return tuple(each for each in found if not each.live(snapshot.moment))
 
-    def _write(self, account: str, request: str, kind: Kind, *, by: str, **more: str) -> Application:
+    def _write(self, account: str, request: str, kind: EventKind, *, by: str, **more: str) -> Application:
         with self._replay.transaction() as transaction:
             checked_transition(self._found(transaction, account, request), kind, by=by, request=request)
             transaction.append(kind, {"account": account, "request": request, "by": named(by=by), **more})

@@ -13,14 +13,14 @@ from typing import Any
 
 from deniable.errors import DeniableError, LedgerError
 from deniable.ledger.anchor import Anchor, Mark
-from deniable.ledger.chain import Event, Kind, linked
+from deniable.ledger.chain import Event, EventKind, linked
 from deniable.ledger.journal import Journal, Nothing, Reading, Writing
 from deniable.ledger.state import State
 from deniable.ledger.terms import Terms
 
 Clock = Callable[[], datetime]
 
-_UNTIMED = frozenset({Kind.STORE, Kind.RELEASE})
+_UNTIMED = frozenset({EventKind.STORE, EventKind.RELEASE})
 """These happen after data was touched: when they happen may tell about the data, so their time is not written down."""
 
 
@@ -44,7 +44,7 @@ class Transaction(Snapshot):
         self.writing = writing
         self.appended: Event | None = None
 
-    def append(self, kind: Kind, body: Mapping[str, Any]) -> Event:
+    def append(self, kind: EventKind, body: Mapping[str, Any]) -> Event:
         """Add the one event of this transaction."""
         timed = {} if kind in _UNTIMED else {"at": self.moment.isoformat()}
         state = self.state

@@ -64,7 +64,7 @@ class Reservation:
 
 
 @dataclass(frozen=True, slots=True)
-class Released:
+class StoredAnswer:
     """The stored bytes of an answer, the same every time, and the receipt they left with."""
 
     payload: bytes

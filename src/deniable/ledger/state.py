@@ -17,7 +17,7 @@ from deniable.errors import LedgerError
 from deniable.ledger.anchor import Mark
 from deniable.ledger.applications import Application, transition_fault
 from deniable.ledger.caps import Balance, Cap, Slot
-from deniable.ledger.chain import FORMAT, ROOT, Event, Kind
+from deniable.ledger.chain import FORMAT, ROOT, Event, EventKind
 from deniable.ledger.costs_json import cost_from_record
 from deniable.ledger.numbers import number_from_text, number_text
 from deniable.ledger.terms import Terms
@@ -114,22 +114,29 @@ class State:
         """Take one more event into account."""
         body = event.body
         match event.kind:
-            case Kind.OPEN:
+            case EventKind.OPEN:
                 self._open(body)
-            case Kind.RESERVE:
+            case EventKind.RESERVE:
                 self._reserve(event)
-            case Kind.STORE:
+            case EventKind.STORE:
                 self._store(body)
-            case Kind.RELEASE:
+            case EventKind.RELEASE:
                 self._release(event)
-            case Kind.AMEND:
+            case EventKind.AMEND:
                 self._amend(body)
                 self.amended = event.count
-            case Kind.NEW_VERSION:
+            case EventKind.NEW_VERSION:
                 self.data_version = body["data_version"]
-            case Kind.NOTE:
+            case EventKind.NOTE:
                 pass
-            case Kind.REQUEST | Kind.GRANT | Kind.REFUSAL | Kind.EXPIRY | Kind.PUBLICATION | Kind.READING:
+            case (
+                EventKind.REQUEST
+                | EventKind.GRANT
+                | EventKind.REFUSAL
+                | EventKind.EXPIRY
+                | EventKind.PUBLICATION
+                | EventKind.READING
+            ):
                 self._application(event)
         self.granting_since = (self.granting_since or event.count) if self.terms and self.terms.grants else 0
         self.last, self.moment = event, body.get("at", self.moment)
@@ -163,9 +170,9 @@ class State:
         fault = transition_fault(known, event)
         if fault is not None:
             self.faults.append(fault)
-        elif event.kind is Kind.REQUEST:
+        elif event.kind is EventKind.REQUEST:
             self.applications[asked] = Application(*asked, event.count, event.body, {})
-        elif known is not None and event.kind is Kind.READING:
+        elif known is not None and event.kind is EventKind.READING:
             self.applications[asked] = replace(known, readers=(*known.readers, event.body["by"]))
         elif known is not None:
             self.applications[asked] = replace(known, events={**known.events, event.kind: event})

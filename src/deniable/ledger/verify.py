@@ -11,9 +11,9 @@ from typing import Any
 from deniable.accounting import Filters
 from deniable.errors import LedgerError, Unaccountable
 from deniable.ledger.anchor import Anchor, FolderAnchor, Mark
-from deniable.ledger.chain import Kind
+from deniable.ledger.chain import EventKind
 from deniable.ledger.journal import Journal
-from deniable.ledger.open import journal_at
+from deniable.ledger.opening import journal_at
 from deniable.ledger.receipt import Receipt
 from deniable.ledger.replay import Replay, Snapshot
 from deniable.ledger.state import Charge, tally_from_record
@@ -145,7 +145,7 @@ def _grants(snapshot: Snapshot) -> Iterator[str]:
         known = state.applications.get(charge.asked)
         if charge.count < state.granting_since:
             continue
-        event = None if known is None else known.events.get(Kind.GRANT)
+        event = None if known is None else known.events.get(EventKind.GRANT)
         if known is None or event is None or event.count > charge.count:
             yield f"event {charge.count} is a charge without a grant"
         elif event.body["plan"] != charge.body["plan"]:

@@ -15,7 +15,7 @@ from deniable.core.step import step
 from deniable.cost import Bounded
 from deniable.errors import Retired, SpaceMismatch
 from deniable.exact.guards import Real
-from deniable.mechanisms.norms import norms
+from deniable.mechanisms.lattice_norms import norms
 from deniable.mechanisms.scores import Scores, scores
 from deniable.mechanisms.sparse import Sparse, SparseRun, sparse_terms
 from deniable.noise import Entropy

@@ -15,8 +15,9 @@ from deniable.errors import InvalidArgument
 from deniable.exact import Interval, exp
 from deniable.exact.guards import Real, positive
 from deniable.kernels.laws import least
+from deniable.kernels.unit_sensitivity import Sensitivity
 from deniable.mechanisms.carried import carried
-from deniable.mechanisms.norms import Norms, check_metric, norms
+from deniable.mechanisms.lattice_norms import check_metric, norms
 from deniable.noise.scale import VECTOR_LIMIT
 
 _FARTHEST = 2**61
@@ -59,7 +60,7 @@ def _truncated(space: Space, *, scale: Real, radius: Real, shift: int, who: str)
         raise InvalidArgument(f"radius must be at least one step of {values.step}, got {radius!r}")
     move = shift * reach
 
-    def cost(apart: Norms) -> Cost:
+    def cost(apart: Sensitivity) -> Cost:
         each = TruncatedLaplace(scale=steps, radius=reach, sensitivity=apart.linf)
         return each if apart.l0 <= 1 else Repeated(each, apart.l0)
 

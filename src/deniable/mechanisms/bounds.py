@@ -18,12 +18,12 @@ from deniable.core.step import step
 from deniable.cost import Cost, DiscreteLaplace, Repeated
 from deniable.errors import InvalidArgument, SpaceMismatch
 from deniable.exact.guards import Real, integer, open_probability, positive
-from deniable.kernels import Law, Noise
-from deniable.kernels.laws import least, upper_tail
+from deniable.kernels import DiscreteLaplaceNoise
+from deniable.kernels.laws import least
+from deniable.kernels.rank_scores import share
 from deniable.mechanisms.additive import noisy_values
 from deniable.mechanisms.grid import public_grid, values_of
-from deniable.mechanisms.quantile import share
-from deniable.mechanisms.rows import added_or_removed, counts_apart, rows_of
+from deniable.mechanisms.row_counts import added_or_removed, counts_apart, rows_of
 from deniable.noise import Entropy
 
 
@@ -56,7 +56,7 @@ def private_bounds(
 
     def answer(data: Any, entropy: Entropy) -> LearntBounds | None:
         counts = bands.counts(values_of(data, element))
-        shown = np.flatnonzero(noisy_values(counts, law=Law.LAPLACE, scale=width, entropy=entropy) >= cut)
+        shown = np.flatnonzero(noisy_values(counts, noise=DiscreteLaplaceNoise(width), entropy=entropy) >= cut)
         if not shown.size:
             return None
         return LearntBounds(bands.edge(int(shown[0])), bands.edge(int(shown[-1]) + 1))
@@ -64,7 +64,7 @@ def private_bounds(
     return Mechanism(
         space,
         answer,
-        lambda d_in: Noise(Law.LAPLACE, width).cost(counts_apart(space.metric, d_in)),
+        lambda d_in: DiscreteLaplaceNoise(width).cost(counts_apart(space.metric, d_in)),
         Utility(
             "values: a band that holds more than this many is within the bounds",
             lambda beta: _missed(width, cut, beta),
@@ -112,14 +112,13 @@ class Bands:
 
 def _threshold(bands: Bands, scale: Fraction, confidence: Fraction) -> int:
     """The smallest threshold that no empty band reaches, all bands together, with this confidence."""
-    return least(
-        lambda t: (1 - upper_tail(Law.LAPLACE, scale=scale, at_least=t).upper) ** bands.size >= confidence, near=0
-    )
+    noise = DiscreteLaplaceNoise(scale)
+    return least(lambda t: (1 - noise.tail(t).upper) ** bands.size >= confidence, near=0)
 
 
 def _missed(scale: Fraction, cut: int, beta: Fraction) -> Fraction:
     """A band with more values falls short of the threshold with probability at most beta."""
-    low = least(lambda t: upper_tail(Law.LAPLACE, scale=scale, at_least=t + 1).upper <= beta, near=0)
+    low = least(lambda t: DiscreteLaplaceNoise(scale).tail(t + 1).upper <= beta, near=0)
     return Fraction(cut + low)
 
 
@@ -163,6 +162,5 @@ def private_upper_bound(space: Space, *, q: Real, lower: Real, upper: Real, grid
 
 def _search_error(scale: Fraction, steps: int, beta: Fraction) -> Fraction:
     """No comparison errs for ranks this far off, all steps together, except with probability beta."""
-    return Fraction(
-        least(lambda t: steps * upper_tail(Law.LAPLACE, scale=scale, at_least=t + 1).upper <= beta, near=int(scale))
-    )
+    noise = DiscreteLaplaceNoise(scale)
+    return Fraction(least(lambda t: steps * noise.tail(t + 1).upper <= beta, near=int(scale)))

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, assert_never
+from typing import Any
 
 from deniable.core.distance import Distance, Triple, triple
 from deniable.core.domain import Lattice
@@ -22,10 +22,9 @@ from deniable.core.step import step
 from deniable.core.stream import Pipe, StreamMechanism, pipe
 from deniable.cost import Cost
 from deniable.errors import SpaceMismatch
-from deniable.exact import exp, ln, sqrt
 from deniable.exact.guards import Real, integer, positive
-from deniable.kernels import Law, Noise
-from deniable.mechanisms.norms import Norms
+from deniable.kernels import Law, noise_of
+from deniable.kernels.unit_sensitivity import Sensitivity
 from deniable.mechanisms.streams import next_number, numbers_of
 from deniable.noise import Entropy
 
@@ -95,7 +94,7 @@ def running_total(space: Space, *, horizon: int, scale: Real, law: Law = Law.LAP
         raise SpaceMismatch(
             f"running_total adds up all pieces: {space.metric!r} does not bound how many of them differ"
         )
-    noise, levels = Noise(law, positive(scale=scale) / lattice.step), count.bit_length()
+    noise, levels = noise_of(law, positive(scale=scale) / lattice.step), count.bit_length()
 
     def cost(d_in: Distance) -> Cost:
         return noise.cost(blocks_apart(triple(d_in), lattice.step, count))
@@ -106,13 +105,13 @@ def running_total(space: Space, *, horizon: int, scale: Real, law: Law = Law.LAP
         cost,
         Utility(
             "value of each total",
-            lambda beta: sum_error(law, scale=noise.scale, count=levels, beta=beta) * lattice.step,
-            lambda beta: sum_error(law, scale=noise.scale, count=levels, beta=beta / count) * lattice.step,
+            lambda beta: noise.sum_error(count=levels, beta=beta) * lattice.step,
+            lambda beta: noise.sum_error(count=levels, beta=beta / count) * lattice.step,
         ),
     )
 
 
-def blocks_apart(apart: Triple, step: Fraction, horizon: int) -> Norms:
+def blocks_apart(apart: Triple, step: Fraction, horizon: int) -> Sensitivity:
     """How far the finished blocks of two neighbouring streams lie apart, in steps.
 
     A block of 2**level pieces moves by at most that many largest changes, and no block by more than all changes together.
@@ -121,41 +120,5 @@ def blocks_apart(apart: Triple, step: Fraction, horizon: int) -> Norms:
     linf = math.floor(apart.linf / step)
     total = min(math.floor(apart.l1 / step), pieces * linf)
     each = [min(total, linf << level) for level in range(levels)]
-    return Norms(
-        min(levels * pieces, levels * total, horizon), levels * total, sum(total * block for block in each), each[-1]
-    )
-
-
-def sum_error(law: Law, *, scale: Fraction, count: int, beta: Fraction) -> Fraction:
-    """A bound, rounded up, that the sum of up to `count` independent draws exceeds with probability at most `beta`.
-
-    Gaussian laws: the discrete one is subgaussian, the rounded one is a normal plus at most half a step per draw. Laplace:
-    Chernoff's bound, valid at every tilt below 1/scale, taken near the best one.
-    """
-    rarity = ln(2 / beta).upper
-    match law:
-        case Law.LAPLACE:
-            tilt = _tilt(scale, count, float(rarity))
-            q, up, down = exp(-1 / scale, 96), exp(tilt, 96), exp(-tilt, 96)
-            moment = (1 - q) ** 2 / ((1 - q * up) * (1 - q * down))
-            return (rarity + count * ln(moment).upper) / tilt
-        case Law.GAUSSIAN:
-            return sqrt(2 * count * rarity).upper * scale + Fraction(count, 2)
-        case Law.DISCRETE_GAUSSIAN:
-            return sqrt(2 * count * rarity).upper * scale
-        case _:
-            assert_never(law)
-
-
-def _tilt(scale: Fraction, count: int, rarity: float) -> Fraction:
-    """Close to the tilt that makes the bound smallest; any value in (0, 1/scale) is sound."""
-    width = float(scale)
-    q = math.exp(-1 / width)
-
-    def bound(share: float) -> float:
-        tilt = share / width
-        moment = (1 - q) ** 2 / ((1 - q * math.exp(tilt)) * (1 - q * math.exp(-tilt)))
-        return (rarity + count * math.log(moment)) / tilt
-
-    shares = [k / 64 for k in range(1, 64)]
-    return Fraction(min(shares, key=bound)) / scale
+    touched = min(levels * pieces, levels * total, horizon)
+    return Sensitivity(l0=touched, l1=levels * total, linf=each[-1], squares=sum(total * block for block in each))

@@ -19,13 +19,12 @@ from deniable.core.step import step
 from deniable.cost import Cost
 from deniable.errors import InvalidArgument, SpaceMismatch
 from deniable.exact.guards import Real, integer, positive, rational
-from deniable.kernels import Law, Noise
+from deniable.kernels import Law, Sensitivity, noise_of
 from deniable.kernels.peeling import exponential_score_error
 from deniable.mechanisms.additive import additive_utility, noisy_values
 from deniable.mechanisms.grid import values_of
 from deniable.mechanisms.noisy_max import MaxNoise, contest_cost, winner
-from deniable.mechanisms.norms import Norms
-from deniable.mechanisms.rows import added_or_removed, counts_apart, rows_of
+from deniable.mechanisms.row_counts import added_or_removed, counts_apart, rows_of
 from deniable.mechanisms.tree import NoisyTree, tree_depth, tree_nodes, tree_sums
 from deniable.noise import Entropy
 
@@ -44,17 +43,17 @@ def private_histogram(space: Space, *, scale: Real, edges: Edges | None = None, 
     """
     element = rows_of(space, "private_histogram").element
     labels, counted = _groups(element, edges)
-    width, groups = positive(scale=scale), _bins(edges) if labels is None else len(labels)
+    noise, groups = noise_of(law, positive(scale=scale)), _bins(edges) if labels is None else len(labels)
 
     def answer(data: Any, entropy: Entropy) -> Any:
-        noisy = noisy_values(counted(data), law=law, scale=width, entropy=entropy)
+        noisy = noisy_values(counted(data), noise=noise, entropy=entropy)
         return noisy if labels is None else dict(zip(labels, noisy.tolist(), strict=True))
 
     return Mechanism(
         space,
         answer,
-        lambda d_in: Noise(law, width).cost(counts_apart(space.metric, d_in)),
-        additive_utility(law, scale=width, step=Fraction(1), size=groups),
+        lambda d_in: noise.cost(counts_apart(space.metric, d_in)),
+        additive_utility(noise, step=Fraction(1), size=groups),
     )
 
 
@@ -90,25 +89,25 @@ def private_cdf(space: Space, *, edges: Edges, scale: Real, branching: int = 16,
     """
     element, base = rows_of(space, "private_cdf").element, integer(branching=branching, least=2)
     _, counted = _groups(element, edges)
-    width, size = positive(scale=scale), len(edges) - 1
+    noise, size = noise_of(law, positive(scale=scale)), len(edges) - 1
     depth = tree_depth(size, base)
 
     def release(data: Any, entropy: Entropy) -> NoisyTree:
         exact = tree_sums(counted(data), base)
-        flat = noisy_values(np.concatenate(exact), law=law, scale=width, entropy=entropy)
+        flat = noisy_values(np.concatenate(exact), noise=noise, entropy=entropy)
         levels = np.split(flat, np.cumsum([level.size for level in exact])[:-1])
         return NoisyTree(tuple(levels), base, size, 1.0)
 
     def cost(d_in: Distance) -> Cost:
         apart = counts_apart(space.metric, d_in)
-        levels = Norms(depth * apart.l0, depth * apart.l1, depth * apart.l2_squared, apart.linf)
-        return Noise(law, width).cost(levels)
+        levels = Sensitivity(l0=depth * apart.l0, l1=depth * apart.l1, linf=apart.linf)
+        return noise.cost(levels)
 
     return Mechanism(
         space,
         release,
         cost,
-        additive_utility(law, scale=width, step=Fraction(1), size=tree_nodes(size, base), what="measured node"),
+        additive_utility(noise, step=Fraction(1), size=tree_nodes(size, base), what="measured node"),
     )
 
 

@@ -25,10 +25,10 @@ from deniable.core.step import step
 from deniable.cost import Cost, Gaussian
 from deniable.errors import InvalidArgument, SpaceMismatch
 from deniable.exact.guards import Real, positive
-from deniable.kernels.laws import Law, error_bound, largest_error_bound
+from deniable.kernels import RoundedGaussianNoise
 from deniable.mechanisms.additive import noisy_values
 from deniable.mechanisms.carried import whole as within_int64
-from deniable.mechanisms.rows import added_or_removed, rows_of
+from deniable.mechanisms.row_counts import added_or_removed, rows_of
 from deniable.noise import Entropy
 
 _EXACT = 1 << 53
@@ -85,14 +85,14 @@ def private_covariance(space: Space, *, scale: Real) -> Mechanism:
     low, high = lattice.lower or 0, lattice.upper or 0
     middle, half = (low + high) // 2, -(-(high - low) // 2)
     width = positive(scale=scale)
-    entries, product = np.triu_indices(columns), width * half * half
+    entries, product = np.triu_indices(columns), RoundedGaussianNoise(width * half * half)
 
     def release(data: Any, entropy: Entropy) -> Moments:
         centred = np.clip(_table(data, columns, low), low, high) - middle
         sums, products = exact_moments(centred, half)
         count = len(centred) + noise.rounded_gaussian(width, entropy)
-        noisy_sums = noisy_values(sums, law=Law.GAUSSIAN, scale=width * half, entropy=entropy)
-        upper = noisy_values(products[entries], law=Law.GAUSSIAN, scale=product, entropy=entropy)
+        noisy_sums = noisy_values(sums, noise=RoundedGaussianNoise(width * half), entropy=entropy)
+        upper = noisy_values(products[entries], noise=product, entropy=entropy)
         return _moments(count, noisy_sums, upper, columns, lattice.step, middle)
 
     def cost(d_in: Distance) -> Cost:
@@ -107,10 +107,8 @@ def private_covariance(space: Space, *, scale: Real) -> Mechanism:
         cost,
         Utility(
             "value of each sum of products",
-            lambda beta: error_bound(Law.GAUSSIAN, scale=product, beta=beta) * lattice.step**2,
-            lambda beta: (
-                largest_error_bound(Law.GAUSSIAN, scale=product, beta=beta, count=len(entries[0])) * lattice.step**2
-            ),
+            lambda beta: product.error(beta) * lattice.step**2,
+            lambda beta: product.error(beta, count=len(entries[0])) * lattice.step**2,
         ),
     )
 

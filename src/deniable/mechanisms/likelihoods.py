@@ -19,7 +19,6 @@ from deniable.errors import InvalidArgument
 from deniable.exact import Interval, exp, ln
 from deniable.exact.guards import rational, shown
 from deniable.kernels import Noise
-from deniable.kernels.staircase import Staircase
 from deniable.mechanisms.carried import Carried, read_steps
 from deniable.mechanisms.scores import Scores
 
@@ -33,7 +32,7 @@ _BITS = 96
 class NoisyLikelihood:
     """Independent noise on one number or on each of several."""
 
-    noise: Noise | Staircase
+    noise: Noise
     values: Carried
 
     def loss(self, answer: Any, left: Any, right: Any) -> Interval:

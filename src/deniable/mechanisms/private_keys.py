@@ -21,11 +21,13 @@ from deniable.core.step import step
 from deniable.cost import FREE, Bounded, Cost, Grouped, Repeated, composed
 from deniable.errors import InvalidArgument, SpaceMismatch
 from deniable.exact.guards import Real, open_probability, positive, rational
-from deniable.kernels import Law, Noise
+from deniable.kernels import Law, Sensitivity, noise_of
+from deniable.kernels.key_threshold import new_key_chance
+from deniable.kernels.laws import least
 from deniable.mechanisms.additive import noisy_values
 from deniable.mechanisms.carried import read_steps, vector, whole
-from deniable.mechanisms.norms import Norms, check_metric, norms
-from deniable.mechanisms.selection import kept, shown_by_accident
+from deniable.mechanisms.lattice_norms import check_metric, norms
+from deniable.mechanisms.selection import keep_probability, kept
 from deniable.noise import Entropy
 
 
@@ -43,11 +45,11 @@ def threshold_histogram(space: Space, *, scale: Real, threshold: Real, law: Law 
     steps, level = positive(scale=scale) / lattice.step, rational(threshold=threshold) / lattice.step
     if level.denominator != 1:
         raise InvalidArgument(f"threshold must be a multiple of the step {lattice.step}, got {threshold!r}")
-    cut = int(level)
+    cut, noise = int(level), noise_of(law, steps)
 
     def answer(data: Any, entropy: Entropy) -> dict[Hashable, int | float]:
         keys, counts = _present(data)
-        noisy = noisy_values(counts, law=law, scale=steps, entropy=entropy)
+        noisy = noisy_values(counts, noise=noise, entropy=entropy)
         shown = np.flatnonzero(noisy >= cut)
         values = read_steps(lattice, noisy[shown]).tolist()
         table = dict(zip((keys[place] for place in shown.tolist()), values, strict=True))
@@ -55,8 +57,8 @@ def threshold_histogram(space: Space, *, scale: Real, threshold: Real, law: Law 
 
     def cost(d_in: Distance) -> Cost:
         apart = norms(space.metric, d_in, step=lattice.step, size=None)
-        slip = shown_by_accident(cut, law=law, scale=steps, apart=apart)
-        return composed([Noise(law, steps).cost(apart), Bounded(epsilon=0, delta=slip)])
+        slip = new_key_chance(cut, noise=noise, apart=apart)
+        return composed([noise.cost(apart), Bounded(epsilon=0, delta=slip)])
 
     return Mechanism(
         space,
@@ -64,7 +66,7 @@ def threshold_histogram(space: Space, *, scale: Real, threshold: Real, law: Law 
         cost,
         Utility(
             "value of each entry, whether shown or not",
-            lambda beta: Noise(law, steps).error(beta) * lattice.step,
+            lambda beta: noise.error(beta) * lattice.step,
             _unknown_keys,
         ),
     )
@@ -97,7 +99,7 @@ def select_partitions(space: Space, *, epsilon: Real, delta: Real) -> Mechanism:
     )
 
 
-def _keys_cost(each: Bounded, apart: Norms) -> Cost:
+def _keys_cost(each: Bounded, apart: Sensitivity) -> Cost:
     """One price per touched key; several steps in one key are a group, and so is any path of single steps."""
     if not apart.l1:
         return FREE
@@ -108,9 +110,6 @@ def _keys_cost(each: Bounded, apart: Norms) -> Cost:
 
 def _enough(each: Bounded, beta: Fraction) -> Fraction:
     """The most units a key can have and still be left out with a probability above beta."""
-    from deniable.kernels.laws import least
-    from deniable.mechanisms.selection import keep_probability
-
     count = least(lambda n: keep_probability(n, epsilon=each.epsilon, delta=each.delta) >= 1 - beta)
     return Fraction(max(count - 1, 0))
 

@@ -21,11 +21,11 @@ from deniable.core.step import step
 from deniable.errors import InvalidArgument
 from deniable.exact.guards import Real, positive
 from deniable.kernels.peeling import exponential_score_error
+from deniable.kernels.rank_scores import crowded_scores, rank_spread, share
 from deniable.mechanisms.grid import public_grid, values_of
 from deniable.mechanisms.noisy_max import MaxNoise, contest_cost
-from deniable.mechanisms.quantile import crowded_scores, rank_spread, share
-from deniable.mechanisms.ranked import Ranked, ranked
-from deniable.mechanisms.rows import added_or_removed, rows_of
+from deniable.mechanisms.ranked import SortedRows, ranked
+from deniable.mechanisms.row_counts import added_or_removed, rows_of
 from deniable.noise import Entropy
 from deniable.noise.flip_choice import flip_choice, windowed_flip
 from deniable.noise.weighted_choice import weighted_choice
@@ -138,7 +138,9 @@ def rank_window(size: int, count: int, q: Fraction, scale: Fraction) -> tuple[in
     return int(q * size) - reach, int(q * size) + reach
 
 
-def quantile_point(near: Ranked, count: int, *, q: Fraction, scale: Fraction, noise: MaxNoise, entropy: Entropy) -> int:
+def quantile_point(
+    near: SortedRows, count: int, *, q: Fraction, scale: Fraction, noise: MaxNoise, entropy: Entropy
+) -> int:
     """A grid point below `count` near the q-quantile of ranked places, `scale` in ranks.
 
     Ranks far from the target weigh almost nothing, so only a window of them is scored; the exact choice looks at the rest if
@@ -176,7 +178,7 @@ def scored(
 class Window:
     """The pieces from grid point `low` up to `high`, and those outside."""
 
-    def __init__(self, rows: Ranked, count: int, q: Fraction, scale: Fraction, low: int, high: int) -> None:
+    def __init__(self, rows: SortedRows, count: int, q: Fraction, scale: Fraction, low: int, high: int) -> None:
         self._rows, self._count, self._q, self._scale, self._low, self._high = rows, count, q, scale, low, high
         start, stop = (int(np.searchsorted(rows.places, 2 * edge, side="left")) for edge in (low, high))
         self._before, self._until = rows.before + start, rows.before + stop

@@ -25,12 +25,12 @@ from deniable.cost import Cost, Exponential, composed
 from deniable.errors import InvalidArgument
 from deniable.exact.guards import Real, integer, positive
 from deniable.kernels.peeling import exponential_score_error
+from deniable.kernels.rank_scores import rank_spread, share
 from deniable.mechanisms.grid import MOST_POINTS, Grid, public_grid, values_of
 from deniable.mechanisms.noisy_max import MaxNoise
 from deniable.mechanisms.private_quantile import quantile_point
-from deniable.mechanisms.quantile import rank_spread, share
-from deniable.mechanisms.ranked import Ranked
-from deniable.mechanisms.rows import added_or_removed, rows_of
+from deniable.mechanisms.ranked import SortedRows
+from deniable.mechanisms.row_counts import added_or_removed, rows_of
 from deniable.noise import Entropy
 
 _FINEST = 10**6
@@ -98,7 +98,7 @@ def recursive_points(
         middle = len(wanted) // 2
         relative = (wanted[middle] - low) / (high - low)
         values = 2 * (placed[part.first : part.last] - part.lowest)
-        rows, count_here = Ranked(values, 0, values.size, lambda: values), part.highest - part.lowest + 1
+        rows, count_here = SortedRows(values, 0, values.size, lambda: values), part.highest - part.lowest + 1
         point = part.lowest + quantile_point(
             rows, count_here, q=relative, scale=scale, noise=MaxNoise.GUMBEL, entropy=entropy
         )

@@ -26,7 +26,8 @@ from deniable.exact import exp, expm1, ln
 from deniable.exact.guards import Real, integer, open_probability, positive
 from deniable.kernels.laws import least
 from deniable.kernels.peeling import exponential_score_error
-from deniable.mechanisms.norms import Norms, norms, spread
+from deniable.kernels.unit_sensitivity import Sensitivity
+from deniable.mechanisms.lattice_norms import norms, spread
 from deniable.noise import Entropy
 
 _LARGEST = 2**62
@@ -79,13 +80,13 @@ def margin_for(
     """
     allowed, width = open_probability(delta=delta), positive(scale=scale)
     rounds, kept = integer(k=k, least=1), integer(candidates=candidates, least=1)
-    apart = Norms(integer(l0=l0, least=1), l0 * integer(linf=linf, least=1), 0, linf)
+    apart = Sensitivity(l0=integer(l0=l0, least=1), l1=l0 * integer(linf=linf, least=1), linf=linf)
     return least(
         lambda margin: _slip(margin, k=rounds, scale=width, apart=apart, kept=kept, monotonic=monotonic) <= allowed
     )
 
 
-def _slip(margin: int, *, k: int, scale: Fraction, apart: Norms, kept: int, monotonic: bool) -> Fraction:
+def _slip(margin: int, *, k: int, scale: Fraction, apart: Sensitivity, kept: int, monotonic: bool) -> Fraction:
     """At most how much of the answer's law is not shared with that of the candidates both neighbours have, rounded up."""
     reach = apart.linf if monotonic or apart.l0 == 1 else 2 * apart.linf
     against = exp(-Fraction(margin - reach) / scale, 96).upper * min(apart.l0, kept)

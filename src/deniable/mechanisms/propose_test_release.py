@@ -23,8 +23,9 @@ from deniable.core.step import step
 from deniable.cost import FREE, Bounded, Cost, DiscreteLaplace, composed
 from deniable.errors import InvalidArgument, SpaceMismatch
 from deniable.exact.guards import Real, open_probability, positive
-from deniable.kernels.laws import Law, above_noise, least, upper_tail
-from deniable.mechanisms.norms import check_scores, spread
+from deniable.kernels import DiscreteLaplaceNoise
+from deniable.kernels.laws import least
+from deniable.mechanisms.lattice_norms import check_scores, spread
 from deniable.noise import Entropy
 
 
@@ -39,7 +40,7 @@ class StabilityTest:
     def made(cls, *, scale: Real, delta: Real) -> StabilityTest:
         """The smallest threshold that an unstable data set passes with probability at most `delta`."""
         width, chance = positive(scale=scale), open_probability(delta=delta)
-        enough = least(lambda t: upper_tail(Law.LAPLACE, scale=width, at_least=t).upper <= chance, near=0)
+        enough = least(lambda t: DiscreteLaplaceNoise(width).tail(t).upper <= chance, near=0)
         return cls(width, enough)
 
     def passes(self, distance: int, entropy: Entropy) -> bool:
@@ -48,11 +49,11 @@ class StabilityTest:
 
     def enough(self, beta: Fraction) -> Fraction:
         """A data set at least this far from instability passes, except with probability at most `beta`."""
-        return Fraction(self.threshold - 1 + above_noise(Law.LAPLACE, scale=self.scale, beta=beta))
+        return Fraction(self.threshold - 1 + DiscreteLaplaceNoise(self.scale).seldom_reached(beta))
 
     def cost(self, *, moved: int, unstable_at: int = 0) -> Cost:
         """Pure for the noisy distance, which moves by `moved`; plus the chance that a distance of `unstable_at` passes."""
-        slip = upper_tail(Law.LAPLACE, scale=self.scale, at_least=self.threshold - unstable_at).upper
+        slip = DiscreteLaplaceNoise(self.scale).tail(self.threshold - unstable_at).upper
         return composed(
             [DiscreteLaplace(scale=self.scale, sensitivity=moved), Bounded(epsilon=0, delta=min(slip, Fraction(1)))]
         )

@@ -21,7 +21,7 @@ from deniable.noise import Entropy
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class StreamTerms:
     """What every query of a stream must keep to: neighbours `d_in` apart move its answer by at most `sensitivity`."""
 
     space: Space
@@ -57,7 +57,7 @@ class QueryStream(SparseRun):
 
     what = "this query stream"
 
-    def __init__(self, data: Any, terms: Terms, sparse: Sparse, entropy: Entropy) -> None:
+    def __init__(self, data: Any, terms: StreamTerms, sparse: Sparse, entropy: Entropy) -> None:
         super().__init__(sparse, entropy)
         self._data, self.terms = data, terms
 
@@ -93,7 +93,7 @@ def query_stream(
     Guarantee: pure; sensitivity/scale + hits·2·sensitivity/query_scale for neighbours up to `d_in` apart; others are refused.
     """
     width = positive(grid=grid)
-    terms = Terms(space, distance(d_in), positive(sensitivity=sensitivity), width)
+    terms = StreamTerms(space, distance(d_in), positive(sensitivity=sensitivity), width)
     sparse = sparse_terms(
         threshold=threshold, scale=scale, query_scale=query_scale, hits=hits, step=width, monotonic=False
     )
@@ -105,7 +105,7 @@ def query_stream(
     )
 
 
-def _cost(terms: Terms, sparse: Sparse, wanted: Distance) -> Cost:
+def _cost(terms: StreamTerms, sparse: Sparse, wanted: Distance) -> Cost:
     if type(wanted) is not type(terms.d_in) or not wanted <= terms.d_in:  # type: ignore[operator]
         raise InvalidArgument(f"this stream was made for neighbours {terms.d_in} apart, asked about {wanted}")
     most = int(terms.sensitivity / terms.step)

@@ -26,7 +26,7 @@ _FINE = 1 << 40
 
 
 @dataclass(frozen=True, slots=True)
-class Ranked:
+class SortedRows:
     """Sorted places of the rows that lie next to each other in rank; `before` rows lie lower, out of `size` in all.
 
     Places are doubled points: even on a point, odd between two. `whole()` gives the sorted places of all rows.
@@ -38,7 +38,7 @@ class Ranked:
     whole: Callable[[], Ints]
 
 
-def ranked(values: NDArray[Any], grid: Grid, *, first: int, last: int) -> Ranked:
+def ranked(values: NDArray[Any], grid: Grid, *, first: int, last: int) -> SortedRows:
     """All rows whose grid cell lies between those of the rows ranked `first` and `last` (counted from zero), and maybe more."""
 
     def whole() -> Ints:
@@ -46,11 +46,11 @@ def ranked(values: NDArray[Any], grid: Grid, *, first: int, last: int) -> Ranked
 
     size = int(values.size)
     if size < 4 * _SAMPLE or grid.count > _FINE or (first <= 0 and last >= size - 1):
-        return Ranked(whole(), 0, size, whole)
+        return SortedRows(whole(), 0, size, whole)
     low, high = _order_statistics(values, max(first, 0), min(last, size - 1))
     lowest, highest = _beyond(low, -2 * grid.step, values), _beyond(high, 2 * grid.step, values)
     near = values[(values >= lowest) & (values <= highest)]
-    return Ranked(np.sort(grid.places(near)), int(np.count_nonzero(values < lowest)), size, whole)
+    return SortedRows(np.sort(grid.places(near)), int(np.count_nonzero(values < lowest)), size, whole)
 
 
 def _beyond(value: Any, margin: Any, values: NDArray[Any]) -> Any:

@@ -16,7 +16,7 @@ from deniable.core.space import Space
 from deniable.cost import Cost
 from deniable.errors import InvalidArgument, SpaceMismatch
 from deniable.mechanisms.carried import carried, vector
-from deniable.mechanisms.norms import check_scores, spread
+from deniable.mechanisms.lattice_norms import check_scores, spread
 from deniable.noise import Entropy
 
 

@@ -16,10 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InvalidArgument
-from deniable.exact import exp, expm1, ln
+from deniable.exact import exp
 from deniable.exact.guards import Real, integer, nonnegative, open_probability, positive
-from deniable.kernels.laws import Law, least, upper_tail
-from deniable.mechanisms.norms import Norms
+from deniable.kernels import Law, noise_of
+from deniable.kernels.key_threshold import key_threshold, new_key_chance
+from deniable.kernels.unit_sensitivity import Sensitivity
 from deniable.noise import Entropy
 
 _PLACES = 128
@@ -36,40 +37,9 @@ def new_key_delta(
     Guarantee: 1 - (1 - P[noise >= threshold - linf])**l0, the mass *at* the threshold counted.
     """
     l0, linf = integer(l0=l0, least=0), integer(linf=linf, least=0)
-    apart = Norms(l0, min(l0 * linf, l0 * linf if l1 is None else l1), 0, linf)
-    return shown_by_accident(integer(threshold=threshold), law=law, scale=positive(scale=scale), apart=apart)
-
-
-def shown_by_accident(threshold: int, *, law: Law, scale: Fraction, apart: Norms) -> Fraction:
-    """`new_key_delta` for values that are `apart`.
-
-    With a split a_1, a_2, ... of the change the chance is 1 - exp(-sum f(a_i)), f(a) = -ln P[noise < threshold - a]. All
-    three laws are log-concave, so f is convex and the worst split uses steps of 1 and of linf only.
-    """
-    if not apart.linf:
-        return Fraction(0)
-    one, most = (upper_tail(law, scale=scale, at_least=threshold - a).upper for a in (1, apart.linf))
-    return min(Fraction(1), max(_some(one, few, most, many) for few, many in _splits(apart)))
-
-
-def _splits(apart: Norms) -> list[tuple[int, int]]:
-    """How many keys move by one step and how many by linf, at the corners of what l0 and l1 allow, rounded up."""
-    l0, l1, linf = apart.l0, apart.l1, apart.linf
-    if l1 >= l0 * linf:
-        return [(0, l0)]
-    corners = [(min(l0, l1), 0), (0, -(-l1 // linf))]
-    if linf > 1 and l1 > l0:
-        large = -(-(l1 - l0) // (linf - 1))
-        corners.append((l0 - large + 1, large))
-    return corners
-
-
-def _some(one: Fraction, few: int, most: Fraction, many: int) -> Fraction:
-    """1 - (1 - one)**few · (1 - most)**many, rounded up, without losing small numbers next to 1."""
-    if not (one < 1 and most < 1):
-        return Fraction(1)
-    exponent = ln(1 - one) * few + ln(1 - most) * many
-    return (-expm1(exponent)).rounded(64).upper
+    apart = Sensitivity(l0=l0, l1=min(l0 * linf, l0 * linf if l1 is None else l1), linf=linf)
+    noise = noise_of(law, positive(scale=scale))
+    return new_key_chance(integer(threshold=threshold), noise=noise, apart=apart)
 
 
 def threshold_for(
@@ -79,11 +49,10 @@ def threshold_for(
 
     Guarantee: that delta, certified; one step less would exceed it.
     """
-    allowed, width = open_probability(delta=delta), positive(scale=scale)
+    allowed, noise = open_probability(delta=delta), noise_of(law, positive(scale=scale))
     l0, linf = integer(l0=l0, least=1), integer(linf=linf, least=1)
-    apart = Norms(l0, min(l0 * linf, l0 * linf if l1 is None else l1), 0, linf)
-    guess = linf + int(float(width) * math.log(l0 / float(allowed)))
-    return least(lambda t: shown_by_accident(t, law=law, scale=width, apart=apart) <= allowed, near=guess)
+    apart = Sensitivity(l0=l0, l1=min(l0 * linf, l0 * linf if l1 is None else l1), linf=linf)
+    return key_threshold(allowed, noise=noise, apart=apart)
 
 
 # The optimal rule ---------------------------------------------------------------------------------------------------------

@@ -25,11 +25,12 @@ from deniable.core.step import step
 from deniable.cost import FREE, Bounded, Cost, Gaussian, Grouped, composed
 from deniable.errors import InvalidArgument
 from deniable.exact.guards import Real, integer, open_probability, positive
-from deniable.kernels.laws import Law, above_noise, least
+from deniable.kernels import RoundedGaussianNoise
+from deniable.kernels.key_threshold import new_key_chance
+from deniable.kernels.laws import least
+from deniable.kernels.unit_sensitivity import Sensitivity
 from deniable.mechanisms.additive import noisy_values
-from deniable.mechanisms.norms import Norms
-from deniable.mechanisms.rows import added_or_removed, rows_of
-from deniable.mechanisms.selection import shown_by_accident
+from deniable.mechanisms.row_counts import added_or_removed, rows_of
 from deniable.noise import Entropy
 
 _MOST_ITEMS = 10_000
@@ -56,9 +57,8 @@ def set_union(space: Space, *, items: int, scale: Real, delta: Real) -> Mechanis
     def answer(data: Any, entropy: Entropy) -> list[Any]:
         weights = _weights(data, most, entropy)
         keys = list(weights)
-        noisy = noisy_values(
-            np.array(list(weights.values()), dtype=np.int64), law=Law.GAUSSIAN, scale=width, entropy=entropy
-        )
+        exact = np.array(list(weights.values()), dtype=np.int64)
+        noisy = noisy_values(exact, noise=RoundedGaussianNoise(width), entropy=entropy)
         return public_order(keys[place] for place in np.flatnonzero(noisy >= cut).tolist())
 
     def cost(d_in: Distance) -> Cost:
@@ -67,7 +67,7 @@ def set_union(space: Space, *, items: int, scale: Real, delta: Real) -> Mechanis
         return FREE if not people else one if people == 1 else Grouped(one, people)
 
     def heavy(beta: Fraction) -> Fraction:
-        return Fraction(cut - 1 + above_noise(Law.GAUSSIAN, scale=width, beta=beta), _UNIT)
+        return Fraction(cut - 1 + RoundedGaussianNoise(width).seldom_reached(beta), _UNIT)
 
     return Mechanism(space, answer, cost, Utility("weight: an item of at least this weight is shown", heavy))
 
@@ -80,8 +80,8 @@ def union_threshold(items: int, *, scale: Fraction, delta: Fraction) -> int:
     """
 
     def enough(threshold: int, m: int) -> bool:
-        apart = Norms(m, m * item_weight(m), 0, item_weight(m))
-        return shown_by_accident(threshold, law=Law.GAUSSIAN, scale=scale, apart=apart) <= delta
+        apart = Sensitivity(l0=m, l1=m * item_weight(m), linf=item_weight(m))
+        return new_key_chance(threshold, noise=RoundedGaussianNoise(scale), apart=apart) <= delta
 
     width, chance, normal = float(scale), float(delta), NormalDist()
     worst = max(range(1, items + 1), key=lambda m: item_weight(m) - width * normal.inv_cdf(chance / m))

@@ -17,7 +17,7 @@ from deniable.core.mechanism import Utility
 from deniable.errors import InvalidArgument
 from deniable.exact.fixed import root_floor
 from deniable.exact.guards import Real, integer, positive
-from deniable.kernels.laws import Law, error_bound, largest_error_bound
+from deniable.kernels import DiscreteLaplaceNoise
 from deniable.noise import Entropy
 
 
@@ -40,10 +40,8 @@ class Sparse:
 
     def error(self, beta: Fraction, *, queries: int) -> Fraction:
         """With probability at least 1 - beta every one of `queries` answers is right for scores this far from the threshold."""
-        at_threshold = error_bound(Law.LAPLACE, scale=self.threshold_scale, beta=beta / 2)
-        return Fraction(
-            at_threshold + largest_error_bound(Law.LAPLACE, scale=self.query_scale, beta=beta / 2, count=queries)
-        )
+        at_threshold = DiscreteLaplaceNoise(self.threshold_scale).error(beta / 2)
+        return Fraction(at_threshold + DiscreteLaplaceNoise(self.query_scale).error(beta / 2, count=queries))
 
 
 class SparseRun(Run):

@@ -23,12 +23,12 @@ from deniable.core.step import step
 from deniable.cost import Cost, composed
 from deniable.errors import InvalidArgument, SpaceMismatch
 from deniable.exact.guards import Real, positive
-from deniable.kernels import Law, Noise
-from deniable.kernels.laws import joint_error_bound
+from deniable.kernels import Law, Sensitivity, noise_of
+from deniable.kernels.integer_noise import joint_error
 from deniable.mechanisms.additive import noisy_values
 from deniable.mechanisms.carried import MOST_LEAVES, carried, exact_sums
 from deniable.mechanisms.hierarchy import Consistent, consistent, whole_counts
-from deniable.mechanisms.norms import Norms, norms
+from deniable.mechanisms.lattice_norms import norms
 from deniable.noise import Entropy
 
 Key = tuple[Hashable, ...]
@@ -99,21 +99,18 @@ def noisy_hierarchy(space: Space, *, scales: Sequence[Real], law: Law = Law.LAPL
     if len(widths) != len(spine.keys):
         raise InvalidArgument(f"scales must be {len(spine.keys)} numbers, from the root down, got {len(widths)}")
     steps = tuple(width / values.step for width in widths)
-
-    measured = [(scale, len(names)) for scale, names in zip(steps, spine.keys, strict=True)]
+    noises = [noise_of(law, scale) for scale in steps]
+    measured = [(noise, len(names)) for noise, names in zip(noises, spine.keys, strict=True)]
 
     def release(data: Any, entropy: Entropy) -> NoisySpine:
         exact = spine.sums(values.steps(data))
-        noisy = [
-            noisy_values(level, law=law, scale=scale, entropy=entropy)
-            for level, scale in zip(exact, steps, strict=True)
-        ]
+        noisy = [noisy_values(level, noise=noise, entropy=entropy) for level, noise in zip(exact, noises, strict=True)]
         return NoisySpine(spine, tuple(noisy), steps, float(values.step))
 
     def cost(d_in: Distance) -> Cost:
         leaf = norms(space.metric, d_in, step=values.step, size=values.size)
-        level = Norms(leaf.l0, leaf.l1, leaf.l1 * leaf.l1, leaf.l1)
-        return composed([Noise(law, scale).cost(level) for scale in steps[:-1]] + [Noise(law, steps[-1]).cost(leaf)])
+        level = Sensitivity(l0=leaf.l0, l1=leaf.l1, linf=leaf.l1)
+        return composed([noise.cost(level) for noise in noises[:-1]] + [noises[-1].cost(leaf)])
 
     return Mechanism(
         space,
@@ -121,8 +118,8 @@ def noisy_hierarchy(space: Space, *, scales: Sequence[Real], law: Law = Law.LAPL
         cost,
         Utility(
             "value of each measured count, at the noisiest level",
-            lambda beta: Noise(law, max(steps)).error(beta) * values.step,
-            lambda beta: joint_error_bound(law, measured, beta=beta) * values.step,
+            lambda beta: noise_of(law, max(steps)).error(beta) * values.step,
+            lambda beta: joint_error(measured, beta) * values.step,
         ),
     )
 

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from math import ceil
 
-from deniable.core.mechanism import Mechanism, Utility
+from deniable.core.mechanism import Mechanism
 from deniable.core.space import Space
 from deniable.core.step import step
 from deniable.errors import InvalidArgument
 from deniable.exact.guards import Real, positive
 from deniable.kernels.staircase import Staircase
+from deniable.mechanisms.additive import with_noise
 from deniable.mechanisms.carried import carried
-from deniable.mechanisms.likelihoods import NoisyLikelihood
-from deniable.mechanisms.norms import check_metric, norms
 
 _STEEPEST = 1 << 12
 
@@ -29,27 +27,8 @@ def staircase(space: Space, *, width: Real, scale: Real) -> Mechanism:
     Guarantee: pure; epsilon = width/scale for every stair, so width/scale for one number that moves by at most `width`. Exact.
     """
     values = carried(space, "staircase")
-    check_metric(space.metric, size=values.size)
     stairs = ceil(positive(width=width) / values.step)
     rate = stairs * values.step / positive(scale=scale)
     if not rate <= _STEEPEST:
         raise InvalidArgument(f"scale must be at least width/{_STEEPEST}, got {scale!r} for a width of {width!r}")
-    noise = Staircase.best(width=stairs, rate=rate)
-
-    def error(beta: Fraction) -> Fraction:
-        return noise.error(beta) * values.step
-
-    def everywhere(beta: Fraction) -> Fraction:
-        return noise.error(beta, count=values.size or 1) * values.step
-
-    return Mechanism(
-        space,
-        values.noisy(noise.one, None),
-        lambda d_in: noise.cost(norms(space.metric, d_in, step=values.step, size=values.size)),
-        Utility(
-            "value" if values.size is None else "value of each entry",
-            error,
-            None if values.size is None else everywhere,
-        ),
-        likelihood=NoisyLikelihood(noise, values),
-    )
+    return with_noise(space, values, Staircase.best(width=stairs, rate=rate))

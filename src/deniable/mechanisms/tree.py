@@ -20,12 +20,12 @@ from deniable.core.step import step
 from deniable.cost import Cost
 from deniable.errors import InvalidArgument, SpaceMismatch
 from deniable.exact.guards import Real, integer, positive
-from deniable.kernels import Law, Noise
+from deniable.kernels import Law, Sensitivity, noise_of
+from deniable.kernels.rank_scores import share
 from deniable.mechanisms.additive import additive_utility, noisy_values
 from deniable.mechanisms.carried import MOST_LEAVES, carried, exact_sums
 from deniable.mechanisms.hierarchy import Consistent, consistent
-from deniable.mechanisms.norms import Norms, norms
-from deniable.mechanisms.quantile import share
+from deniable.mechanisms.lattice_norms import norms
 from deniable.noise import Entropy
 
 
@@ -82,24 +82,24 @@ def noisy_tree(space: Space, *, scale: Real, branching: int = 16, law: Law = Law
     size = space.domain.length
     if not 1 <= size <= MOST_LEAVES:
         raise InvalidArgument(f"noisy_tree needs between one bin and {MOST_LEAVES}, got {size}")
-    steps, depth = width / values.step, tree_depth(size, base)
+    noise, depth = noise_of(law, width / values.step), tree_depth(size, base)
 
     def release(data: Any, entropy: Entropy) -> NoisyTree:
         exact = tree_sums(values.steps(data), base)
-        flat = noisy_values(np.concatenate(exact), law=law, scale=steps, entropy=entropy)
+        flat = noisy_values(np.concatenate(exact), noise=noise, entropy=entropy)
         levels = np.split(flat, np.cumsum([level.size for level in exact])[:-1])
         return NoisyTree(tuple(levels), base, size, float(values.step))
 
     def cost(d_in: Distance) -> Cost:
         leaf = norms(space.metric, d_in, step=values.step, size=size)
-        apart = Norms(depth * leaf.l0, depth * leaf.l1, depth * leaf.l1 * leaf.l1, leaf.l1)
-        return Noise(law, steps).cost(apart)
+        apart = Sensitivity(l0=depth * leaf.l0, l1=depth * leaf.l1, linf=leaf.l1)
+        return noise.cost(apart)
 
     return Mechanism(
         space,
         release,
         cost,
-        additive_utility(law, scale=steps, step=values.step, size=tree_nodes(size, base), what="measured node"),
+        additive_utility(noise, step=values.step, size=tree_nodes(size, base), what="measured node"),
     )
 
 

@@ -9,6 +9,7 @@ from deniable.models.clusters import FittedClusters, KMeans
 from deniable.models.components import PCA, FittedComponents
 from deniable.models.fitted_linear import FittedLinear
 from deniable.models.fitted_logistic import FittedLogistic
+from deniable.models.fitted_trees import FittedTrees
 from deniable.models.linear import LinearRegression
 from deniable.models.logistic import LogisticRegression
 from deniable.models.naive_bayes import FittedNaiveBayes, NaiveBayes
@@ -17,7 +18,7 @@ from deniable.models.private_scores import Score
 from deniable.models.recommend import Recommendation, recommend
 from deniable.models.teachers import Labels, Teachers
 from deniable.models.training import FittedNetwork, Training
-from deniable.models.trees import DecisionTree, FittedTrees, RandomForest
+from deniable.models.trees import DecisionTree, RandomForest
 
 
 def for_sklearn(model: Any, *, codebook: Any, ledger: str, epsilon: float, **terms: Any) -> Any:

@@ -25,6 +25,7 @@ from deniable.models.descent import LARGEST_WEIGHT, WEIGHT_GRID
 from deniable.models.encoding import GRID, Feature, Whole
 from deniable.models.estimator import Estimator, RowsReading
 from deniable.models.fitted import FittedModel
+from deniable.models.inference import FeatureCurve, curves_chance, curves_number
 from deniable.models.links import IDENTITY, LINK_GRID, LOGISTIC, LossLink, sigmoid
 from deniable.models.task import TotalNoise, planned_task
 from deniable.models.trees import candidates
@@ -216,6 +217,19 @@ class FittedAdditive(FittedModel):
             return np.clip(np.trunc(scores * GRID / WEIGHT_GRID), -GRID, GRID).astype(np.int64)[:, None]
         second = sigmoid(scores * GRID).astype(np.int64) * GRID // LINK_GRID
         return np.stack([GRID - second, second], axis=1)
+
+    def expression(self, *, of: Any = None) -> Any:
+        if not self.classes:
+            assert self.target is not None
+            return curves_number(self.features, self._curves(1), self.target)
+        return curves_chance(self.features, 0.0, self._curves(1 if self.class_place(of) == 1 else -1))
+
+    def _curves(self, sign: int) -> list[FeatureCurve]:
+        parts = zip(self.tables, self.heights, strict=True)
+        return [
+            FeatureCurve(table.feature, tuple(sign * height for height in heights), table.edges)
+            for table, heights in parts
+        ]
 
     def shape(self, name: str) -> list[tuple[Any, float]]:
         """The steps of one feature: its category, or the upper end of the stretch, with the height."""

@@ -1,7 +1,10 @@
 """Noisy gradient descent over all rows, in whole numbers (docs/theory/whole-number-training.md).
 
-First the products of the features with each other are released once, with a tenth of the budget; they give the number of rows
-and the shape of the problem, so that steps can be long where the data is wide. Then every step releases one noisy gradient.
+First the sums of all columns are released: they say how many rows there are, where their middle is and how long a row usually is.
+Rows are moved and shortened accordingly. Then the products of the columns with each other give the shape of the problem, so that
+steps can be long where the data is wide. Then every step releases one noisy gradient. A ridge as large as the noise keeps what the
+noise would decide near zero. All shares were chosen on made-up rows and on seven
+tables of other subjects, never on Adult, which the benchmark shows.
 
 Guarantee: features, weights, scores and residuals are whole numbers on public grids; one unit moves a gradient by at most the
 declared length; nothing depends on the order or the number of other rows.
@@ -21,8 +24,10 @@ from numpy.typing import NDArray
 
 from deniable.core.compositor import Compositor
 from deniable.core.mechanism import Mechanism
+from deniable.cost import Cost
 from deniable.exact import sqrt as exact_root
 from deniable.exact.guards import Real, positive
+from deniable.models.centring import UNIT, Centre, column_sums, sums_square
 from deniable.models.encoding import GRID, Whole
 from deniable.models.estimator import RowsReading
 from deniable.models.links import LINK_GRID, LossLink
@@ -35,9 +40,13 @@ WEIGHT_GRID = 1 << 12
 """Steps of a weight to 1."""
 LARGEST_WEIGHT = 1 << 20
 """Weights are kept below this many steps, 256."""
-SHAPE_SHARE = Fraction(1, 10)
-"""The part of the budget that the products of the features get."""
+SUMS_SHARE, SHAPE_SHARE = Fraction(1, 20), Fraction(1, 10)
+"""The parts of the budget that the sums of the columns and their products get."""
+STEPS_SHARE = 1 - SUMS_SHARE - SHAPE_SHARE
+"""The part that all gradients get together."""
 MOMENTUM = 0.5
+DAMPING = 3
+"""Steps are as short as if the shape had so many times its noise's root of the size more; that noise is about 2 times it long."""
 
 
 class Descending(Protocol):
@@ -60,7 +69,7 @@ class Descending(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Descent:
-    """What a run found: weights (features by outputs), their rough covariance diagonal, and the noisy number of rows."""
+    """What a run found: weights (columns by outputs), about how far each may be off, and the noisy number of rows."""
 
     weights: Floats
     errors: Floats
@@ -69,8 +78,9 @@ class Descent:
 
 @dataclass(frozen=True, slots=True)
 class DescentPlan:
-    """The two kinds of answers of one run, and their noise."""
+    """The three kinds of answers of one run, and their noise."""
 
+    sums: TotalNoise
     shape: TotalNoise
     gradient: TotalNoise
 
@@ -78,17 +88,25 @@ class DescentPlan:
     def of(cls, reading: RowsReading, link: LossLink, steps: int, multiplier: Real) -> DescentPlan:
         """Noise such that all answers together cost as much as one with this multiplier."""
         whole = positive(multiplier=multiplier)
-        most, rows = reading.encoding.most, reading.per_unit
-        products = norm_square(GRID**4 * most * (most + 1) // 2, rows)
-        pushes = norm_square(GRID**2 * most * link.square, rows)
-        check_exact("a score", GRID * most * LARGEST_WEIGHT)
+        encoding, rows = reading.encoding, reading.per_unit
+        sums = norm_square(sums_square(encoding), rows)
+        products = norm_square(UNIT**4, rows)
+        pushes = norm_square(UNIT**2 * link.square, rows)
+        check_exact("a score", GRID * encoding.most * LARGEST_WEIGHT)
         if rows > 1:
-            check_cut(entry=GRID**2 * rows, square=products * rows, norm=root_up(products))
-            check_cut(entry=GRID * LINK_GRID * rows, square=pushes * rows, norm=root_up(pushes))
+            check_cut(entry=GRID * rows, square=sums * rows, norm=root_up(sums))
+            check_cut(entry=UNIT**2 * rows, square=products * rows, norm=root_up(products))
+            check_cut(entry=UNIT * LINK_GRID * rows, square=pushes * rows, norm=root_up(pushes))
         return cls(
+            TotalNoise.of(sums, whole * _up(1 / SUMS_SHARE)),
             TotalNoise.of(products, whole * _up(1 / SHAPE_SHARE)),
-            TotalNoise.of(pushes, whole * _up(steps / (1 - SHAPE_SHARE))),
+            TotalNoise.of(pushes, whole * _up(steps / STEPS_SHARE)),
         )
+
+    @property
+    def costs(self) -> list[Cost]:
+        """The two answers before the first step."""
+        return [self.sums.cost, self.shape.cost]
 
 
 def _up(square: Fraction) -> Fraction:
@@ -105,26 +123,43 @@ def descent_task(
     truth: Callable[[PrivateRows], Floats],
     finish: Callable[[Descent, str], Any],
 ) -> Mechanism:
-    """The whole run as one mechanism: products of features, then `steps` gradients, each charged to one plan."""
+    """The whole run as one mechanism: sums, products, then `steps` gradients, each charged to one plan."""
     plan = DescentPlan.of(reading, link, model.steps, multiplier)
 
     def prepare(rows: PrivateRows) -> None:
         rows.kept["features"] = reading.encoding.matrix(rows.codes, rows.count).astype(np.float64)
         rows.kept["truth"] = truth(rows)
 
-    def products(rows: PrivateRows) -> Whole:
-        return gram(rows, rows.kept["features"].astype(np.int64), norm=root_up(plan.shape.square))
+    def sums(rows: PrivateRows) -> Whole:
+        return column_sums(rows, reading.encoding, norm=root_up(plan.sums.square))
 
     def run(compositor: Compositor) -> Any:
-        answered = compositor.release(plan.shape.total(reading.space, products))
+        centre = Centre.of(reading.encoding, compositor.release(plan.sums.total(reading.space, sums)))
+        found = _descended(compositor, reading, link, model, plan, centre, outputs)
         said = (
-            f"rounded normal noise of scale {float(plan.shape.scale) / GRID**2:.6g} rows on sums of products and of scale "
-            f"{float(plan.gradient.scale) / (GRID * LINK_GRID):.6g} on each of {model.steps} gradients"
+            f"rounded normal noise of scale {float(plan.sums.scale) / GRID:.6g} rows on sums of columns, then, of rows shortened "
+            f"to {centre.length:.4g}, of scale {float(plan.shape.scale) / UNIT**2:.6g} on products and of scale "
+            f"{float(plan.gradient.scale) / (UNIT * LINK_GRID):.6g} on each of {model.steps} gradients"
         )
-        return finish(_descended(compositor, reading, link, model, plan, answered, outputs), said)
+        return finish(found, said)
 
-    costs = [plan.shape.cost] + [plan.gradient.cost] * model.steps
+    costs = plan.costs + [plan.gradient.cost] * model.steps
     return planned_task(reading.space, costs=costs, run=run, recipe=model.recipe(), prepare=prepare)
+
+
+def _shape(compositor: Compositor, reading: RowsReading, plan: DescentPlan, centre: Centre) -> tuple[Floats, Floats]:
+    """The eigenvalues (none below zero) and eigenvectors of the noisy products of pushes; from here on rows keep their pushes."""
+
+    def products(rows: PrivateRows) -> Whole:
+        rows.kept["pushes"] = centre.pushes(rows.kept["features"])
+        return gram(rows, rows.kept["pushes"].astype(np.int64), norm=root_up(plan.shape.square))
+
+    size = reading.encoding.width
+    shape = np.zeros((size, size))
+    answered = compositor.release(plan.shape.total(reading.space, products))
+    shape[np.triu_indices(size)] = answered.astype(np.float64) / UNIT**2
+    values, vectors = np.linalg.eigh(np.triu(shape) + np.triu(shape, 1).T)
+    return np.maximum(values, 0), vectors
 
 
 def _descended(
@@ -133,32 +168,32 @@ def _descended(
     link: LossLink,
     model: Descending,
     plan: DescentPlan,
-    triangle: Whole,
+    centre: Centre,
     outputs: int,
 ) -> Descent:
-    size = reading.encoding.width
-    spread = float(plan.shape.scale) / GRID**2
-    shape = np.zeros((size, size))
-    shape[np.triu_indices(size)] = triangle.astype(np.float64) / GRID**2
-    shape = np.triu(shape) + np.triu(shape, 1).T
-    count = max(float(shape[0, 0]), 1.0)
-    values, vectors = np.linalg.eigh(shape)
-    damped = np.maximum(values, 0) + 4 * spread * sqrt(size) + 1e-4 * count
-    inverse = (vectors / damped) @ vectors.T / link.curvature
-    norm, ridge = root_up(plan.gradient.square), float(model.ridge)
+    values, vectors = _shape(compositor, reading, plan, centre)
+    size, plain = reading.encoding.width, centre.plain()
+    noise = float(plan.gradient.scale) / (UNIT * LINK_GRID) / sqrt(model.steps)
+    ridge = noise / centre.length + float(model.ridge) * centre.count / centre.length**2
+    damped = values + DAMPING * float(plan.shape.scale) / UNIT**2 * sqrt(size) + 1e-4 * centre.count
+    inverse = (vectors / (damped * link.curvature + ridge)) @ vectors.T
+    norm, shrunk = root_up(plan.gradient.square), ridge * (np.arange(size) > 0)[:, None]
     weights, speed, kept = np.zeros((size, outputs)), np.zeros((size, outputs)), []
     for step in range(model.steps):
-        on_grid = whole_weights(weights)
+        on_grid = whole_weights(plain @ weights)
         asked = plan.gradient.total(reading.space, partial(gradient, weights=on_grid, link=link, norm=norm))
-        push = compositor.release(asked).astype(np.float64) / (GRID * LINK_GRID) - ridge * count * on_grid / WEIGHT_GRID
+        push = compositor.release(asked).astype(np.float64) / (UNIT * LINK_GRID) - shrunk * weights
         speed = MOMENTUM * speed + inverse @ push
         weights = np.clip(weights + speed, -LARGEST_WEIGHT / WEIGHT_GRID, LARGEST_WEIGHT / WEIGHT_GRID)
-        if 2 * step >= model.steps:
-            kept.append(whole_weights(weights) / WEIGHT_GRID)
-    noise = float(plan.gradient.scale) / (GRID * LINK_GRID) / sqrt(max(len(kept), 1))
-    middle = (vectors * np.maximum(values, 0)) @ vectors.T * link.curvature
-    covariance = inverse @ (middle + noise**2 * np.eye(size)) @ inverse
-    return Descent(np.mean(kept, axis=0), np.sqrt(np.maximum(np.diag(covariance), 0)), count)
+        if 2 * step + 1 >= model.steps:
+            kept.append(weights)
+    found = np.mean(kept, axis=0)
+    settled = (vectors / (values * link.curvature + ridge)) @ vectors.T
+    middle = (vectors * values) @ vectors.T * link.curvature
+    covariance = plain @ settled @ (middle + 2 * noise**2 * np.eye(size)) @ settled @ plain.T
+    bias = np.abs(plain @ settled @ (shrunk * found)).max(axis=1)
+    errors = np.sqrt(np.maximum(np.diag(covariance), 0) + bias**2)
+    return Descent(whole_weights(plain @ found) / WEIGHT_GRID, errors, centre.count)
 
 
 def whole_weights(weights: Floats) -> Floats:
@@ -167,9 +202,9 @@ def whole_weights(weights: Floats) -> Floats:
 
 
 def gradient(rows: PrivateRows, weights: Floats, link: LossLink, *, norm: int) -> Whole:
-    """The sum over units of features times residuals, in whole steps; the direction in which the fit gets better."""
+    """The sum over units of pushes times residuals, in whole steps; the direction in which the fit gets better."""
     residuals = np.empty_like(rows.kept["truth"])
     for block, _ in rows.blocks():
         scores = rows.kept["features"][block] @ weights
         residuals[block] = link.residuals(scores, rows.kept["truth"][block])
-    return weighted(rows, rows.kept["features"], residuals, norm=norm)
+    return weighted(rows, rows.kept["pushes"], residuals, norm=norm)

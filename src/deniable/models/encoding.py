@@ -20,7 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InvalidArgument
+from deniable.plan.expression import Arithmetic, Case, Column, Compare, Comparison, Expression, Literal, Operator
 from deniable.plan.facts import Facts, Kind, days
+from deniable.plan.functions.numeric import Round, Rounding
 
 Whole: TypeAlias = NDArray[np.int64]
 
@@ -29,6 +31,9 @@ GRID = 1 << 10
 
 UNSEEN = -1
 """The code of a category that the codebook does not list, and of a missing one: no column is set."""
+
+OTHER = "another value"
+"""What every value of a text column that is not listed becomes, a missing one included."""
 
 _LEVELS = 1 << 12
 """The logarithmic scale tells apart sizes down to this share of a column's width."""
@@ -102,6 +107,22 @@ class Feature:
             return linear[:, None]
         return np.stack([linear, _logarithmic(place, self.upper - self.lower)], axis=1)
 
+    def expressions(self) -> tuple[Expression, ...]:
+        """The same columns, each as an expression of the column of codes; of the linear scale alone."""
+        code = Column(self.name)
+        if not self.is_number:
+            places = range(int(self.reference), len(self.values))
+            return tuple(_indicator(Compare(Comparison.EQUAL, code, Literal(place))) for place in places)
+        assert self.scale is NumberScale.LINEAR
+        width, ends = self.upper - self.lower, Literal(self.lower + self.upper)
+        if not width:
+            return (Literal(0),)
+        twice = Arithmetic(Operator.MULTIPLY, Literal(2), code)
+        right, left = Arithmetic(Operator.SUBTRACT, twice, ends), Arithmetic(Operator.SUBTRACT, ends, twice)
+        upwards = Compare(Comparison.AT_LEAST, right, Literal(0))
+        downwards = Arithmetic(Operator.SUBTRACT, Literal(0), _share(left, width))
+        return (Case(((upwards, _share(right, width)),), downwards),)
+
     def codes(self, cells: Sequence[Any]) -> Whole:
         """The codes of public cells: a value that is not in the codebook is unseen, a missing number stands in the middle."""
         if not self.is_number:
@@ -162,6 +183,10 @@ class Encoding:
         parts += [each.columns(np.asarray(codes[each.name])) for each in self.features]
         return np.concatenate(parts, axis=1)
 
+    def expressions(self) -> tuple[Expression, ...]:
+        """The columns as expressions of the columns of codes."""
+        return (Literal(GRID), *(each for feature in self.features for each in feature.expressions()))
+
     def public_matrix(self, frame: Any) -> Whole:
         """The same of a public frame: a mapping of columns, or a pandas, Polars or Arrow table."""
         cells = {each.name: public_cells(frame, each.name) for each in self.features}
@@ -200,6 +225,15 @@ def _place(places: Mapping[Any, int], cell: Any) -> int:
         return places.get(cell, UNSEEN)
     except TypeError:
         return UNSEEN
+
+
+def _indicator(condition: Expression) -> Expression:
+    return Case(((condition, Literal(GRID)),), Literal(0))
+
+
+def _share(value: Expression, width: int) -> Expression:
+    """GRID times the value over the width, cut towards zero where the value is not negative."""
+    return Round(Rounding.FLOOR, Arithmetic(Operator.MULTIPLY, value, Literal(Fraction(GRID, width))))
 
 
 def _scaled(place: Whole, width: int) -> Whole:

@@ -20,7 +20,7 @@ from deniable.cost import Cost
 from deniable.engines.table_space import coded_rows, column_facts, rows_per_unit
 from deniable.errors import InvalidArgument
 from deniable.exact.guards import Real, integer
-from deniable.models.encoding import Encoding, Feature, NumberScale, feature
+from deniable.models.encoding import OTHER, Encoding, Feature, NumberScale, feature
 from deniable.plan.codebook import Codebook
 from deniable.plan.expression import Case, Column, Compare, Comparison, Expression, Literal
 from deniable.plan.facts import Facts, Kind
@@ -240,10 +240,6 @@ class RowsReading:
         if len(self.target.values) < 2:
             raise InvalidArgument(f"the target {self.target.name!r} has fewer than two declared categories")
         return self.target.values
-
-
-OTHER = "another value"
-"""What every value of a text column that is not listed becomes, a missing one included."""
 
 
 def place_of(name: str, values: Sequence[str]) -> Expression:

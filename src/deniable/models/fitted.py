@@ -117,8 +117,8 @@ class FittedModel:
         Guarantee: a row map; what is computed from it costs what the query costs.
         """
         raise InvalidArgument(
-            f"a {self.estimator} with {len(self.classes)} classes is no expression of the plan; "
-            "linear regression, logistic regression of two classes, and trees are"
+            f"a {self.estimator} with {len(self.classes)} classes is no expression of the plan; linear regression, trees, and "
+            "of two classes logistic regression, naive Bayes and additive models are"
         )
 
     def class_place(self, of: Any) -> int:
@@ -126,6 +126,11 @@ class FittedModel:
         if of is not None and of not in self.classes:
             raise InvalidArgument(f"of must be one of the classes {list(self.classes)}, got {of!r}")
         return len(self.classes) - 1 if of is None else self.classes.index(of)
+
+    @property
+    def sampler(self) -> str:
+        """Which rows each noisy answer was about."""
+        return "none: every answer is about all rows"
 
     def card(self) -> ModelCard:
         """What a reader of this model needs to know, one row each."""
@@ -137,6 +142,7 @@ class FittedModel:
             *target,
             ("Features", ", ".join(each.name for each in self.features)),
             ("Settings", set_by or "defaults"),
+            ("Sampler", self.sampler),
             ("Noise", self.noise),
             ("Guarantee", self.guarantee or "none: not released by a session"),
             *facts,

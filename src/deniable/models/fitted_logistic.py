@@ -41,7 +41,7 @@ class FittedLogistic(FittedModel):
     """A fitted logistic regression; one row of `weights` for two classes (the chance of the second), else one for each class.
 
     Weights are on the scale on which every column runs from -1 to 1. Intervals are approximate: sampling and noise in the
-    curvature that was measured; what damping and stopping early shrink is not included.
+    curvature that was measured, and what the ridge shrinks as one more error; what stopping early leaves is not included.
     """
 
     weights: tuple[tuple[float, ...], ...]

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import date
 from fractions import Fraction
 from math import exp, frexp
 
-from deniable.models.encoding import GRID, Feature, NumberScale
+from deniable.models.encoding import GRID, OTHER, Feature, NumberScale
 from deniable.plan.expression import (
     And,
     Arithmetic,
@@ -22,19 +23,21 @@ from deniable.plan.expression import (
     Compare,
     Comparison,
     Expression,
-    Greatest,
+    In,
     IsNull,
-    Least,
     Literal,
     Not,
     Operator,
-    Round,
-    Rounding,
+    Or,
 )
+from deniable.plan.functions.calendar import DaysBetween
+from deniable.plan.functions.numeric import Round, Rounding
+from deniable.plan.functions.several import Greatest, Least
 
 BREAKS = (Fraction(-7, 2), Fraction(-6, 5), Fraction(6, 5), Fraction(7, 2))
 """Log odds between which the chance is straight."""
 _LEVELS = 1 << 12
+EPOCH = date(1970, 1, 1)
 
 
 def number_expression(features: Sequence[Feature], weights: Sequence[float], target: Feature) -> Expression:
@@ -66,9 +69,81 @@ def trees_expression(features: Sequence[Feature], trees: Sequence[Branch]) -> Ex
     return _present(features, _sum([_tree(tree) for tree in trees]))
 
 
+@dataclass(frozen=True, slots=True)
+class FeatureCurve:
+    """What one column adds to a score: a height for each category, steps between edges, or a parabola of its place from -1 to 1.
+
+    `edges` are upper ends, one fewer than `heights`, in grid steps of the column. `powers` are the weights of the place and of its
+    square, on the column's straight or logarithmic scale.
+    """
+
+    feature: Feature
+    heights: tuple[float, ...] = ()
+    edges: tuple[int, ...] = ()
+    powers: tuple[float, float] = (0.0, 0.0)
+    scale: NumberScale = NumberScale.LINEAR
+
+
+def curves_chance(features: Sequence[Feature], start: float, curves: Sequence[FeatureCurve]) -> Expression:
+    """The chance whose log odds are the sum of `start` and all curves."""
+    return _present(features, _chance(_sum([_literal(_short(start)), *(_curve(each) for each in curves)])))
+
+
+def curves_number(features: Sequence[Feature], curves: Sequence[FeatureCurve], target: Feature) -> Expression:
+    """The number that is the middle of the target's bounds and the sum of all curves, times half of their width."""
+    low, high = (end * target.step for end in (target.lower, target.upper))
+    parts = [_times(_curve(each), _short(target.half_width)) for each in curves]
+    return _present(features, _between(_sum([_literal(_short(target.middle)), *parts]), low, high))
+
+
+def _curve(curve: FeatureCurve) -> Expression:
+    if not curve.feature.is_number:
+        whole = Feature(curve.feature.name, curve.feature.values)
+        return _category(whole, [_short(height) for height in curve.heights])
+    if curve.heights:
+        return _steps(curve)
+    return _parabola(curve)
+
+
+def _steps(curve: FeatureCurve) -> Expression:
+    """The height of the first stretch whose upper end is not below the number."""
+    *heights, last = (_literal(_short(height)) for height in curve.heights)
+    column, step = _column(curve.feature), curve.feature.step
+    pairs = [
+        (Compare(Comparison.AT_MOST, column, Literal(edge * step)), height)
+        for edge, height in zip(curve.edges, heights, strict=True)
+    ]
+    return Case(tuple(pairs), last) if pairs else last
+
+
+def _parabola(curve: FeatureCurve) -> Expression:
+    low, high = curve.feature.lower * curve.feature.step, curve.feature.upper * curve.feature.step
+    if low == high:
+        return _literal(Fraction(0))
+    logarithmic = curve.scale is NumberScale.BOTH
+    share = _logarithm(curve.feature, low, high) if logarithmic else _share(curve.feature, low, high)
+    place = _sum([share, _literal(Fraction(-1))])
+    first, second = (_short(power) for power in curve.powers)
+    straight = _times(place, first)
+    if not second:
+        return straight
+    return _sum([straight, _times(_rounded(Arithmetic(Operator.MULTIPLY, place, place)), second)])
+
+
 def _present(features: Sequence[Feature], value: Expression) -> Expression:
     """The value where no feature is missing; missing where one is, as in every other query."""
-    return Case(((And(tuple(Not(IsNull(Column(each.name))) for each in features)), value),), None)
+    known = tuple(Not(IsNull(Column(each.name))) for each in features if not _is_open(each))
+    return Case(((And(known), value),), None) if known else value
+
+
+def _is_open(feature: Feature) -> bool:
+    """Whether its last category stands for every value that is not listed."""
+    return feature.values[-1:] == (OTHER,)
+
+
+def _column(feature: Feature) -> Expression:
+    """The number of a row: of a date its days since the beginning of 1970."""
+    return DaysBetween(Literal(EPOCH), Column(feature.name)) if feature.dated else Column(feature.name)
 
 
 def _weighted(features: Sequence[Feature], weights: Sequence[float], times: float) -> Expression:
@@ -92,7 +167,8 @@ def _category(feature: Feature, weights: Sequence[Fraction]) -> Expression:
             (Compare(Comparison.EQUAL, column, Literal(value)), weight)
             for value, weight in zip(listed, weights, strict=True)
         ]
-    return Case(tuple((when, _literal(weight)) for when, weight in pairs), _literal(Fraction(0)))
+    others = weights[-1] if listed and _is_open(feature) else Fraction(0)
+    return Case(tuple((when, _literal(weight)) for when, weight in pairs), _literal(others))
 
 
 def _number(feature: Feature, weights: Sequence[Fraction]) -> list[Expression]:
@@ -100,11 +176,15 @@ def _number(feature: Feature, weights: Sequence[Fraction]) -> list[Expression]:
     low, high = feature.lower * feature.step, feature.upper * feature.step
     if low == high:
         return [_literal(Fraction(0))]
-    share = _rounded(_times(_sum([_between(Column(feature.name), low, high), _literal(-low)]), _fine(2 / (high - low))))
-    terms: list[Expression] = [_times(share, weights[0]), _literal(-weights[0])]
+    terms: list[Expression] = [_times(_share(feature, low, high), weights[0]), _literal(-weights[0])]
     if feature.scale is NumberScale.BOTH:
         terms += [_times(_logarithm(feature, low, high), weights[1]), _literal(-weights[1])]
     return terms
+
+
+def _share(feature: Feature, low: Fraction, high: Fraction) -> Expression:
+    """From 0 to 2 between the bounds, on the grid."""
+    return _rounded(_times(_sum([_between(_column(feature), low, high), _literal(-low)]), _fine(2 / (high - low))))
 
 
 def _logarithm(feature: Feature, low: Fraction, high: Fraction) -> Expression:
@@ -118,7 +198,7 @@ def _logarithm(feature: Feature, low: Fraction, high: Fraction) -> Expression:
         start, end = (_on(low + unit * ((times << power) - 1), feature.step) for times in (1, 2))
         end = min(end, high)
         if start < end:
-            inside = _sum([_between(Column(feature.name), start, end), _literal(-start)])
+            inside = _sum([_between(_column(feature), start, end), _literal(-start)])
             parts.append(_times(inside, Fraction(1, 1 << power)))
     return _rounded(_times(_sum(parts), _fine(2 / (unit * whole))))
 
@@ -128,13 +208,13 @@ def _on(value: Fraction, step: Fraction) -> Fraction:
 
 
 def _chance(score: Expression) -> Expression:
-    """The chance for these log odds, by straight pieces."""
+    """The chance for these log odds, by straight pieces; the outer two rise alike, so the score is written down twice only."""
+    low, start, end, high = BREAKS
     heights = [_short(1 / (1 + exp(-float(at)))) for at in BREAKS]
-    terms: list[Expression] = [_literal(heights[0])]
-    for start, end, low, high in zip(BREAKS[:-1], BREAKS[1:], heights[:-1], heights[1:], strict=True):
-        per = _short(float((high - low) / (end - start)))
-        terms.append(_sum([_times(_between(score, start, end), per), _literal(-per * start)]))
-    return _sum(terms)
+    outer = _short(float((heights[1] - heights[0]) / (start - low)))
+    inner = _short(float((heights[2] - heights[1]) / (end - start))) - outer
+    wide, steep = _times(_between(score, low, high), outer), _times(_between(score, start, end), inner)
+    return _sum([_literal(heights[0] - outer * low - inner * start), wide, steep])
 
 
 def _tree(branch: Branch) -> Expression:
@@ -144,10 +224,11 @@ def _tree(branch: Branch) -> Expression:
 
 
 def _condition(feature: Feature, place: int, equal: bool) -> Expression:
-    column = Column(feature.name)
     if not equal:
-        return Compare(Comparison.AT_MOST, column, Literal(place * feature.step))
-    value = feature.values[place]
+        return Compare(Comparison.AT_MOST, _column(feature), Literal(place * feature.step))
+    value, column = feature.values[place], Column(feature.name)
+    if value == OTHER and _is_open(feature):
+        return Or((IsNull(column), Not(In(column, tuple(Literal(each) for each in feature.values[:-1])))))
     if isinstance(value, bool):
         return column if value else Not(column)
     return Compare(Comparison.EQUAL, column, Literal(value))

@@ -7,6 +7,7 @@ the projection to a sensible matrix, the ridge, the coefficients and their stand
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from math import sqrt
 from typing import Any, ClassVar
 
@@ -14,19 +15,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.core.compositor import Compositor
+from deniable.core.interactive import grouped
 from deniable.core.mechanism import Mechanism
 from deniable.cost import DiscreteLaplace
+from deniable.engines.engine import RowTable
+from deniable.engines.table_space import RemoteRows
 from deniable.errors import InvalidArgument
 from deniable.exact.guards import Real, nonnegative
-from deniable.kernels import Law
-from deniable.kernels.integer_noise import Noise
+from deniable.kernels import DiscreteLaplaceNoise
+from deniable.models.descent import Descent, descent_task
 from deniable.models.encoding import GRID, Whole
 from deniable.models.estimator import Estimator, RowsReading
 from deniable.models.fitted_linear import FittedLinear
-from deniable.models.linear_descent import linear_descent
+from deniable.models.links import IDENTITY
 from deniable.models.task import TotalNoise, planned_task
 from deniable.models.theil_sen import theil_sen_fit
 from deniable.models.unit_totals import PrivateRows, check_cut, check_exact, gram, norm_square, root_up
+from deniable.plan.expression import Expression
+from deniable.plan.nodes import triangle
 
 Floats = NDArray[np.float64]
 
@@ -60,7 +66,7 @@ class LinearRegression(Estimator):
         check_steps(self.matchings, "matchings")
 
     def step_count(self) -> int:
-        return self.steps + 1 if self.method == "descent" else 2 if self.method == "theil-sen" else 1
+        return self.steps + 2 if self.method == "descent" else 2 if self.method == "theil-sen" else 1
 
     def at(self, reading: RowsReading, multiplier: Real) -> Mechanism:
         reading.target_number()
@@ -68,7 +74,7 @@ class LinearRegression(Estimator):
             case "functional":
                 return _functional(self, reading, multiplier)
             case "descent":
-                return linear_descent(self, reading, multiplier)
+                return _descent(self, reading, multiplier)
             case "theil-sen":
                 return theil_sen_fit(self, reading, multiplier)
             case _:
@@ -96,12 +102,26 @@ def products_square(reading: RowsReading) -> int:
     return square
 
 
-def products(rows: PrivateRows, reading: RowsReading, *, norm: int) -> Whole:
+def held_rows(data: RowTable | RemoteRows, reading: RowsReading) -> PrivateRows | RemoteRows:
+    """The rows, or rows left where they are, if their products can be added up there."""
+    if isinstance(data, RemoteRows) and data.adds_up(*_written(reading), norm=root_up(products_square(reading))):
+        return data
+    return PrivateRows.of(data)
+
+
+def _written(reading: RowsReading) -> tuple[tuple[Expression, ...], tuple[tuple[int, ...], ...]]:
+    """Features and target as expressions, and the places of the products."""
+    written = (*reading.encoding.expressions(), *reading.target_number().expressions())
+    return written, triangle(len(written))
+
+
+def products(rows: PrivateRows | RemoteRows, reading: RowsReading, *, norm: int) -> Whole:
     """The triangle of products of features and target, the target last."""
-    assert reading.target is not None
+    if isinstance(rows, RemoteRows):
+        return rows.vector(*_written(reading), norm=norm)
+    target = reading.target_number()
     features = reading.encoding.matrix(rows.codes, rows.count)
-    target = reading.target.columns(rows.codes[reading.target.name])
-    return gram(rows, np.concatenate([features, target], axis=1), norm=norm)
+    return gram(rows, np.concatenate([features, target.columns(rows.codes[target.name])], axis=1), norm=norm)
 
 
 def _statistics(model: LinearRegression, reading: RowsReading, multiplier: Real) -> Mechanism:
@@ -112,7 +132,9 @@ def _statistics(model: LinearRegression, reading: RowsReading, multiplier: Real)
         said = f"rounded normal noise of scale {float(noise.scale) / GRID**2:.6g} rows on every sum of products"
         return solved(model, reading, compositor.release(asked), float(noise.scale) / GRID**2, said)
 
-    return planned_task(reading.space, costs=[noise.cost], run=run, recipe=model.recipe())
+    return planned_task(
+        reading.space, costs=[noise.cost], run=run, recipe=model.recipe(), read=partial(held_rows, reading=reading)
+    )
 
 
 def _functional(model: LinearRegression, reading: RowsReading, multiplier: Real) -> Mechanism:
@@ -121,14 +143,14 @@ def _functional(model: LinearRegression, reading: RowsReading, multiplier: Real)
         raise InvalidArgument("the functional mechanism is for one row per unit; use method='statistics'")
     most = reading.encoding.most + 1
     apart = GRID**2 * most * (most + 1) // 2
-    noise = Noise(Law.LAPLACE, TotalNoise.of(1, multiplier).scale * apart)
+    noise = DiscreteLaplaceNoise(TotalNoise.of(1, multiplier).scale * apart)
     cost = DiscreteLaplace(scale=noise.scale, sensitivity=apart, coordinates=most * (most + 1) // 2)
 
-    def function(rows: PrivateRows, entropy: Any) -> Whole:
-        exact = products(rows, reading, norm=0)
+    def function(rows: PrivateRows | RemoteRows, entropy: Any) -> Whole:
+        exact = products(rows, reading, norm=root_up(products_square(reading)))
         return exact + noise.draw(exact.size, entropy)
 
-    asked = Mechanism(reading.space, function, lambda d_in: cost if d_in <= 1 else cost.group(int(d_in)))  # type: ignore[operator, arg-type]
+    asked = Mechanism(reading.space, function, lambda d_in: grouped(cost, d_in))
 
     def run(compositor: Compositor) -> FittedLinear:
         spread = sqrt(2) * float(noise.scale) / GRID**2
@@ -137,7 +159,36 @@ def _functional(model: LinearRegression, reading: RowsReading, multiplier: Real)
         )
         return solved(model, reading, compositor.release(asked), spread, said)
 
-    return planned_task(reading.space, costs=[cost], run=run, recipe=model.recipe())
+    return planned_task(
+        reading.space, costs=[cost], run=run, recipe=model.recipe(), read=partial(held_rows, reading=reading)
+    )
+
+
+def _descent(model: Any, reading: RowsReading, multiplier: Real) -> Mechanism:
+    """Linear regression by gradient descent: residuals are cut to half of the target's range."""
+    target = reading.target_number()
+
+    def truth(rows: PrivateRows) -> Floats:
+        return target.columns(rows.codes[target.name]).astype(np.float64)
+
+    def finish(found: Descent, said: str) -> FittedLinear:
+        size = reading.encoding.width
+        covariance = np.diag(found.errors**2)
+        return FittedLinear(
+            estimator=model.title,
+            features=reading.features,
+            target=target,
+            settings=model.settings(),
+            noise=said,
+            weights=tuple(float(weight) for weight in found.weights[:, 0]),
+            covariance=tuple(tuple(float(entry) for entry in row) for row in covariance),
+            bias=(0.0,) * size,
+            ridge=float(model.ridge),
+            count=found.count,
+            residual=1.0,
+        )
+
+    return descent_task(reading, IDENTITY, model=model, multiplier=multiplier, outputs=1, truth=truth, finish=finish)
 
 
 def solved(model: LinearRegression, reading: RowsReading, triangle: Whole, spread: float, said: str) -> FittedLinear:

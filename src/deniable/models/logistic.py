@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from deniable.core.mechanism import Mechanism
 from deniable.errors import InvalidArgument
 from deniable.exact.guards import Real, nonnegative
-from deniable.models.descent import Descent, descent_task
+from deniable.models.descent import STEPS_SHARE, Descent, descent_task
 from deniable.models.encoding import NumberScale
 from deniable.models.estimator import Estimator, RowsReading
 from deniable.models.fitted_logistic import FittedLogistic, fitted_logistic
@@ -29,14 +29,15 @@ class LogisticRegression(Estimator):
     """The chance of each class of a declared category, from the other columns.
 
     Methods: "descent" (the default; nothing to tune) or "objective" (objective perturbation with approximate minima, two classes).
-    `ridge` adds that many times the number of rows times half of each weight's square to the loss.
+    `ridge` adds that many times the number of rows times half of each weight's square (not the intercept's) to the loss, on top
+    of the ridge that the noise asks for.
 
-    Guarantee: one charge for the products of the features and all gradients, or for the perturbed minimum and its rounding.
+    Guarantee: one charge for sums and products of the columns and all gradients, or for the perturbed minimum and its rounding.
     """
 
     method: str = field(default="descent", kw_only=True)
     ridge: Real = field(default=0, kw_only=True)
-    steps: int = field(default=40, kw_only=True)
+    steps: int = field(default=20, kw_only=True)
 
     title: ClassVar[str] = "logistic regression"
     scale: ClassVar[NumberScale] = NumberScale.BOTH
@@ -48,12 +49,12 @@ class LogisticRegression(Estimator):
         check_steps(self.steps)
 
     def step_count(self) -> int:
-        return self.steps + 1 if self.method == "descent" else 2
+        return self.steps + 2 if self.method == "descent" else 2
 
     def forecast(self, reading: RowsReading, multiplier: float) -> str:
-        off = multiplier * sqrt(self.steps / 0.9 * reading.encoding.most * reading.per_unit)
-        mean = off / sqrt(self.steps / 2)
-        return f"each of {self.steps} gradients is off by about {off:.4g} rows, their mean by about {mean:.3g}"
+        off = multiplier * sqrt(self.steps / float(STEPS_SHARE) * reading.per_unit)
+        mean = off / sqrt(self.steps)
+        return f"each of {self.steps} gradients is off by about {off:.4g} times a usual row, all together by about {mean:.3g}"
 
     def at(self, reading: RowsReading, multiplier: Real) -> Mechanism:
         classes = reading.target_classes()

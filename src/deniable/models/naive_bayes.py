@@ -23,6 +23,7 @@ from deniable.exact.guards import Real, integer
 from deniable.models.encoding import GRID, UNSEEN, Feature, NumberScale, Whole
 from deniable.models.estimator import Estimator, RowsReading
 from deniable.models.fitted import FittedModel, normal_factor
+from deniable.models.inference import FeatureCurve, curves_chance
 from deniable.models.task import TotalNoise, planned_task
 from deniable.models.unit_totals import PrivateRows, check_cut, norm_square, root_up, weighted
 
@@ -148,6 +149,19 @@ class BayesPart:
             return np.where((codes >= 0) & (codes < self.width), codes, UNSEEN)
         return np.minimum((self.places(codes) + GRID) * self.bins // (2 * GRID), self.bins - 1)
 
+    def edges(self) -> tuple[int, ...]:
+        """Of bins: the largest grid step of the column in every bin but the last."""
+        low, high = self.feature.lower, self.feature.upper
+        found = []
+        for cell in range(self.bins - 1):
+            below, above = low - 1, high  # the largest step whose cell is at most this one lies in between
+            while below < above:
+                middle = -((-below - above) // 2)
+                inside = int(self.cells(np.array([middle], dtype=np.int64))[0]) <= cell
+                below, above = (middle, above) if inside else (below, middle - 1)
+            found.append(below)
+        return tuple(found)
+
     def columns(self, codes: Whole) -> Whole:
         """What every row adds to its class, each entry at most GRID in size."""
         if self.counts:
@@ -180,6 +194,28 @@ class PartLaws:
         else:
             logs = -((places[:, None] - known[:, 0]) ** 2) / (2 * known[:, 1]) - np.log(2 * pi * known[:, 1]) / 2
         return np.asarray(np.rint(np.clip(logs, -1e6, 1e6) * LOG_GRID).astype(np.int64), dtype=np.int64)
+
+    def constant(self, wanted: int) -> float:
+        """Of two classes, the log odds of the wanted one that this feature adds whatever its value."""
+        if self.part.counts:
+            return 0.0
+        this, other = self.numbers[wanted], self.numbers[1 - wanted]
+        if self.part.law is NumberLaw.EXPONENTIAL:
+            return log(this[0] / other[0]) - (this[0] - other[0]) / 2
+        return sum(sign * (-(mean**2) / spread - log(spread)) / 2 for sign, (mean, spread) in ((1, this), (-1, other)))
+
+    def curve(self, wanted: int) -> FeatureCurve:
+        """Of two classes, the log odds of the wanted one by this feature's value, without `constant`."""
+        this, other = self.numbers[wanted], self.numbers[1 - wanted]
+        known = self.part.feature
+        if self.part.counts:
+            heights = tuple(one - two for one, two in zip(this, other, strict=True))
+            return FeatureCurve(known, heights, () if self.part.law is None else self.part.edges())
+        if self.part.law is NumberLaw.EXPONENTIAL:
+            return FeatureCurve(known, powers=((other[0] - this[0]) / 2, 0.0))
+        powers = (this[0] / this[1] - other[0] / other[1], (1 / other[1] - 1 / this[1]) / 2)
+        logarithmic = self.part.law is NumberLaw.LOGNORMAL
+        return FeatureCurve(known, powers=powers, scale=NumberScale.BOTH if logarithmic else NumberScale.LINEAR)
 
 
 def _fitted(
@@ -253,6 +289,14 @@ class FittedNaiveBayes(FittedModel):
         for law in self.laws:
             logs += law.log_chances(np.asarray(codes[law.part.feature.name]))
         return chances_of_logs(logs)
+
+    def expression(self, *, of: Any = None) -> Any:
+        if len(self.classes) != 2:
+            return FittedModel.expression(self, of=of)
+        wanted = self.class_place(of)
+        start = self.priors[wanted] - self.priors[1 - wanted]
+        start += sum(law.constant(wanted) for law in self.laws)
+        return curves_chance(self.features, start, [law.curve(wanted) for law in self.laws])
 
     def table(self, name: str) -> Any:
         """What the model knows of one feature, class by class: chances of its cells, or the numbers of its law."""

@@ -73,6 +73,11 @@ def check_network(sizes: Sequence[int], clip_steps: int, rows: int) -> None:
         check_exact(f"the squared length of layer {layer + 1}", (max(before, after) + 1) * REACH**2)
     if not (clip_steps < 1 << 40 and clip_steps * REACH * FINE < 1 << 62 and rows < 1 << 12):
         raise InvalidArgument("clip is too large for exact arithmetic; use a smaller one")
+    if rows > 1 and not (clip_steps >= FINE and REACH**2 * rows * (clip_steps // FINE) < 1 << 62):
+        raise InvalidArgument(
+            f"clip must lie between {FINE / GRADIENT_GRID:.3g} and {(1 << 62) / REACH**2 / rows * FINE / GRADIENT_GRID:.3g} "
+            f"where a unit has {rows} rows, got {clip_steps / GRADIENT_GRID:.6g}"
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -136,7 +136,7 @@ def _for_classes(target: str, classes: int) -> list[Candidate]:
     found += [
         (
             LogisticRegression(target),
-            ("straight and logarithmic lines", "low to middling", "forty passes", "a number or two a column", "none"),
+            ("straight and logarithmic lines", "low to middling", "twenty passes", "a number or two a column", "none"),
             "coefficients with approximate intervals",
             True,
         ),

@@ -68,17 +68,19 @@ def planned_task(
     run: Callable[[Compositor], Any],
     recipe: str,
     prepare: Callable[[PrivateRows], None] | None = None,
+    read: Callable[[Any], Any] = PrivateRows.of,
     replaced: Sequence[Cost] | None = None,
 ) -> Mechanism:
     """The mechanism that reads rows once and lets `run` ask a compositor for `costs`, in this order.
 
-    `prepare` may keep what each row alone gives, for all steps. `replaced` are the costs where neighbours replace a unit, if
+    `prepare` may keep what each row alone gives, for all steps; `read` makes of the data what the steps ask.
+    `replaced` are the costs where neighbours replace a unit, if
     twice the distance is not the right reading of them, as for samples.
     """
     declared = tuple(costs)
 
     def function(data: Any, entropy: Entropy) -> Any:
-        rows = PrivateRows.of(data)
+        rows = read(data)
         if prepare is not None:
             prepare(rows)
         return run(Compositor(rows, space, Planned(declared), Fraction(1), entropy))

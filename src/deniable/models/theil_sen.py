@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from deniable.core.compositor import Compositor
-from deniable.core.distance import Distance
+from deniable.core.distance import Distance, plain
 from deniable.core.domain import Lattice, Rows
 from deniable.core.mechanism import Mechanism
 from deniable.core.metric import SymmetricDistance
@@ -52,7 +52,7 @@ def theil_sen_fit(model: Any, reading: RowsReading, multiplier: Real) -> Mechani
             return median.function(_heights(rows, reading, model.matchings, entropy)[:, which], entropy)
 
         def privacy_map(d_in: Distance) -> Cost:
-            return median.privacy_map(Fraction(moved) * Fraction(d_in))  # type: ignore[arg-type]
+            return median.privacy_map(moved * plain(d_in))
 
         return Mechanism(reading.space, function, privacy_map)
 

@@ -231,7 +231,7 @@ class Trainer:
             for total in self._answers(compositor, step, weights):
                 velocity = momentum * velocity + total / self.path.grid / batch
                 weights = self.path.moved(weights, pace * velocity)
-            if 2 * turn >= self.model.turns():
+            if 2 * turn + 1 >= self.model.turns():
                 kept.append(weights)
         noise = float(step.noise.scale) / self.path.grid
         return self._fitted(self.path.moved(np.mean(kept, axis=0), 0 * velocity), noise, batch)
@@ -347,6 +347,13 @@ class FittedNetwork(FittedModel):
             return softmax(found).astype(np.int64) * GRID // LINK_GRID
         second = sigmoid(found[:, 0]).astype(np.int64) * GRID // LINK_GRID
         return np.stack([GRID - second, second], axis=1)
+
+    @property
+    def sampler(self) -> str:
+        rate = self.settings.get("rate")
+        if self.settings.get("batches") == "disjoint":
+            return f"disjoint parts, units dealt by keyed hash, each with a share of {rate}"
+        return f"Poisson: every unit enters each batch independently with chance {rate}; drawn by what is charged"
 
     def load(self, module: Any) -> Any:
         """A torch module of the shape that was trained, with the trained weights in it."""

@@ -23,10 +23,9 @@ from deniable.core.mechanism import Mechanism
 from deniable.cost import Cost, DiscreteLaplace, Exponential
 from deniable.errors import InvalidArgument
 from deniable.exact.guards import Real, integer, positive
-from deniable.models.encoding import GRID, Feature, Whole
+from deniable.models.encoding import Feature, Whole
 from deniable.models.estimator import Estimator, RowsReading
-from deniable.models.fitted import FittedModel
-from deniable.models.inference import Branch, trees_expression
+from deniable.models.fitted_trees import Cut, FittedTrees, Node
 from deniable.models.task import planned_task
 from deniable.models.unit_totals import PrivateRows
 from deniable.noise import Entropy, discrete_laplaces, exponential_choice
@@ -36,30 +35,6 @@ Floats = NDArray[np.float64]
 SCORES = ("correct", "gini", "information")
 _FINE = 1 << 10
 """Steps of a score to one row, for scores that are no counts."""
-
-
-@dataclass(frozen=True, slots=True)
-class Cut:
-    """A question about one row: is the code of `feature` equal to `place` (a category) or at most `place` (a number)?"""
-
-    feature: str
-    place: int
-    equal: bool
-
-    def holds(self, codes: Mapping[str, Whole]) -> NDArray[np.bool_]:
-        """The answer for every row."""
-        column = codes[self.feature]
-        return column == self.place if self.equal else column <= self.place
-
-
-@dataclass(frozen=True, slots=True)
-class Node:
-    """A place in a tree: the cut whose answer leads on, or None in a leaf, whose noisy class counts are `counts`."""
-
-    cut: Cut | None
-    counts: tuple[float, ...] = ()
-    yes: int = -1
-    no: int = -1
 
 
 def candidates(features: tuple[Feature, ...], thresholds: int) -> tuple[Cut, ...]:
@@ -170,7 +145,7 @@ class DecisionTree(Estimator):
     def check(self) -> None:
         integer(depth=self.depth, least=1, greatest=12)
         integer(thresholds=self.thresholds, least=1, greatest=255)
-        integer(cap=self.cap, least=1, greatest=2**40)
+        integer(cap=self.cap, least=1, greatest=2**26)  # entropies of larger counts are not exact to a step
         if self.split not in SCORES:
             raise InvalidArgument(f"split must be one of {', '.join(SCORES)}, got {self.split!r}")
 
@@ -345,82 +320,3 @@ def fitted_trees(
         trees=trees,
         spread=leaf,
     )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FittedTrees(FittedModel):
-    """One tree or several; each gives a row the smoothed class shares of its leaf, and these are averaged.
-
-    Counts below the noise count for nothing: a leaf's shares are drawn towards equal ones by the size of its noise.
-    """
-
-    trees: tuple[tuple[Node, ...], ...]
-    spread: float
-
-    def results(self) -> Mapping[str, float]:
-        leaves = [node.counts for node in self.trees[0] if node.cut is None]
-        return {f"rows with {value}": sum(counts[k] for counts in leaves) for k, value in enumerate(self.classes)}
-
-    def outputs(self, codes: Mapping[str, Whole], count: int) -> Whole:
-        total = np.zeros((count, len(self.classes)), dtype=np.int64)
-        for tree in self.trees:
-            shares = np.array([self.shares(node) for node in tree], dtype=np.int64)
-            total += shares[self.leaf_of(tree, codes, count)]
-        return total // len(self.trees)
-
-    def leaf_of(self, tree: tuple[Node, ...], codes: Mapping[str, Whole], count: int) -> Whole:
-        """The node in which each row ends."""
-        here = np.zeros(count, dtype=np.int64)
-        for place, node in enumerate(tree):  # children stand after their parents
-            if node.cut is None:
-                continue
-            inside = here == place
-            yes = node.cut.holds(codes)
-            here = np.where(inside, np.where(yes, node.yes, node.no), here)
-        return here
-
-    def expression(self, *, of: Any = None) -> Any:
-        place, known = self.class_place(of), {each.name: each for each in self.features}
-        return trees_expression(self.features, [self._branch(tree, 0, place, known) for tree in self.trees])
-
-    def _branch(self, tree: tuple[Node, ...], at: int, place: int, known: Mapping[str, Feature]) -> Branch:
-        node = tree[at]
-        if node.cut is None:
-            return Branch(Fraction(self.shares(node)[place], GRID * len(self.trees)))
-        yes, no = (self._branch(tree, child, place, known) for child in (node.yes, node.no))
-        return Branch(Fraction(0), known[node.cut.feature], node.cut.place, node.cut.equal, yes, no)
-
-    def shares(self, node: Node) -> list[int]:
-        """The chance of each class in a leaf, in steps of 1/GRID, cut downwards."""
-        if node.cut is not None:
-            return [0] * len(self.classes)
-        counts = np.maximum(np.array(node.counts), 0) + max(self.spread, 1)
-        return [int(share) for share in np.floor(counts / counts.sum() * GRID)]
-
-    def text(self) -> str:
-        """The first tree, one line for each node."""
-        known = {each.name: each for each in self.features}
-        lines: list[str] = []
-
-        def add(place: int, indent: str) -> None:
-            node = self.trees[0][place]
-            if node.cut is None:
-                shares = ", ".join(
-                    f"{value}: {share / GRID:.2f}" for value, share in zip(self.classes, self.shares(node), strict=True)
-                )
-                lines.append(f"{indent}{shares}")
-                return
-            lines.append(f"{indent}if {cut_text(node.cut, known[node.cut.feature])}")
-            add(node.yes, indent + "  ")
-            lines.append(f"{indent}else")
-            add(node.no, indent + "  ")
-
-        add(0, "")
-        return "\n".join(lines)
-
-
-def cut_text(cut: Cut, known: Feature) -> str:
-    """A cut in words."""
-    if cut.equal:
-        return f"{cut.feature} = {known.values[cut.place]}"
-    return f"{cut.feature} <= {float(cut.place * known.step):g}"

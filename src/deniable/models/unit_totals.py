@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.engines.engine import RowTable
+from deniable.engines.table_space import RemoteRows
 from deniable.errors import InvalidArgument
 from deniable.models.encoding import Whole
 
@@ -38,8 +39,9 @@ class PrivateRows:
     """What was computed from these rows once and is needed again at every step of the same release."""
 
     @classmethod
-    def of(cls, table: RowTable) -> PrivateRows:
-        """The rows an engine handed out, sorted by unit."""
+    def of(cls, data: RowTable | RemoteRows) -> PrivateRows:
+        """The rows an engine hands out, sorted by unit."""
+        table = data.table() if isinstance(data, RemoteRows) else data
         codes = dict(table.columns)
         count = len(next(iter(codes.values())))
         if table.units is None:
@@ -91,15 +93,20 @@ class PrivateRows:
 def cut(vectors: Whole, norm: int) -> Whole:
     """Each row of whole numbers, shortened towards zero until its Euclidean length is at most `norm`.
 
-    `check_cut` refuses, from public bounds, what could leave 64 bits on the way.
+    A length whose square 64 bits hold is rounded up to a whole number; of a longer row the entries are rounded up to fewer bits
+    first (docs/theory/ghost-norms.md). All of it looks at one row alone. Entries times `norm` stay below 2**62: `check_cut` and
+    `check_network` refuse the rest, from public bounds.
     """
-    squares = (vectors * vectors).sum(axis=1)
-    lengths = np.maximum(_root_up(squares), norm)[:, None]
-    shorter = np.sign(vectors) * (np.abs(vectors) * norm // lengths)
-    return np.where(squares[:, None] > norm * norm, shorter, vectors)
+    sizes = np.abs(vectors)
+    bits = np.frexp(sizes.max(axis=1, initial=0).astype(np.float64))[1] + ((vectors.shape[1] - 1).bit_length() + 1) // 2
+    shift = np.maximum(bits - 30, 0).astype(np.int64)[:, None]
+    coarse = (sizes >> shift) + (shift > 0)
+    reach = roots_up((coarse * coarse).sum(axis=1))[:, None] << shift
+    shorter = np.sign(vectors) * (sizes * norm // np.maximum(reach, norm))
+    return np.where(reach > norm, shorter, vectors)
 
 
-def _root_up(squares: Whole) -> Whole:
+def roots_up(squares: Whole) -> Whole:
     """The least whole number whose square is at least each of these."""
     root = np.sqrt(squares.astype(np.float64)).astype(np.int64)
     root = np.where(root * root > squares, root - 1, root)

@@ -1,6 +1,7 @@
 """Exact coins: a uniform real is read word by word and compared with the threshold until the comparison is decided.
 
-One word decides in all but one case in 2**64, whatever the outcome.
+One word decides in all but one case in 2**64, whatever the outcome. Where the threshold is exp(-x) with x beyond FAR, what lies
+beyond is whole units of exp(-1), and one geometric draw decides them all: the work has a public bound for every x.
 """
 
 from __future__ import annotations
@@ -12,12 +13,16 @@ import numpy as np
 
 from deniable.exact import exp
 from deniable.exact.guards import nonnegative, probability
+from deniable.noise.laplace import geometric
 from deniable.noise.redraw import chunks
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from deniable.noise.entropy import Entropy
+
+FAR = 1024
+"""exp(-x) is enclosed for x up to FAR and one more; a coin of a smaller chance is several coins."""
 
 
 def bernoulli(p: int | Fraction, entropy: Entropy) -> bool:
@@ -65,7 +70,28 @@ def bernoulli_exp(x: int | Fraction, entropy: Entropy) -> bool:
 
 
 def below_exp(exponent: Fraction, place: int, bits: int, entropy: Entropy) -> bool:
-    """Whether a uniform real in [place, place + 1) lies below 2**bits * exp(-exponent); it is read on until that is clear."""
+    """Whether a uniform real in [place, place + 1) lies below 2**bits * exp(-exponent).
+
+    Guarantee: exact; for every exponent the work is that of one up to max(FAR, bits), and at most one geometric draw.
+    """
+    near, beyond = near_and_beyond(exponent, least=bits)
+    is_below = _below_exp(near, place, bits, entropy)
+    return passes(beyond, entropy) & is_below  # both are done whatever comes out
+
+
+def near_and_beyond(exponent: Fraction, *, least: int = 0) -> tuple[Fraction, int]:
+    """The exponent as a part up to FAR (or `least`) and one more, and a whole number beyond it."""
+    beyond = max(int(exponent - max(FAR, least)), 0)
+    return exponent - beyond, beyond
+
+
+def passes(exponent: int, entropy: Entropy) -> bool:
+    """True with probability exactly exp(-exponent), for a whole number of any size: a geometric draw reaches it."""
+    return not exponent or geometric(1, entropy) >= exponent
+
+
+def _below_exp(exponent: Fraction, place: int, bits: int, entropy: Entropy) -> bool:
+    """The uniform real is read on until the comparison is clear."""
     while True:
         share, unit = exp(-exponent, bits + 8), 1 << bits
         below, above = place + 1 <= share.lower * unit, place >= share.upper * unit

@@ -76,7 +76,7 @@ class _Clock:
         """
         own = _uniform(self._bits, entropy)
         while True:
-            hazard = (1 - exp(-lack, self._bits + 16)) / self._rate
+            hazard = (1 - _small(lack, self._bits + 16)) / self._rate
             early, late = self._elapsed()
             if late is not None and late * hazard.upper <= self._wait(own + 1).lower:
                 return True
@@ -97,6 +97,11 @@ class _Clock:
         least, most = (prod(unit - word - more for word in self._words) for more in (1, 0))
         late = -ln(Fraction(least, whole), bits).lower if least else None
         return -ln(Fraction(most, whole), bits).upper, late
+
+
+def _small(lack: Fraction, bits: int) -> Interval:
+    """exp(-lack), off by less than 2**-bits; beyond `bits` scales it is not computed."""
+    return exp(-lack, bits) if lack <= bits else Interval(Fraction(0), exp(-bits, bits).upper)
 
 
 def _uniform(bits: int, entropy: Entropy) -> int:

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.exact import Interval, exp
+from deniable.noise.coin import near_and_beyond, passes
 from deniable.noise.series import LARGEST, exp_minus
 from deniable.noise.uniform import uniform_bits
 
@@ -162,8 +163,18 @@ def accepted(offer: Proposal, rows: Ints, picked: Ints, entropy: Entropy) -> NDA
 
 
 def _below(offer: Proposal, row: int, index: int, word: int, entropy: Entropy) -> bool:
-    """Is the uniform number that starts with this word below true weight / proposed weight? More bits while it is open."""
-    factor, exponent, bits = offer.factor(row, index), int(offer.gaps[row, index]) / offer.scale, _WORD
+    """Is the uniform number that starts with this word below true weight / proposed weight?
+
+    A proposal is no smaller than count · exp(-LARGEST) units, so factor · exp(-near) is a chance also where part of the exponent
+    lies beyond, and that part is a coin of its own.
+    """
+    near, beyond = near_and_beyond(int(offer.gaps[row, index]) / offer.scale)
+    return _below_share(offer.factor(row, index), near, word, entropy) and passes(beyond, entropy)
+
+
+def _below_share(factor: Fraction, exponent: Fraction, word: int, entropy: Entropy) -> bool:
+    """Is the uniform number that starts with this word below factor · exp(-exponent)? More bits while it is open."""
+    bits = _WORD
     while True:
         share = exp(-exponent, bits + 16) * factor
         drawn = Interval(Fraction(word, 1 << bits), Fraction(word + 1, 1 << bits))

@@ -11,71 +11,27 @@ from datetime import date, datetime
 from fractions import Fraction
 from typing import TypeAlias, assert_never
 
-from deniable.plan.analysis_numbers import (
-    arithmetic,
-    binned,
-    clamped,
-    number,
-    quotient,
-    refused,
-    remainder,
-    rounding_of,
-    size,
-)
-from deniable.plan.analysis_times import (
-    changed_text,
-    checked_substring,
-    date_part,
-    days_apart,
-    part_of,
-    text_length,
-    truncated,
-)
+from deniable.plan.arithmetic import arithmetic, quotient, refused
 from deniable.plan.expression import (
-    Absolute,
     And,
     Arithmetic,
-    Bin,
     Case,
-    CharacterCount,
-    Clamp,
-    Coalesce,
     Column,
     Compare,
     Comparison,
-    DatePart,
-    DaysBetween,
     Divide,
     Expression,
-    Fold,
-    Greatest,
     In,
     IsNull,
-    Least,
     Like,
     Literal,
-    Modulo,
     Not,
     Or,
-    Round,
-    Substring,
-    ToDate,
-    Truncate,
     children,
 )
-from deniable.plan.facts import (
-    Facts,
-    Kind,
-    common_step,
-    days,
-    fitting,
-    hull,
-    microseconds,
-)
-from deniable.plan.rewriting import common_grid, cross_multiplied, listed
-from deniable.plan.semantics import (
-    folded,
-)
+from deniable.plan.facts import Facts, Kind, common_step, days, fitting, hull, microseconds
+from deniable.plan.functions.scalar import ScalarFunction
+from deniable.plan.rewriting import cross_multiplied, listed
 
 Schema: TypeAlias = Mapping[str, Facts]
 
@@ -91,8 +47,6 @@ def facts(expression: Expression, schema: Schema) -> Facts:
             return arithmetic(operator, facts(left, schema), facts(right, schema))
         case Divide(left, right, step):
             return quotient(facts(left, schema), right, facts(right, schema), step)
-        case Modulo(value, by):
-            return remainder(facts(value, schema), by)
         case Compare(comparison, left, right):
             exact = cross_multiplied(comparison, left, right)
             return _compare(comparison, left, right, schema) if exact is None else facts(exact, schema)
@@ -110,36 +64,10 @@ def facts(expression: Expression, schema: Schema) -> Facts:
             return _like(facts(value, schema), pattern)
         case Case(branches, otherwise):
             return _case(branches, otherwise, schema)
-        case Coalesce(parts):
-            each = [facts(part, schema) for part in parts]
-            return hull(each).with_null(all(part.nullable for part in each))
-        case Least(parts) | Greatest(parts):
-            return _extreme([facts(part, schema) for part in parts], least=isinstance(expression, Least))
-        case Clamp(value, lower, upper):
-            known = facts(value, schema)
-            finer = common_grid(expression, number(known, "clamp"))
-            return clamped(known, lower, upper) if finer is None else facts(finer, schema)
-        case Absolute(value):
-            return size(facts(value, schema))
-        case Round(rounding, value, step):
-            return rounding_of(rounding, facts(value, schema), step)
-        case Bin(value, edges):
-            return binned(facts(value, schema), edges)
-        case DatePart(part, value):
-            return part_of(part, facts(value, schema))
-        case Truncate(value, length):
-            return truncated(facts(value, schema), length)
-        case ToDate(value):
-            return date_part(facts(value, schema))
-        case DaysBetween(start, end):
-            return days_apart(facts(start, schema), facts(end, schema))
-        case Fold(case, value):
-            return changed_text(facts(value, schema), lambda text: folded(text, case))
-        case Substring(value, start, length):
-            checked_substring(start, length)
-            return changed_text(facts(value, schema), lambda text: text[start - 1 : start - 1 + length])
-        case CharacterCount(value):
-            return text_length(facts(value, schema))
+        case ScalarFunction():
+            known = [facts(argument, schema) for argument in expression.arguments]
+            exact = expression.exact(*known) if expression.regrids else None
+            return expression.facts(*known) if exact is None else facts(exact, schema)
         case _:
             assert_never(expression)
 
@@ -160,17 +88,15 @@ def weight(expression: Expression) -> int:
     match expression:
         case Divide(left, right):
             return 10 + 3 * weight(left) + 5 * weight(right)
-        case Clamp(value) | Round(_, value):
-            return 10 + 3 * weight(value)
-        case Bin(value, edges):
-            return 10 + len(edges) * (2 + weight(value))
         case In(value, among):
             return 5 + 2 * weight(value) + len(among)
         case Compare(comparison, left, right):
             exact = cross_multiplied(comparison, left, right)
             return 5 + 2 * weight(left) + 2 * weight(right) if exact is None else weight(exact)
+        case ScalarFunction():
+            return expression.weight + expression.copies * sum(map(weight, expression.arguments))
         case _:
-            return 3 + sum(weight(child) for child in children(expression))
+            return 3 + sum(map(weight, children(expression)))
 
 
 def condition_facts(expression: Expression, schema: Schema) -> Facts:
@@ -213,11 +139,24 @@ def _truth(parts: list[Facts]) -> Facts:
     return Facts(Kind.BOOLEAN, nullable=any(part.nullable for part in parts))
 
 
+def _without_quotes(comparison: Comparison, left: Expression, right: Expression) -> str:
+    """What to write instead of a number in quotes."""
+    name, said = (left, right) if isinstance(left, Column) else (right, left)
+    if not (isinstance(name, Column) and isinstance(said, Literal) and isinstance(said.value, str)):
+        return ""
+    plain = said.value.strip()
+    return f"write {name.name} {comparison.value} {plain}" if plain.lstrip("+-").replace(".", "", 1).isdecimal() else ""
+
+
 def _compare(comparison: Comparison, left: Expression, right: Expression, schema: Schema) -> Facts:
     sides = promoted(left, right, schema)
     known = [facts(side, schema) for side in sides]
     if known[0].kind is not known[1].kind:
-        raise refused("type-mismatch", f"a {known[0].kind.value} is compared with a {known[1].kind.value}")
+        raise refused(
+            "type-mismatch",
+            f"a {known[0].kind.value} is compared with a {known[1].kind.value}",
+            _without_quotes(comparison, left, right),
+        )
     if known[0].kind in (Kind.STRING, Kind.BOOLEAN) and comparison not in (Comparison.EQUAL, Comparison.NOT_EQUAL):
         raise refused(
             "no-order", f"{known[0].kind.value}s have no order every engine agrees on", "use =, <>, IN or LIKE"
@@ -270,21 +209,3 @@ def _case(branches: tuple[tuple[Expression, Expression], ...], otherwise: Expres
     results = [result for _, result in branches] + ([otherwise] if otherwise is not None else [])
     known = hull([facts(result, schema) for result in results])
     return known.with_null(known.nullable or otherwise is None)
-
-
-def _extreme(parts: list[Facts], *, least: bool) -> Facts:
-    together = hull(parts)
-    if together.kind in (Kind.STRING, Kind.BOOLEAN):
-        raise refused("no-order", f"{together.kind.value}s have no order every engine agrees on")
-    nullable = all(part.nullable for part in parts)
-    if together.kind is Kind.NUMBER:
-        parts = [part.on(together.step) for part in parts]
-    sure = [part for part in parts if not part.nullable]
-    lower, upper = together.lower, together.upper
-    if least:
-        tops = [part.upper for part in sure if part.upper is not None]
-        upper = min([*tops, *([upper] if upper is not None else [])], default=None)
-    else:
-        bottoms = [part.lower for part in sure if part.lower is not None]
-        lower = max([*bottoms, *([lower] if lower is not None else [])], default=None)
-    return Facts(together.kind, nullable, together.step, lower, upper)

@@ -6,6 +6,7 @@ always safe. The form never changes what a plan means, missing values included.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass, replace
@@ -19,6 +20,7 @@ from deniable.plan.expression import (
     And,
     Arithmetic,
     Case,
+    Column,
     Compare,
     Comparison,
     Expression,
@@ -28,9 +30,12 @@ from deniable.plan.expression import (
     Operator,
     Or,
 )
-from deniable.plan.nodes import Filter, GroupAgg, Join, Project, Relation, Scan, Union, UnitAgg
+from deniable.plan.nodes import Filter, GroupAgg, Join, Project, Relation, Scan, Union, UnitAgg, ValueTable
 
 Node = TypeVar("Node")
+
+_STORED_NAMES = {"RowCount": "Rows"}
+"""Names of nodes in stored forms, where the class was named anew since; a stored form never changes."""
 
 _TURNED = {Comparison.MORE: Comparison.LESS, Comparison.AT_LEAST: Comparison.AT_MOST}
 _OPPOSITE = {
@@ -61,9 +66,23 @@ def record(node: object) -> Any:
         return {"date": node.isoformat()}
     if isinstance(node, tuple):
         return [record(part) for part in node]
+    if isinstance(node, ValueTable):
+        return _value_table(node)
     assert is_dataclass(node), f"a plan holds no {type(node).__name__}"
     entries = {field.name: record(getattr(node, field.name)) for field in fields(node)}
-    return {"node": type(node).__name__} | {name: value for name, value in entries.items() if value is not None}
+    return {"node": node_name(node)} | {name: value for name, value in entries.items() if value is not None}
+
+
+def node_name(node: object) -> str:
+    """The name of a node in stored forms and explanations."""
+    kind = type(node).__name__
+    return _STORED_NAMES.get(kind, kind)
+
+
+def _value_table(table: ValueTable) -> Any:
+    """A table of values by what it holds; what an earlier stage will release is known by the stage's own record."""
+    held = "" if table.rows is None else hashlib.sha256(repr(table.rows).encode()).hexdigest()
+    return {"node": "ValueTable", "name": table.name, "columns": record(table.columns), "rows": held}
 
 
 def text(node: object) -> str:
@@ -88,7 +107,7 @@ def canonical(plan: GroupAgg) -> GroupAgg:
 def canonical_relation(relation: Relation) -> Relation:
     """A relation in its one form: filters merged, unions in order, expressions normal."""
     match relation:
-        case Scan():
+        case Scan() | ValueTable():
             return relation
         case Filter(source, condition):
             below = canonical_relation(source)
@@ -97,9 +116,13 @@ def canonical_relation(relation: Relation) -> Relation:
             return Filter(below, normal(condition))
         case Project(source) | UnitAgg(source):
             return replace(_expressions(relation), source=canonical_relation(source))
-        case Join(left, right, on):
+        case Join(left, right, on, _, condition):
             return replace(
-                relation, left=canonical_relation(left), right=canonical_relation(right), on=tuple(sorted(set(on)))
+                relation,
+                left=canonical_relation(left),
+                right=canonical_relation(right),
+                on=tuple(sorted(set(on))),
+                condition=None if condition is None else normal(condition),
             )
         case Union(sources):
             return Union(tuple(sorted((canonical_relation(source) for source in sources), key=text)))
@@ -128,6 +151,14 @@ def _deep(value: Any, change: Callable[[Any], Any]) -> Any:
     if is_dataclass(value) and not isinstance(value, type | Codebook | Relation):
         return _mapped(value, change)
     return value
+
+
+def rename_columns(expression: Expression, name_of: Callable[[str], str]) -> Expression:
+    """The same expression over columns of other names."""
+    if isinstance(expression, Column):
+        return Column(name_of(expression.name))
+    changed: Expression = _mapped(expression, lambda part: rename_columns(part, name_of))
+    return changed
 
 
 def normal(expression: Expression) -> Expression:

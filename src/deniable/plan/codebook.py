@@ -9,106 +9,25 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from datetime import date, datetime
+from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from deniable.errors import InvalidArgument
-from deniable.exact.guards import probability
-from deniable.plan.facts import Facts
-from deniable.plan.memo import remembered
-from deniable.plan.unit import Unit
-from deniable.plan.variable import Type, Variable
+from deniable.exact.guards import rational
+from deniable.plan.codebook_text import from_record, from_yaml
+from deniable.plan.html_card import html_card, html_lines, html_table
+from deniable.plan.tables import FORMAT, Link, SamplingDesign, Table
+from deniable.plan.unit import Unit, row_unit
+from deniable.plan.variable import Impute, Outside, Type, Variable
 
-FORMAT = 1
-"""The version of the codebook format this code reads and writes."""
-
-
-SECTIONS = ("motivation", "composition", "collection", "preprocessing", "uses", "distribution", "maintenance")
-"""The seven sections of a datasheet for a data set."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SamplingDesign:
-    """How the people in the data were chosen: for the reader of a release; it never lowers a price.
-
-    `frame` is the list they were drawn from, `secrecy` what is or is not done to keep secret who was drawn.
-    """
-
-    design: str
-    fraction: Fraction | None = None
-    population: str = ""
-    frame: str = ""
-    secrecy: str = ""
-
-    def __post_init__(self) -> None:
-        if self.fraction is not None:
-            object.__setattr__(self, "fraction", probability(fraction=self.fraction))
-
-
-@dataclass(frozen=True, slots=True)
-class Link:
-    """`column` of this table names the row of `table` whose `key` equals it; a row belongs to its parent row's unit."""
-
-    column: str
-    table: str
-    key: str
-
-    def __str__(self) -> str:
-        return f"{self.column} -> {self.table}.{self.key}"
-
-
+_LISTED = 8
 _PROSE = {"description", "provenance"}
 """What is said for readers alone."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Table:
-    """One table: its variables, and how its rows belong to a unit.
-
-    A private table carries the unit in column `unit` (and its period in `period`), or reaches it along `links`.
-    A `public` table holds nothing private: it is read freely and joined freely.
-    """
-
-    name: str
-    variables: tuple[Variable, ...]
-    unit: str | None = None
-    period: str | None = None
-    links: tuple[Link, ...] = ()
-    public: bool = False
-    description: str = ""
-
-    def __post_init__(self) -> None:
-        names = [variable.name for variable in self.variables]
-        folded = [name.lower() for name in names]
-        twice = sorted({name for name in names if folded.count(name.lower()) > 1})
-        if twice:
-            raise InvalidArgument(f"table {self.name}: variables declared twice: {', '.join(twice)}")
-        if self.public and (self.unit or self.links):
-            raise InvalidArgument(f"table {self.name} is public, so it has no unit and no links")
-        for column in [self.unit, self.period, *(link.column for link in self.links)]:
-            if column is not None and column not in names:
-                raise InvalidArgument(f"table {self.name} has no variable {column!r}; it has {', '.join(names)}")
-
-    def __getitem__(self, name: str) -> Variable:
-        for variable in self.variables:
-            if variable.name == name:
-                return variable
-        known = ", ".join(variable.name for variable in self.variables)
-        raise InvalidArgument(f"table {self.name} has no variable {name!r}; it has {known}")
-
-    def __contains__(self, name: object) -> bool:
-        return any(variable.name == name for variable in self.variables)
-
-    @property
-    def schema(self) -> dict[str, Facts]:
-        """The public facts of every variable."""
-        return _schema(self)
-
-
-@remembered
-def _schema(table: Table) -> dict[str, Facts]:
-    return {variable.name: variable.facts() for variable in table.variables}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,9 +93,7 @@ class Codebook:
 
     def to_record(self) -> dict[str, Any]:
         """The codebook as plain JSON values, defaults left out; `from_record` reads it back."""
-        from deniable.plan.codebook_text import to_record
-
-        return to_record(self)
+        return _record(self)
 
     def identity(self) -> str:
         """One text that two codebooks share exactly when they say the same; it is public, so it may be hashed."""
@@ -199,20 +116,20 @@ class Codebook:
     @staticmethod
     def from_record(record: Mapping[str, Any]) -> Codebook:
         """The codebook a record describes; unknown fields are refused."""
-        from deniable.plan.codebook_text import from_record
-
-        return from_record(record)
+        return from_record(record, Codebook)
 
     @staticmethod
     def from_yaml(text: str, *, source: str = "codebook") -> Codebook:
         """The codebook written in YAML `text`; a mistake is refused with its line."""
-        from deniable.plan.codebook_text import from_yaml
-
-        return from_yaml(text, source=source)
+        return from_yaml(text, Codebook, source=source)
 
     @staticmethod
     def load(path: str | Path) -> Codebook:
         """The codebook in a YAML file."""
+        if "\n" in str(path):
+            raise InvalidArgument(
+                "this is the text of a codebook, not a file: read it with dp.Codebook.from_yaml(text)"
+            )
         try:
             text = Path(path).read_text(encoding="utf-8")
         except OSError:
@@ -223,13 +140,31 @@ class Codebook:
 
     def to_yaml(self) -> str:
         """The codebook as YAML text."""
-        from deniable.plan.codebook_text import to_yaml
+        return yaml.safe_dump(self.to_record(), sort_keys=False, allow_unicode=True, width=120)
 
-        return to_yaml(self)
+    def __str__(self) -> str:
+        return self.to_yaml()
+
+    def _repr_html_(self) -> str:
+        names = ["table", "variable", "type", "what is known"]
+        rows = [[t.name, each.name, each.type.value, _known(each)] for t in self.tables for each in t.variables]
+        unit = "no unit is named yet" if self.unit is None else f"protects {_bounds(self.unit)}"
+        return html_card(html_lines([f"{self.name}: {unit}"]), html_table(names, rows, keys=4))
+
+
+def _known(variable: Variable) -> str:
+    """The public facts of a variable, in a few words."""
+    if variable.categories is not None:
+        listed = ", ".join(variable.categories[:_LISTED])
+        return listed + (f", … ({len(variable.categories)})" if len(variable.categories) > _LISTED else "")
+    ends = "" if variable.lower is None else f"{variable.lower} to {variable.upper}"
+    step = f"step {variable.step}" if variable.step is not None else ""
+    return ", ".join(part for part in (ends, step, "constant for the unit" if variable.of_unit else "") if part)
 
 
 def _bounds(unit: Unit) -> str:
-    return f"{unit} (groups={unit.groups}, rows={unit.rows})"
+    total = "" if unit.total is None else f", total={unit.total}"
+    return f"{unit} (groups={unit.groups}, rows={unit.rows}{total})"
 
 
 def _carrying(table: Table, unit: Unit) -> Table:
@@ -302,3 +237,80 @@ def _checked_alike(codebook: Codebook) -> None:
             raise InvalidArgument(
                 f"the {column} is a {' in one table and a '.join(sorted(types))} in another; use one type"
             )
+
+
+# Written ---------------------------------------------------------------------------------------------------------------
+
+
+def _record(codebook: Codebook) -> dict[str, Any]:
+    """Plain JSON values, defaults left out."""
+    record: dict[str, Any] = {"format": FORMAT}
+    record |= _said(name=codebook.name, description=codebook.description)
+    if codebook.unit is not None:
+        record["unit"] = _unit_record(codebook.unit)
+    if codebook.sampling is not None:
+        sampling = codebook.sampling
+        record["sampling"] = _said(
+            design=sampling.design,
+            fraction=None if sampling.fraction is None else _plain_number(sampling.fraction),
+            population=sampling.population,
+            frame=sampling.frame,
+            secrecy=sampling.secrecy,
+        )
+    record |= _said(earlier_releases=list(codebook.earlier), datasheet=dict(codebook.sections))
+    record["tables"] = {table.name: _table_record(table) for table in codebook.tables}
+    return record
+
+
+def _said(**fields: Any) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if value not in (None, "", False, [], (), {})}
+
+
+def _unit_record(unit: Unit) -> Any:
+    if unit.is_row:
+        return "changed rows" if unit == row_unit(changed=True) else "rows"
+    period = {"column": unit.period.column, "length": unit.period.length.value} if unit.period else None
+    bounds = {"groups": unit.groups, "rows_per_group": unit.rows, "rows": unit.total}
+    return _said(id=unit.id, **bounds, period=period, unique=unit.unique)
+
+
+def _table_record(table: Table) -> dict[str, Any]:
+    record = _said(
+        description=table.description,
+        unit=table.unit,
+        period=table.period,
+        links=[str(link) for link in table.links],
+        public=table.public,
+    )
+    record["variables"] = {variable.name: _variable_record(variable) for variable in table.variables}
+    return record
+
+
+def _variable_record(variable: Variable) -> dict[str, Any]:
+    record: dict[str, Any] = {"type": variable.type.value}
+    if variable.lower is not None:
+        record |= {"bounds": [_plain_value(variable.lower), _plain_value(variable.upper)]}
+    record |= _said(
+        step=None if variable.step is None else _plain_number(variable.step),
+        categories=list(variable.categories or ()),
+        bins=[_plain_number(edge) for edge in variable.bins or ()],
+        outside="missing" if variable.outside is Outside.MISSING else None,
+        of_unit=variable.of_unit or None,
+        provenance=variable.provenance,
+        description=variable.description,
+    )
+    if variable.other is not None:
+        record["other"] = variable.other
+    if isinstance(variable.missing, Impute):
+        record |= {"missing": {"impute": _plain_value(variable.missing.value)}}
+    return record
+
+
+def _plain_number(value: Fraction) -> int | str:
+    return value.numerator if value.denominator == 1 else str(value)
+
+
+def _plain_value(value: Any) -> Any:
+    if isinstance(value, Fraction | Decimal | float):
+        return _plain_number(rational(value=value))
+    return value.isoformat(*([" "] if isinstance(value, datetime) else [])) if isinstance(value, date) else value

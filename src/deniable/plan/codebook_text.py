@@ -1,4 +1,4 @@
-"""Codebooks as YAML and as plain records: strict both ways.
+"""Codebooks read from YAML and from plain records, strictly.
 
 Only plain YAML is read (no object tags). A field we do not know, a field written twice or a value that does not fit is
 refused with its line, because a mistyped bound that is silently ignored would be a wrong guarantee.
@@ -8,19 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import date, datetime
-from decimal import Decimal
 from fractions import Fraction
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import yaml
 
 from deniable.errors import InvalidArgument
 from deniable.exact.guards import rational
-from deniable.plan.codebook import FORMAT, SECTIONS, Codebook, Link, SamplingDesign, Table
-from deniable.plan.unit import Period, Unit, _length, row_unit
+from deniable.plan.tables import FORMAT, SECTIONS, Link, SamplingDesign, Table
+from deniable.plan.unit import Unit, UnitPeriod, _length, row_unit
 from deniable.plan.variable import Drop, Impute, Missing, Outside, Type, Variable
 
 Path: TypeAlias = tuple[str | int, ...]
+Book = TypeVar("Book")
+"""What is built of all that was read: the codebook."""
 
 
 class _Mistake(Exception):
@@ -47,7 +48,7 @@ _TOP = {
     "public",
 }
 _TABLE = {"description", "unit", "period", "links", "public", "variables"}
-_UNIT = {"id", "groups", "rows_per_group", "period", "unique"}
+_UNIT = {"id", "groups", "rows_per_group", "rows", "period", "unique"}
 _VARIABLE = {
     "type", "bounds", "step", "categories", "other", "bins", "missing", "outside", "of_unit", "provenance", "description",
 }  # fmt: skip
@@ -60,11 +61,12 @@ _WANTED: dict[str | int, str] = {
     "id": "write the column that names the person (or household, device, ...) to protect",
     "groups": "write how many groups one unit may touch in one query",
     "rows_per_group": "write how many rows one unit may add to a group",
+    "rows": "write how many rows one unit may have in all",
     "bounds": "write [lower, upper] from documentation, or leave bounds out if the column is never added up",
 }
 
 
-def from_yaml(text: str, *, source: str) -> Codebook:
+def from_yaml(text: str, build: Callable[..., Book], *, source: str) -> Book:
     """The codebook in YAML text; every refusal names the line."""
     try:
         if any(isinstance(token, yaml.AliasToken) for token in yaml.scan(text, Loader=yaml.SafeLoader)):
@@ -72,7 +74,7 @@ def from_yaml(text: str, *, source: str) -> Codebook:
         node = yaml.compose(text, Loader=yaml.SafeLoader)
         lines: dict[Path, int] = {}
         record = _plain(node, (), lines) if node is not None else {}
-        return _codebook(record)
+        return _codebook(record, build)
     except _Mistake as mistake:
         place = f"line {lines[_nearest(mistake.path, lines)]}" if lines else "line 1"
         raise InvalidArgument(f"{source}, {place}: {_dotted(mistake.path)}{mistake.message}") from None
@@ -83,10 +85,10 @@ def from_yaml(text: str, *, source: str) -> Codebook:
         raise InvalidArgument(f"{source}{place}: not plain YAML: {reason}") from None
 
 
-def from_record(record: Mapping[str, Any]) -> Codebook:
+def from_record(record: Mapping[str, Any], build: Callable[..., Book]) -> Book:
     """The codebook a plain record describes."""
     try:
-        return _codebook(record)
+        return _codebook(record, build)
     except _Mistake as mistake:
         raise InvalidArgument(f"codebook: {_dotted(mistake.path)}{mistake.message}") from None
 
@@ -143,7 +145,7 @@ def _at(path: Path, build: Callable[[], Any]) -> Any:
         raise _Mistake(path, str(refusal)) from None
 
 
-def _codebook(record: object) -> Codebook:
+def _codebook(record: object, build: Callable[..., Book]) -> Book:
     fields = _fields(record, _TOP, ())
     if fields.get("format", FORMAT) != FORMAT:
         raise _Mistake(("format",), f"this version reads format {FORMAT}, got {fields['format']!r}")
@@ -164,9 +166,9 @@ def _codebook(record: object) -> Codebook:
     sampling = _sampling(fields["sampling"], ("sampling",)) if "sampling" in fields else None
     name, description = (_text(fields.get(word, ""), (word,)) for word in ("name", "description"))
     earlier, sections = _earlier(fields.get("earlier_releases", [])), _sections(fields.get("datasheet", {}))
-    codebook: Codebook = _at(
+    codebook: Book = _at(
         (),
-        lambda: Codebook(
+        lambda: build(
             tables=tuple(tables),
             unit=unit,
             sampling=sampling,
@@ -207,7 +209,9 @@ def _unit(record: object, path: Path) -> Unit:
         span = _fields(fields["period"], {"column", "length"}, (*path, "period"))
         if set(span) != {"column", "length"}:
             raise _Mistake((*path, "period"), "needs column: and length: (hour, day, week, month, quarter, year)")
-        period = Period(_text(span["column"], path), _at((*path, "period", "length"), lambda: _length(span["length"])))
+        period = UnitPeriod(
+            _text(span["column"], path), _at((*path, "period", "length"), lambda: _length(span["length"]))
+        )
     built: Unit = _at(
         path,
         lambda: Unit(
@@ -215,6 +219,7 @@ def _unit(record: object, path: Path) -> Unit:
             period=period,
             groups=fields.get("groups"),
             rows=fields.get("rows_per_group"),
+            total=fields.get("rows"),
             unique=_flag(fields.get("unique", False), (*path, "unique")),
         ),
     )
@@ -288,7 +293,7 @@ def _variable(name: str, record: object, path: Path) -> Variable:
             categories=_categories(fields["categories"], (*path, "categories")) if "categories" in fields else None,
             other=_text(fields["other"], (*path, "other")) if "other" in fields else None,
             bins=_bins(fields["bins"], (*path, "bins")) if "bins" in fields else None,
-            missing=_missing(fields.get("missing", "drop"), kind, (*path, "missing")),
+            missing=_missing(_never(fields, kind, (*path, "missing")), kind, (*path, "missing")),
             outside=_outside(fields.get("outside", "clamp"), (*path, "outside")),
             of_unit=_flag(fields.get("of_unit", False), (*path, "of_unit")),
             provenance=_text(fields.get("provenance", ""), (*path, "provenance")),
@@ -338,6 +343,17 @@ def _bins(value: object, path: Path) -> tuple[Fraction, ...]:
     return tuple(_number(edge, path) for edge in value)
 
 
+def _never(fields: Mapping[str, Any], kind: Type, path: Path) -> object:
+    """What `missing:` says; with `never`, a cell that is missing all the same reads as the lowest value."""
+    said = fields.get("missing", "drop")
+    if said != "never":
+        return said
+    lowest = fields.get("bounds") or fields.get("categories") or ([False] if kind is Type.BOOLEAN else None)
+    if not (isinstance(lowest, list | tuple) and lowest):
+        raise _Mistake(path, "never needs bounds or categories to read a missing cell as, should there be one")
+    return {"impute": lowest[0]}
+
+
 def _missing(value: object, kind: Type, path: Path) -> Missing:
     if value == "drop":
         return Drop()
@@ -346,88 +362,10 @@ def _missing(value: object, kind: Type, path: Path) -> Missing:
         if rule == "category" and kind is not Type.STRING:
             raise _Mistake(path, "a category of its own is for text; use impute: <value>")
         return Impute(_value(imputed, kind, path))
-    raise _Mistake(path, f"expected drop, {{impute: value}} or {{category: text}}, got {value!r}")
+    raise _Mistake(path, f"expected drop, never, {{impute: value}} or {{category: text}}, got {value!r}")
 
 
 def _outside(value: object, path: Path) -> Outside:
     if value not in ("clamp", "missing"):
         raise _Mistake(path, f"expected clamp or missing, got {value!r}")
     return Outside(value)
-
-
-def to_record(codebook: Codebook) -> dict[str, Any]:
-    """Plain JSON values, defaults left out."""
-    record: dict[str, Any] = {"format": FORMAT}
-    record |= _said(name=codebook.name, description=codebook.description)
-    if codebook.unit is not None:
-        record["unit"] = _unit_record(codebook.unit)
-    if codebook.sampling is not None:
-        sampling = codebook.sampling
-        record["sampling"] = _said(
-            design=sampling.design,
-            fraction=None if sampling.fraction is None else _plain_number(sampling.fraction),
-            population=sampling.population,
-            frame=sampling.frame,
-            secrecy=sampling.secrecy,
-        )
-    record |= _said(earlier_releases=list(codebook.earlier), datasheet=dict(codebook.sections))
-    record["tables"] = {table.name: _table_record(table) for table in codebook.tables}
-    return record
-
-
-def _said(**fields: Any) -> dict[str, Any]:
-    return {name: value for name, value in fields.items() if value not in (None, "", False, [], (), {})}
-
-
-def _unit_record(unit: Unit) -> Any:
-    if unit.is_row:
-        return "changed rows" if unit == row_unit(changed=True) else "rows"
-    period = {"column": unit.period.column, "length": unit.period.length.value} if unit.period else None
-    return _said(id=unit.id, groups=unit.groups, rows_per_group=unit.rows, period=period, unique=unit.unique)
-
-
-def _table_record(table: Table) -> dict[str, Any]:
-    record = _said(
-        description=table.description,
-        unit=table.unit,
-        period=table.period,
-        links=[str(link) for link in table.links],
-        public=table.public,
-    )
-    record["variables"] = {variable.name: _variable_record(variable) for variable in table.variables}
-    return record
-
-
-def _variable_record(variable: Variable) -> dict[str, Any]:
-    record: dict[str, Any] = {"type": variable.type.value}
-    if variable.lower is not None:
-        record |= {"bounds": [_plain_value(variable.lower), _plain_value(variable.upper)]}
-    record |= _said(
-        step=None if variable.step is None else _plain_number(variable.step),
-        categories=list(variable.categories or ()),
-        bins=[_plain_number(edge) for edge in variable.bins or ()],
-        outside="missing" if variable.outside is Outside.MISSING else None,
-        of_unit=variable.of_unit or None,
-        provenance=variable.provenance,
-        description=variable.description,
-    )
-    if variable.other is not None:
-        record["other"] = variable.other
-    if isinstance(variable.missing, Impute):
-        record |= {"missing": {"impute": _plain_value(variable.missing.value)}}
-    return record
-
-
-def _plain_number(value: Fraction) -> int | str:
-    return value.numerator if value.denominator == 1 else str(value)
-
-
-def _plain_value(value: Any) -> Any:
-    if isinstance(value, Fraction | Decimal | float):
-        return _plain_number(rational(value=value))
-    return value.isoformat(*([" "] if isinstance(value, datetime) else [])) if isinstance(value, date) else value
-
-
-def to_yaml(codebook: Codebook) -> str:
-    """YAML text that `from_yaml` reads back as the same codebook."""
-    return yaml.safe_dump(to_record(codebook), sort_keys=False, allow_unicode=True, width=120)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from deniable.plan.codebook import SECTIONS, Codebook, Table
+from deniable.exact.figures import counted
+from deniable.plan.codebook import Codebook
+from deniable.plan.tables import SECTIONS, Table
 from deniable.plan.variable import Impute, Variable
 
 
@@ -57,7 +59,9 @@ def _unit(codebook: Codebook) -> str:
     unit = codebook.unit
     if unit is None:
         return "not stated"
-    bounds = f", at most {unit.groups} groups and {unit.rows} rows in each" if unit.groups and unit.rows else ""
+    bounds = ""
+    if unit.groups and unit.rows:
+        bounds = f", at most {counted(unit.groups, 'group')} and {counted(unit.rows, 'row')} in each"
     return _cell(f"{unit}{'' if unit.is_row else bounds}")
 
 

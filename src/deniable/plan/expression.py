@@ -2,7 +2,7 @@
 
 The union is closed. Numbers are exact integers on a public grid; nothing here can fail on data: dividing by zero gives
 a missing value, and what could overflow is refused from the declared bounds before any row is read.
-Truth is three-valued, as in SQL.
+Truth is three-valued, as in SQL. Here are constants, columns and operators; functions are in `plan/functions`.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from enum import Enum
 from fractions import Fraction
-from typing import TypeAlias
+from typing import TypeAlias, assert_never
 
-from deniable.plan.unit import Length
+from deniable.plan.functions.scalar import ScalarFunction
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +32,12 @@ class Literal:
     def __post_init__(self) -> None:
         if isinstance(self.value, int) and not isinstance(self.value, bool):
             object.__setattr__(self, "value", Fraction(self.value))
+
+    @property
+    def number(self) -> Fraction:
+        """The value of a constant that is known to be a number."""
+        assert isinstance(self.value, Fraction), "ask for its kind first"
+        return self.value
 
 
 class Operator(Enum):
@@ -66,14 +72,6 @@ class Divide:
     left: Expression
     right: Expression
     step: Fraction = QUOTIENT_STEP
-
-
-@dataclass(frozen=True, slots=True)
-class Modulo:
-    """The remainder of a whole number by a positive whole constant; it has the sign of `value`, as in SQL."""
-
-    value: Expression
-    by: int
 
 
 class Comparison(Enum):
@@ -148,175 +146,10 @@ class Case:
     otherwise: Expression | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Coalesce:
-    """The first value that is not missing."""
-
-    parts: tuple[Expression, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Least:
-    """The smallest value that is not missing."""
-
-    parts: tuple[Expression, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Greatest:
-    """The largest value that is not missing."""
-
-    parts: tuple[Expression, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Clamp:
-    """The value limited to [lower, upper]; missing stays missing. This is how an unbounded number gets bounds."""
-
-    value: Expression
-    lower: Fraction
-    upper: Fraction
-
-
-@dataclass(frozen=True, slots=True)
-class Absolute:
-    """The value without its sign."""
-
-    value: Expression
-
-
-class Rounding(Enum):
-    """Which multiple of the step a value goes to."""
-
-    FLOOR = "floor"
-    CEILING = "ceiling"
-    NEAREST = "nearest"
-
-
-@dataclass(frozen=True, slots=True)
-class Round:
-    """The value moved to a multiple of `step`: the one below, the one above, or the nearest (halves away from zero)."""
-
-    rounding: Rounding
-    value: Expression
-    step: Fraction = Fraction(1)
-
-
-@dataclass(frozen=True, slots=True)
-class Bin:
-    """The number (from 0) of the bin [edge, next edge) a value falls in; the last bin holds its right edge.
-
-    A value below the first or above the last edge, and a missing one, is missing.
-    """
-
-    value: Expression
-    edges: tuple[Fraction, ...]
-
-
-class Part(Enum):
-    """A whole-number part of a date or timestamp; weekday is 0 on Sunday."""
-
-    YEAR = "year"
-    QUARTER = "quarter"
-    MONTH = "month"
-    DAY = "day"
-    WEEKDAY = "weekday"
-    HOUR = "hour"
-    MINUTE = "minute"
-
-
-@dataclass(frozen=True, slots=True)
-class DatePart:
-    """One part of a date or timestamp."""
-
-    part: Part
-    value: Expression
-
-
-@dataclass(frozen=True, slots=True)
-class Truncate:
-    """A date or timestamp cut down to the start of its hour, day, week (Monday), month, quarter or year."""
-
-    value: Expression
-    length: Length
-
-
-@dataclass(frozen=True, slots=True)
-class ToDate:
-    """The date of a timestamp."""
-
-    value: Expression
-
-
-@dataclass(frozen=True, slots=True)
-class DaysBetween:
-    """Whole days from date `start` to date `end`; negative when `end` is earlier."""
-
-    start: Expression
-    end: Expression
-
-
-class LetterCase(Enum):
-    """Which letters."""
-
-    LOWER = "lower"
-    UPPER = "upper"
-
-
-@dataclass(frozen=True, slots=True)
-class Fold:
-    """A text with its letters in one case: all of them where categories are declared, else the ASCII ones, as on every engine."""
-
-    case: LetterCase
-    value: Expression
-
-
-@dataclass(frozen=True, slots=True)
-class Substring:
-    """`length` characters of a text from position `start`, which counts from 1."""
-
-    value: Expression
-    start: int
-    length: int
-
-
-@dataclass(frozen=True, slots=True)
-class CharacterCount:
-    """How many characters (Unicode code points) a text has."""
-
-    value: Expression
-
-
 Expression: TypeAlias = (
-    Column
-    | Literal
-    | Arithmetic
-    | Divide
-    | Modulo
-    | Compare
-    | And
-    | Or
-    | Not
-    | IsNull
-    | In
-    | Like
-    | Case
-    | Coalesce
-    | Least
-    | Greatest
-    | Clamp
-    | Absolute
-    | Round
-    | Bin
-    | DatePart
-    | Truncate
-    | ToDate
-    | DaysBetween
-    | Fold
-    | Substring
-    | CharacterCount
+    Column | Literal | Arithmetic | Divide | Compare | And | Or | Not | IsNull | In | Like | Case | ScalarFunction
 )
-"""Every expression there is; a new one fails type checking until analysis, both engines and the records know it."""
+"""Every expression there is; functions are the rows of `plan/functions`."""
 
 
 def between(value: Expression, lower: Expression, upper: Expression) -> Expression:
@@ -324,29 +157,26 @@ def between(value: Expression, lower: Expression, upper: Expression) -> Expressi
     return And((Compare(Comparison.AT_LEAST, value, lower), Compare(Comparison.AT_MOST, value, upper)))
 
 
-def null_if(value: Expression, other: Expression) -> Expression:
-    """`value`, but missing where it equals `other`."""
-    return Case(((Not(Coalesce((Compare(Comparison.EQUAL, value, other), Literal(False)))), value),))
-
-
 def children(expression: Expression) -> tuple[Expression, ...]:
     """The expressions directly inside this one, in order."""
     match expression:
         case Column() | Literal():
             return ()
-        case Arithmetic(_, left, right) | Divide(left, right) | Compare(_, left, right) | DaysBetween(left, right):
+        case Arithmetic(_, left, right) | Divide(left, right) | Compare(_, left, right):
             return (left, right)
-        case And(parts) | Or(parts) | Coalesce(parts) | Least(parts) | Greatest(parts):
+        case And(parts) | Or(parts):
             return parts
         case Case(branches, otherwise):
             inner = tuple(side for branch in branches for side in branch)
             return inner if otherwise is None else (*inner, otherwise)
         case In(value, among):
             return (value, *among)
-        case Round(_, value) | DatePart(_, value) | Fold(_, value):
+        case Not(value) | IsNull(value) | Like(value):
             return (value,)
+        case ScalarFunction():
+            return expression.arguments
         case _:
-            return (expression.value,)
+            assert_never(expression)
 
 
 def columns(expression: Expression) -> frozenset[str]:

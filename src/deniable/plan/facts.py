@@ -67,7 +67,9 @@ class Facts:
     @property
     def interval(self) -> tuple[Fraction, Fraction] | None:
         """The interval as numbers, or None when an end is open."""
-        return (self.lower * self.step, self.upper * self.step) if self.bounded else None  # type: ignore[operator]
+        if self.lower is None or self.upper is None:
+            return None
+        return self.lower * self.step, self.upper * self.step
 
     def on(self, step: Fraction) -> Facts:
         """The same column counted in a finer `step` that divides this one."""

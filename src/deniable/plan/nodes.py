@@ -14,8 +14,9 @@ from typing import TypeAlias
 from deniable.errors import InvalidArgument
 from deniable.exact.guards import integer
 from deniable.plan.codebook import Codebook
+from deniable.plan.even_weights import Spread
 from deniable.plan.expression import Expression
-from deniable.plan.spread import Spread
+from deniable.plan.facts import Facts
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,19 @@ class Scan:
 
     codebook: Codebook
     table: str
+
+
+@dataclass(frozen=True, slots=True)
+class ValueTable:
+    """A public table that stands in the plan itself: public keys written out, or what an earlier stage releases.
+
+    `columns` are known from the start; `rows`, as engines hold values, are None until the stage is released. Whatever they
+    turn out to be, they lie within `columns`, so no bound of a plan depends on them.
+    """
+
+    name: str
+    columns: tuple[tuple[str, Facts], ...]
+    rows: tuple[tuple[object, ...], ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +76,14 @@ class Join:
     Between two private relations the unit must be equal too; this is added here and cannot be left out, so a row meets
     only rows of its own unit. Columns of `right` that also stand in `left` must be renamed before. SEMI keeps the left
     rows that meet one, ANTI those that meet none, both with the columns of `left` alone. A missing value meets nothing.
+    Rows meet in a SEMI or ANTI join only where `condition`, over the columns of both sides, is true as well.
     """
 
     left: Relation
     right: Relation
     on: tuple[tuple[str, str], ...] = ()
     kind: JoinKind = JoinKind.INNER
+    condition: Expression | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +93,7 @@ class Union:
     sources: tuple[Relation, ...]
 
 
-class Summary(Enum):
+class UnitSummary(Enum):
     """What a per-unit sub-query may compute of one unit's rows.
 
     MEDIAN is the lower of two middle values, MODE the most frequent value and among equals the least: both are values of
@@ -102,7 +118,7 @@ class UnitValue:
     """
 
     name: str
-    summary: Summary
+    summary: UnitSummary
     of: Expression | None = None
     lower: Fraction | None = None
     upper: Fraction | None = None
@@ -117,7 +133,7 @@ class UnitAgg:
     values: tuple[UnitValue, ...]
 
 
-Relation: TypeAlias = Scan | Filter | Project | Join | Union | UnitAgg
+Relation: TypeAlias = Scan | ValueTable | Filter | Project | Join | Union | UnitAgg
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +188,7 @@ class Bounding:
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class RowCount:
     """Rows of the group (where `of` is not missing), each unit counted at most `most` times.
 
     With `spread`, in parts of rows: each row of a unit with too many weighs the same.
@@ -247,7 +263,7 @@ class Histogram:
         return Spread(self.most, self.bits or 0)
 
 
-Aggregate: TypeAlias = Rows | Units | Total | Distinct | Histogram
+Aggregate: TypeAlias = RowCount | Units | Total | Distinct | Histogram
 
 
 Level: TypeAlias = tuple[str, ...]
@@ -328,8 +344,42 @@ class UnitRows:
     @property
     def bounded(self) -> GroupAgg:
         """The plan that bounds the same rows: it counts each column over one group, a unit's rows kept by the keyed order."""
-        counts = tuple((f"column {index}", Rows(self.rows, of)) for index, (_, of) in enumerate(self.columns))
+        counts = tuple((f"column {index}", RowCount(self.rows, of)) for index, (_, of) in enumerate(self.columns))
         return GroupAgg(self.source, (), Bounding(groups=1, rows_per_unit=self.rows), counts)
+
+
+MOST_ENTRIES = 1500
+"""How long a vector of one statement may be: engines keep no more columns side by side."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnitVector:
+    """One joint vector: what each unit's rows add to every entry, cut to the Euclidean length `norm`, added over all units.
+
+    `features` are whole numbers computed from the columns of `rows`, each column as a count of its own steps. An entry names
+    one feature by its place, or two whose product it is: with all pairs, the vector is the triangle of a Gram matrix. A row in
+    which a feature is missing adds nothing to its entries. The cut shortens every entry towards zero, in whole numbers.
+
+    Guarantee: one unit more or less moves the vector by a Euclidean length of at most `norm`.
+    """
+
+    rows: UnitRows
+    features: tuple[Expression, ...]
+    entries: tuple[tuple[int, ...], ...]
+    norm: int
+
+    def __post_init__(self) -> None:
+        integer(least=1, norm=self.norm)
+        if not 1 <= len(self.entries) <= MOST_ENTRIES:
+            raise InvalidArgument(f"a vector has 1 to {MOST_ENTRIES} entries, got {len(self.entries)}")
+        for entry in self.entries:
+            if not (1 <= len(entry) <= 2 and all(0 <= place < len(self.features) for place in entry)):
+                raise InvalidArgument(f"an entry names one or two of {len(self.features)} features, got {entry!r}")
+
+
+def triangle(count: int) -> tuple[tuple[int, ...], ...]:
+    """The entries of a Gram matrix on and above its diagonal, row after row."""
+    return tuple((first, second) for first in range(count) for second in range(first, count))
 
 
 def scan(codebook: Codebook, table: str | None = None) -> Scan:

@@ -11,7 +11,7 @@ from deniable.plan.codebook import Codebook
 from deniable.plan.expression import Column, Expression
 from deniable.plan.expression import columns as read_columns
 from deniable.plan.facts import Facts
-from deniable.plan.nodes import Filter, GroupAgg, Join, JoinKind, Project, Relation, Scan, Union, UnitAgg
+from deniable.plan.nodes import Filter, GroupAgg, Join, JoinKind, Project, Relation, Scan, Union, UnitAgg, ValueTable
 from deniable.plan.relation import schema
 from deniable.plan.variable import Variable
 
@@ -21,6 +21,8 @@ def codebooks(relation: Relation) -> tuple[Codebook, ...]:
     match relation:
         case Scan(codebook):
             return (codebook,)
+        case ValueTable():
+            return ()
         case Filter(source) | Project(source) | UnitAgg(source):
             return codebooks(source)
         case Join(left, right):
@@ -34,7 +36,7 @@ def codebooks(relation: Relation) -> tuple[Codebook, ...]:
 def computed(relation: Relation) -> Iterator[tuple[Expression, Mapping[str, Facts]]]:
     """Every expression a relation computes or filters by, with the columns it reads from."""
     match relation:
-        case Scan():
+        case Scan() | ValueTable():
             return
         case Filter(source, condition):
             yield condition, schema(source)
@@ -42,7 +44,9 @@ def computed(relation: Relation) -> Iterator[tuple[Expression, Mapping[str, Fact
         case Project(source, columns):
             yield from ((of, schema(source)) for _, of in columns)
             yield from computed(source)
-        case Join(left, right):
+        case Join(left, right, _, _, condition):
+            if condition is not None:
+                yield condition, schema(left) | schema(right)
             yield from computed(left)
             yield from computed(right)
         case Union(sources):
@@ -61,6 +65,8 @@ def variable_of(relation: Relation, name: str) -> Variable | None:
     match relation:
         case Scan(codebook, table):
             return codebook[table][name]
+        case ValueTable():
+            return None
         case Filter(source):
             return variable_of(source, name)
         case Project(source, columns):
@@ -82,6 +88,8 @@ def unit_columns(relation: Relation) -> frozenset[str]:
         case Scan(codebook, table):
             here = codebook[table]
             return frozenset(each.name for each in here.variables if each.of_unit and not here.public)
+        case ValueTable():
+            return frozenset()
         case Filter(source):
             return unit_columns(source)
         case Project(source, columns) | UnitAgg(source, columns):
@@ -105,6 +113,8 @@ def _tables(relation: Relation) -> set[str]:
     match relation:
         case Scan(codebook, table):
             return set() if codebook[table].public else {table}
+        case ValueTable():
+            return set()
         case Filter(source) | Project(source) | UnitAgg(source):
             return _tables(source)
         case Join(left, right):

@@ -12,7 +12,7 @@ from typing import assert_never
 
 from deniable.errors import QueryRefused
 from deniable.plan.analysis import checked_facts, condition_facts, facts
-from deniable.plan.codebook import Codebook, Table
+from deniable.plan.codebook import Codebook
 from deniable.plan.expression import Column, Expression
 from deniable.plan.facts import LARGEST, Facts, Kind, hull
 from deniable.plan.memo import remembered
@@ -23,11 +23,13 @@ from deniable.plan.nodes import (
     Project,
     Relation,
     Scan,
-    Summary,
     Union,
     UnitAgg,
+    UnitSummary,
     UnitValue,
+    ValueTable,
 )
+from deniable.plan.tables import Table
 from deniable.plan.unit import Unit
 from deniable.plan.variable import Variable
 
@@ -80,6 +82,8 @@ def shape(relation: Relation) -> Shape:
     match relation:
         case Scan(codebook, table):
             return _scan(codebook, codebook[table])
+        case ValueTable(_, written):
+            return Shape(dict(written), None, None, {}, frozenset())
         case Filter(source, condition):
             below = shape(source)
             condition_facts(condition, below.columns)
@@ -171,6 +175,8 @@ def _join(join: Join, left: Shape, right: Shape) -> Shape:
         )
     if not left.public and not right.public:
         _checked_private_join(join, left, right)
+    if join.condition is not None:
+        _checked_residual(join, join.condition, left, right)
     columns = dict(left.columns)
     if not filtering:
         columns |= _right_columns(join, left, right)
@@ -232,6 +238,13 @@ def _checked_private_join(join: Join, left: Shape, right: Shape) -> None:
             f"this join does not match {left.unit} with itself and follows no declared link",
             rewrite="join on the unit's column or along a link of the codebook (links: [column -> table.column])",
         )
+
+
+def _checked_residual(join: Join, condition: Expression, left: Shape, right: Shape) -> None:
+    """A condition between two rows that meet: of one unit where both are private, so it moves no bound."""
+    if join.kind not in (JoinKind.SEMI, JoinKind.ANTI):
+        raise QueryRefused("join-condition", f"an {join.kind.value} join matches columns; filter what it gives")
+    condition_facts(condition, left.columns | _right_columns(join, left, right))
 
 
 def _right_columns(join: Join, left: Shape, right: Shape) -> dict[str, Facts]:
@@ -298,20 +311,20 @@ def _unit_agg(below: Shape, keys: tuple[tuple[str, Expression], ...], values: tu
 def summary_facts(value: UnitValue, columns: dict[str, Facts]) -> Facts:
     """The facts of one summary column; what is not bounded by declaration saturates at 2**62 and counts as unbounded."""
     of = None if value.of is None else checked_facts(value.of, columns)
-    if (of is None) != (value.summary is Summary.ROWS):
+    if (of is None) != (value.summary is UnitSummary.ROWS):
         raise QueryRefused(
             "bad-summary", f"{value.summary.value} of {value.name}: ROWS takes no column, all others one"
         )
     match value.summary:
-        case Summary.ROWS | Summary.COUNT | Summary.DISTINCT:
+        case UnitSummary.ROWS | UnitSummary.COUNT | UnitSummary.DISTINCT:
             known = Facts(Kind.NUMBER, False, Fraction(1), 0, None)
-        case Summary.SUM:
+        case UnitSummary.SUM:
             known = _sum_facts(of)
-        case Summary.LEAST | Summary.GREATEST | Summary.MEDIAN:
+        case UnitSummary.LEAST | UnitSummary.GREATEST | UnitSummary.MEDIAN:
             if of is None or of.kind not in (Kind.NUMBER, Kind.DATE, Kind.TIMESTAMP):
                 raise QueryRefused("no-order", f"{value.name}: MIN, MAX and MEDIAN need numbers or dates")
             known = of
-        case Summary.MODE:
+        case UnitSummary.MODE:
             assert of is not None
             known = of
     return clamped_summary(value, known)

@@ -1,19 +1,17 @@
 """Expressions put in a form that is exact on a grid; the analysis, the reference engine and every SQL engine read them so.
 
 A quotient of two columns has no grid, so it is rounded where it is added up or grouped. Where it is compared it need not be:
-a / b < c is a < c·b for positive b and a > c·b for negative b. A limit between grid points is put on the common grid.
+a / b < c is a < c·b for positive b and a > c·b for negative b.
 """
 
 from __future__ import annotations
 
 from fractions import Fraction
-from math import ceil, floor
 
 from deniable.plan.expression import (
     QUOTIENT_STEP,
     Arithmetic,
     Case,
-    Clamp,
     Compare,
     Comparison,
     Divide,
@@ -24,7 +22,6 @@ from deniable.plan.expression import (
     Or,
     children,
 )
-from deniable.plan.facts import Facts, common_step
 
 _ZERO = Literal(Fraction(0))
 _TURNED = {
@@ -110,30 +107,3 @@ def _times(left: Expression | None, right: Expression | None) -> Expression | No
     if left is None or right is None:
         return left if right is None else right
     return Arithmetic(Operator.MULTIPLY, left, right)
-
-
-def common_grid(clamp: Clamp, known: Facts) -> Clamp | None:
-    """The same clamp of the number on a grid that has its ends; None when the ends that matter are on the grid already."""
-    step = clamp_step(known, clamp.lower, clamp.upper)
-    if step == known.step:
-        return None
-    value = clamp.value
-    if not known.bounded:  # a number without bounds cannot be counted in finer steps
-        low, high = floor(clamp.lower / known.step) * known.step, ceil(clamp.upper / known.step) * known.step
-        value = Clamp(value, low, high)
-    return Clamp(refined(value, known.step, step), clamp.lower, clamp.upper)
-
-
-def refined(value: Expression, step: Fraction, finer: Fraction) -> Expression:
-    """The same number, counted in `finer` steps that divide `step`: times a whole number, then divided by it."""
-    factor = Literal(step / finer)
-    return value if step == finer else Divide(Arithmetic(Operator.MULTIPLY, value, factor), factor)
-
-
-def clamp_step(known: Facts, lower: Fraction, upper: Fraction) -> Fraction:
-    """The grid of a number limited to [lower, upper]: its own, made finer for ends between grid points that it can reach."""
-    ends = [lower] if known.lower is None or lower > known.lower * known.step else []
-    ends += [upper] if known.upper is None or upper < known.upper * known.step else []
-    if all((end / known.step).denominator == 1 for end in ends):
-        return known.step
-    return common_step([known.step, *(Fraction(1, end.denominator) for end in ends)])

@@ -7,13 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from math import prod
 from typing import assert_never
 
 from deniable.cost import Neighbours
 from deniable.errors import QueryRefused
+from deniable.exact.figures import counted
+from deniable.kernels.unit_sensitivity import Sensitivity
 from deniable.plan.analysis import checked_facts, facts
+from deniable.plan.arithmetic import clamp_ends
+from deniable.plan.even_weights import Spread, fine_step
+from deniable.plan.expression import Expression
 from deniable.plan.facts import LARGEST, Facts, Kind
 from deniable.plan.nodes import (
     Aggregate,
@@ -23,40 +27,11 @@ from deniable.plan.nodes import (
     Histogram,
     KeyColumn,
     Level,
-    Rows,
+    RowCount,
     Total,
     Units,
 )
 from deniable.plan.relation import Shape, shape
-from deniable.plan.semantics import clamp_ends
-from deniable.plan.spread import Spread, fine_step
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sensitivity:
-    """One unit moves at most `l0` cells of an aggregate, each by at most `linf`, all together by at most `l1`.
-
-    Cells are groups (for a Histogram: bins of groups). Values are integers in steps of `step`. `l2_squared` bounds the
-    sum of squares.
-    """
-
-    l0: int
-    l1: int
-    linf: int
-    step: Fraction = Fraction(1)
-
-    @property
-    def l2_squared(self) -> int:
-        """The square of the L2 distance: at most l1 * linf, and at most l0 * linf**2."""
-        return min(self.l1 * self.linf, self.l0 * self.linf**2)
-
-    def finer(self, spread: Spread | None) -> Sensitivity:
-        """The same distances in the finer steps of rows that are spread."""
-        if spread is None:
-            return self
-        return replace(
-            self, l1=self.l1 * spread.scale, linf=self.linf * spread.scale, step=fine_step(self.step, spread)
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +48,14 @@ class Limits:
     total: int | None
     kept: int
     merged: int
+
+
+def finer(apart: Sensitivity, spread: Spread | None) -> Sensitivity:
+    """The same distances in the finer steps of rows that are spread."""
+    if spread is None:
+        return apart
+    linf, step = apart.linf * spread.scale, fine_step(apart.step, spread)
+    return Sensitivity(l0=apart.l0, l1=apart.l1 * spread.scale, linf=linf, step=step)
 
 
 def sensitivities(plan: GroupAgg, level: Level | None = None) -> dict[str, Sensitivity]:
@@ -150,10 +133,10 @@ def sensitivity(aggregate: Aggregate, plan: GroupAgg, below: Shape, level: Level
         case Units(of):
             _known(of, below)
             return _counted(1, replace(within, kept=within.groups, merged=1), replaced)
-        case Rows(most, of, spread):
+        case RowCount(most, of, spread):
             _known(of, below)
             each = _least(most, within.rows, spread.rows if spread else None)
-            return _counted(each or most, within, replaced).finer(spread)
+            return finer(_counted(each or most, within, replaced), spread)
         case Distinct(of, most):
             known = facts(of, below.columns)
             return _counted(_least(most, within.rows, _values(known)) or most, within, replaced, _values(known))
@@ -165,9 +148,9 @@ def sensitivity(aggregate: Aggregate, plan: GroupAgg, below: Shape, level: Level
             assert_never(aggregate)
 
 
-def _known(of: object, below: Shape) -> None:
+def _known(of: Expression | None, below: Shape) -> None:
     if of is not None:
-        facts(of, below.columns)  # type: ignore[arg-type]
+        facts(of, below.columns)
 
 
 def _values(known: Facts) -> int | None:
@@ -211,7 +194,7 @@ def _binned(known: Facts, bins: int, spread: Spread, within: Limits, replaced: b
     assert linf is not None
     factor = 2 if replaced else 1
     l0 = min(factor * touched, (within.cells or factor * touched) * bins)
-    return Sensitivity(l0=l0, l1=factor * total, linf=linf).finer(spread)
+    return finer(Sensitivity(l0=l0, l1=factor * total, linf=linf), spread)
 
 
 def total_ends(aggregate: Total, known: Facts) -> tuple[int, int]:
@@ -225,7 +208,7 @@ def total_ends(aggregate: Total, known: Facts) -> tuple[int, int]:
     if aggregate.spread is not None and not aggregate.spread.whole * max(map(abs, known.ends)) < LARGEST:
         raise QueryRefused(
             "too-wide",
-            f"{aggregate.spread.rows} rows of this column reach beyond what sums are kept to",
+            f"what {counted(aggregate.spread.rows, 'row')} of this column can add is beyond what sums are kept to",
             rewrite="declare tighter bounds, a coarser step, or fewer rows of one unit",
         )
     return clamp_ends(fine_step(known.step, aggregate.spread), aggregate.lower, aggregate.upper)

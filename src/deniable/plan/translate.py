@@ -14,16 +14,21 @@ from typing import Any
 from sqlglot import exp
 
 from deniable.errors import QueryRefused, Span
-from deniable.plan import translate_logic as logic
-from deniable.plan import translate_times as times
-from deniable.plan import translate_values as values
+from deniable.exact.figures import counted
+from deniable.plan import translate_operators as operators
 from deniable.plan.analysis import facts
-from deniable.plan.expression import Column, Compare, Comparison, DatePart, Expression, Fold, Literal, Part
+from deniable.plan.canonical import rename_columns
+from deniable.plan.expression import Column, Compare, Comparison, Expression, Literal
 from deniable.plan.facts import Facts, Kind
-from deniable.plan.semantics import folded
+from deniable.plan.functions.catalogue import BY_NAME, BY_NODE
+from deniable.plan.functions.textual import Fold, folded
+from deniable.plan.wording import ADVICE, spoken
 
 IGNORES_CASE = "ignores case"
 """What a comparison is marked with, for a dialect whose default collation ignores case."""
+
+PREDICTION = "prediction"
+"""What a call of prediction('request') is marked with: what the fitted model of that request predicts for a row."""
 
 _COMPARISONS: dict[type[exp.Expression], Comparison] = {
     exp.EQ: Comparison.EQUAL,
@@ -32,15 +37,6 @@ _COMPARISONS: dict[type[exp.Expression], Comparison] = {
     exp.LTE: Comparison.AT_MOST,
     exp.GT: Comparison.MORE,
     exp.GTE: Comparison.AT_LEAST,
-}
-_PARTS: dict[type[exp.Expression], Part] = {
-    exp.Year: Part.YEAR,
-    exp.Quarter: Part.QUARTER,
-    exp.Month: Part.MONTH,
-    exp.Day: Part.DAY,
-    exp.DayOfMonth: Part.DAY,
-    exp.Hour: Part.HOUR,
-    exp.Minute: Part.MINUTE,
 }
 _REWRITES = {
     "IntDiv": "write floor(a / b)",
@@ -81,32 +77,32 @@ class Translator:
         column: Callable[[exp.Column], str] | None = None,
     ) -> None:
         self._text, self.schema = text, schema
-        self._resolve = column or self._bare
+        self.resolve = column or self._bare
 
     def refusal(self, node: exp.Expression, code: str, reason: str, rewrite: str = "") -> QueryRefused:
         """The refusal of one node, with its place."""
         return QueryRefused(code, reason, span=span(node, self._text), rewrite=rewrite)
 
+    def facts(self, expression: Expression) -> Facts:
+        """The facts of an expression here; only with a schema."""
+        assert self.schema is not None, "ask `schema` first"
+        return facts(expression, self.schema)
+
     def expression(self, node: Any) -> Expression:
         """The expression a tree means."""
-        if type(node) in _COMPARISONS or type(node) in values.OPERATORS or type(node) in _PARTS:
-            self._checked(node)
-        if type(node) in _COMPARISONS:
+        kind = type(node)
+        self._checked(node)
+        if kind in _COMPARISONS:
             left, right = self.alike(node, [node.this, node.expression])
             self.check_case(node, left, right)
-            return Compare(_COMPARISONS[type(node)], left, right)
-        if type(node) in values.OPERATORS:
-            return values.arithmetic(self, node)
-        if type(node) in _PARTS:
-            return DatePart(_PARTS[type(node)], self.expression(times.unwrapped(node.this)))
-        self._checked(node)
-        handler = _ALLOWED.get(type(node))
-        if handler is None:
-            name = type(node).__name__
-            raise self.refusal(
-                node, "unsupported", f"{name} is outside the expression language", _REWRITES.get(name, "")
-            )
-        return handler(self, node)
+            return Compare(_COMPARISONS[kind], left, right)
+        if kind in BY_NODE:
+            return BY_NODE[kind].read(self, node)
+        if kind not in _ALLOWED:
+            name = kind.__name__
+            word, rewrite = spoken(node, self._text), _REWRITES.get(name, "") or ADVICE.get(name, "")
+            raise self.refusal(node, "unsupported", f"{word} is outside the expression language", rewrite)
+        return _ALLOWED[kind](self, node)
 
     def check_case(self, node: exp.Expression, *parts: Expression) -> None:
         """Refuse a comparison of text in a dialect that ignores case, unless case can make no difference here."""
@@ -133,11 +129,19 @@ class Translator:
 
     def _checked(self, node: Any) -> None:
         """Refuse a node that says more than we read: an overlooked word would change what the text means."""
-        read = _READ.get(type(node), frozenset()) | {"this", "expression", "expressions"}
+        kind = type(node)
+        if kind in BY_NODE:
+            read = BY_NODE[kind].reads
+        elif kind in _ALLOWED or kind in _COMPARISONS:
+            read = _READ.get(kind, frozenset())
+        else:
+            return
         for name, value in node.args.items():
-            if value and name not in read and type(node) in _ALLOWED.keys() | _COMPARISONS.keys() | _PARTS.keys():
+            if value and name not in read and name not in ("this", "expression", "expressions"):
                 raise self.refusal(
-                    node, "unsupported", f"{type(node).__name__} with {name.upper()} is outside the expression language"
+                    node,
+                    "unsupported",
+                    f"{spoken(node, self._text)} with {name.upper()} is outside the expression language",
                 )
 
     def _bare(self, node: exp.Column) -> str:
@@ -151,9 +155,10 @@ class Translator:
         near = [known for known in self.schema if known.lower() == name.lower()]
         if len(near) == 1 and not node.this.args.get("quoted"):
             return near[0]
-        raise self.refusal(
-            node, "unknown-column", f"there is no column {name!r}", f"columns here: {', '.join(self.schema)}"
-        )
+        here = f"columns here: {', '.join(self.schema)}"
+        if node.this.args.get("quoted") and not near:
+            here = f"a text stands in single quotes, '{name}', a column in double quotes; {here}"
+        raise self.refusal(node, "unknown-column", f"there is no column {name!r}", here)
 
     def alike(self, node: exp.Expression, parts: list[exp.Expression]) -> list[Expression]:
         """The parts, texts beside a date or timestamp read as one."""
@@ -198,7 +203,7 @@ class Translator:
         return self.expression(node.this)
 
     def _column(self, node: exp.Column) -> Expression:
-        return Column(self._resolve(node))
+        return Column(self.resolve(node))
 
     def _literal(self, node: exp.Literal) -> Expression:
         if node.is_string:
@@ -211,48 +216,48 @@ class Translator:
     def _boolean(self, node: exp.Boolean) -> Expression:
         return Literal(bool(node.this))
 
+    def _named(self, node: exp.Anonymous) -> Expression:
+        name, count = str(node.this).lower(), len(node.expressions)
+        if name == PREDICTION and PREDICTION in node.meta:
+            return rename_columns(node.meta[PREDICTION], lambda column: self.resolve(exp.column(column)))
+        spelling = BY_NAME.get(name)
+        if spelling is not None:
+            least, most = spelling.arity
+            if least <= count and (most is None or count <= most):
+                return spelling.read(self, node)
+        raise self.refusal(
+            node,
+            "unknown-function",
+            f"there is no function {name} that takes {counted(count, 'value')}",
+            "" if spelling is None else f"write {spelling.form}",
+        )
+
 
 _ALLOWED: dict[type[exp.Expression], Callable[[Translator, Any], Expression]] = {
     exp.Paren: Translator._paren,
     exp.Column: Translator._column,
     exp.Literal: Translator._literal,
     exp.Boolean: Translator._boolean,
-    exp.Neg: values.negative,
-    exp.Div: values.quotient,
-    exp.Mod: values.remainder,
-    exp.And: logic.conjunction,
-    exp.Or: logic.disjunction,
-    exp.Not: logic.negation,
-    exp.Is: logic.test,
-    exp.Between: logic.range_test,
-    exp.In: logic.membership,
-    exp.Like: logic.likeness,
-    exp.Case: logic.case,
-    exp.If: logic.condition,
-    exp.Coalesce: logic.first_present,
-    exp.Nullif: logic.nullified,
-    exp.Least: logic.least,
-    exp.Greatest: logic.greatest,
-    exp.Abs: values.absolute,
-    exp.Floor: values.floor,
-    exp.Ceil: values.ceiling,
-    exp.Round: values.rounded,
-    exp.Extract: times.extract,
-    exp.DayOfWeek: times.day_of_week,
-    exp.TimestampTrunc: times.truncation,
-    exp.DateTrunc: times.truncation,
-    exp.Cast: times.cast,
-    exp.Date: times.to_date,
-    exp.TsOrDsToDate: times.to_date,
-    exp.DateDiff: times.days_between,
-    exp.Lower: values.lower,
-    exp.Upper: values.upper,
-    exp.Substring: values.substring,
-    exp.Left: values.left,
-    exp.Length: values.length,
-    exp.Anonymous: values.named,
+    exp.Anonymous: Translator._named,
+    exp.Neg: operators.negative,
+    exp.Add: operators.arithmetic,
+    exp.Sub: operators.arithmetic,
+    exp.Mul: operators.arithmetic,
+    exp.Div: operators.quotient,
+    exp.And: operators.conjunction,
+    exp.Or: operators.disjunction,
+    exp.Not: operators.negation,
+    exp.Is: operators.test,
+    exp.Between: operators.range_test,
+    exp.In: operators.membership,
+    exp.Like: operators.likeness,
+    exp.Case: operators.case,
+    exp.If: operators.condition,
+    exp.Nullif: operators.nullified,
+    exp.Cast: operators.cast,
+    exp.TryCast: operators.cast,
 }
-"""Every node class we read, besides comparisons, arithmetic and date parts; what is not here is refused."""
+"""Every node class we read, besides comparisons and the table of functions; what is not here is refused."""
 
 _READ: dict[type[exp.Expression], frozenset[str]] = {
     exp.Column: frozenset({"table", "db", "catalog"}),
@@ -263,17 +268,8 @@ _READ: dict[type[exp.Expression], frozenset[str]] = {
     exp.Is: frozenset({"negate"}),
     exp.Case: frozenset({"ifs", "default"}),
     exp.If: frozenset({"true", "false"}),
-    exp.Coalesce: frozenset({"is_nvl", "is_null"}),
-    exp.Least: frozenset({"ignore_nulls"}),
-    exp.Greatest: frozenset({"ignore_nulls"}),
-    exp.Round: frozenset({"decimals", "casts_non_integer_decimals"}),
-    exp.TimestampTrunc: frozenset({"unit", "input_type_preserved"}),
-    exp.DateTrunc: frozenset({"unit", "input_type_preserved"}),
     exp.Cast: frozenset({"to", "safe"}),
-    exp.Date: frozenset({"zone"}),
-    exp.TsOrDsToDate: frozenset({"safe"}),
-    exp.DateDiff: frozenset({"unit", "big_int", "date_part_boundary"}),
-    exp.Substring: frozenset({"start", "length"}),
+    exp.TryCast: frozenset({"to", "safe"}),
     exp.Div: frozenset({"typed", "safe"}),
 }
 """What is read of a node besides its operands (the rest of a node is refused); flags that cannot matter here are listed too."""

@@ -26,7 +26,7 @@ class Length(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Period:
+class UnitPeriod:
     """The stretch of time within which one identifier is one unit: `column` cut to `length`."""
 
     column: str
@@ -38,22 +38,24 @@ class Unit:
     """Who a guarantee protects.
 
     `id` names the identifier (None: every row is a unit of its own). `period` narrows it to one identifier in one
-    period. `groups` and `rows` say how many groups one unit may touch and how many rows it may add to one of them;
-    None means that every query must say it. `neighbours` is ADD_REMOVE, or REPLACE for changed rows.
+    period. `groups` and `rows` say how many groups one unit may touch and how many rows it may add to one of them, `total`
+    how many rows it may have in all; None means that every query must say it.
+    `neighbours` is ADD_REMOVE, or REPLACE for changed rows.
     `unique` is the curator's word that an identifier has at most one row; it is trusted and named in the guarantee.
 
     Guarantee: none by itself; the plan bounds every unit to these numbers after the last step that multiplies rows.
     """
 
     id: str | None = None
-    period: Period | None = None
+    period: UnitPeriod | None = None
     groups: int | None = None
     rows: int | None = None
     neighbours: Neighbours = Neighbours.ADD_REMOVE
     unique: bool = False
+    total: int | None = None
 
     def __post_init__(self) -> None:
-        for name in ("groups", "rows"):
+        for name in ("groups", "rows", "total"):
             if getattr(self, name) is not None:
                 integer(least=1, **{name: getattr(self, name)})
         if self.neighbours is Neighbours.ZERO_OUT:
@@ -105,7 +107,7 @@ def unit(
     """
     if not (isinstance(id, str) and id):
         raise InvalidArgument(f"unit needs the name of the id column, got {id!r}; for single rows use row_unit()")
-    span = Period(period, _length(per)) if period is not None else None
+    span = UnitPeriod(period, _length(per)) if period is not None else None
     return Unit(id=id, groups=groups, rows=rows, period=span, unique=unique)
 
 

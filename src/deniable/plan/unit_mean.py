@@ -5,8 +5,9 @@ from __future__ import annotations
 from fractions import Fraction
 
 from deniable.errors import QueryRefused
-from deniable.plan.expression import Clamp, Divide, Expression
+from deniable.plan.expression import Divide, Expression
 from deniable.plan.facts import LARGEST, Facts, Kind
+from deniable.plan.functions.numeric import Clamp
 
 MOST_ROWS = 2**20
 """A unit's own mean is that of up to so many rows; with more, sum and count are cut off there."""

@@ -13,7 +13,7 @@ from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
 from itertools import pairwise
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from deniable.errors import InvalidArgument
 from deniable.exact.guards import positive, rational
@@ -120,11 +120,17 @@ class Variable:
             case Type.STRING:
                 return Facts(Kind.STRING, nullable, categories=self.values)
             case Type.DATE:
-                low, high = self.lower or FIRST_DATE, self.upper or LAST_DATE
-                return Facts(Kind.DATE, nullable, lower=days(low), upper=days(high))  # type: ignore[arg-type]
+                low, high = (FIRST_DATE, LAST_DATE) if self.lower is None else self.bounds
+                return Facts(Kind.DATE, nullable, lower=days(low), upper=days(high))
             case Type.TIMESTAMP:
-                first, last = self.lower or FIRST_TIMESTAMP, self.upper or LAST_TIMESTAMP
-                return Facts(Kind.TIMESTAMP, nullable, lower=microseconds(first), upper=microseconds(last))  # type: ignore[arg-type]
+                first, last = (FIRST_TIMESTAMP, LAST_TIMESTAMP) if self.lower is None else self.bounds
+                return Facts(Kind.TIMESTAMP, nullable, lower=microseconds(first), upper=microseconds(last))
+
+    @property
+    def bounds(self) -> tuple[Any, Any]:
+        """Both bounds: numbers, dates or moments, as the type says; only of a variable that has them."""
+        assert self.lower is not None, "ask for its bounds first"
+        return self.lower, self.upper
 
     @property
     def values(self) -> tuple[str, ...] | None:
@@ -215,7 +221,7 @@ def _checked_time(variable: Variable) -> None:
             raise InvalidArgument(f"{variable.name}: bounds must be {variable.type.value}s, got {end!r}")
         if isinstance(end, datetime) and end.tzinfo is not None:
             raise InvalidArgument(f"{variable.name}: bounds carry no time zone, got {end!r}")
-    if variable.lower is not None and not variable.lower <= variable.upper:  # type: ignore[operator]
+    if variable.lower is not None and not variable.bounds[0] <= variable.bounds[1]:
         raise InvalidArgument(f"{variable.name}: bounds must not be reversed, got [{variable.lower}, {variable.upper}]")
 
 
@@ -231,7 +237,7 @@ def _checked_text(variable: Variable) -> None:
 
 def _checked_imputed(variable: Variable, value: Value) -> None:
     variable.canonical(value)
-    if variable.lower is not None and not variable.lower <= value <= variable.upper:  # type: ignore[operator]
+    if variable.lower is not None and not variable.bounds[0] <= value <= variable.bounds[1]:
         raise InvalidArgument(f"{variable.name}: the value for missing cells must lie within its bounds, got {value}")
 
 
@@ -245,7 +251,7 @@ def _step(variable: Variable) -> Fraction:
         return variable.step
     if variable.type is Type.INTEGER or variable.lower is None:
         return Fraction(1)
-    return default_step(variable.lower, variable.upper)  # type: ignore[arg-type]
+    return default_step(*variable.bounds)
 
 
 def default_step(lower: Fraction, upper: Fraction) -> Fraction:
@@ -265,8 +271,8 @@ def default_step(lower: Fraction, upper: Fraction) -> Fraction:
 def _grid_ends(variable: Variable) -> tuple[int | None, int | None]:
     if variable.lower is None or variable.upper is None:
         return None, None
-    step = _step(variable)
-    low, high = -(-variable.lower // step), variable.upper // step  # type: ignore[operator]
+    step, (lower, upper) = _step(variable), variable.bounds
+    low, high = -(-lower // step), upper // step
     if not (abs(low) < GRID_LIMIT and abs(high) < GRID_LIMIT):
         raise InvalidArgument(f"{variable.name}: its bounds are more than 2**51 steps of {step}; use a coarser step")
     return int(low), int(high)

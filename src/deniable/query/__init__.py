@@ -9,7 +9,7 @@ from deniable.query.columns import AnswerColumn
 from deniable.query.compile import CompiledQuery, compile_query
 from deniable.query.drawing import DrawnSlice, draw_slices
 from deniable.query.payment import LawName, Payment
-from deniable.query.price import ErrorBasis, Price, price_for_accuracy, price_query
+from deniable.query.price import ErrorBasis, Price, price_for_accuracy, price_query, public_size, shares_as_errors
 
 __all__ = [
     "Allocation",
@@ -32,4 +32,6 @@ __all__ = [
     "draw_slices",
     "price_for_accuracy",
     "price_query",
+    "public_size",
+    "shares_as_errors",
 ]

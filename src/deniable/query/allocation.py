@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
 from typing import Literal, TypeAlias, assert_never
@@ -20,11 +20,11 @@ from deniable.cost import Bounded, Calibrated, Cost, Exponential, composed
 from deniable.errors import InvalidArgument, QueryRefused
 from deniable.exact import gaussian_mu, sqrt, up
 from deniable.exact.guards import Real, positive, probability
-from deniable.kernels import Law, Noise
+from deniable.kernels import DiscreteLaplaceNoise, Law, Noise, Sensitivity, Staircase, noise_of
+from deniable.kernels.key_threshold import key_threshold
 from deniable.kernels.peeling import exponential_score_error
+from deniable.kernels.staircase import stairs_crossed
 from deniable.mechanisms.private_top_k import margin_for
-from deniable.mechanisms.selection import threshold_for
-from deniable.plan.sensitivity import Sensitivity
 from deniable.query.columns import SliceColumn
 
 _BETA = Fraction(1, 20)
@@ -62,6 +62,8 @@ class Selection:
     times: int
     candidates: int
     weight: Fraction = Fraction(1)
+    together: int = 1
+    """Of how many of the choices in a group the stated error holds at once."""
 
     def temperature(self, eta: Fraction) -> Fraction:
         """Weights exp(score / temperature) give a loss range of `eta` per choice."""
@@ -91,6 +93,11 @@ class FoundSelection:
     @property
     def times(self) -> int:
         """How many choices are made."""
+        return self.k
+
+    @property
+    def together(self) -> int:
+        """Of how many of the choices the stated error holds at once: of all."""
         return self.k
 
     def temperature(self, eta: Fraction) -> Fraction:
@@ -176,6 +183,8 @@ class Allocation:
     charge: Cost
     reason: str
     margins: tuple[Threshold, ...] = ()
+    betas: Mapping[str, Fraction] = field(default_factory=dict)
+    """How often the interval around a private choice may fail, by the choice's name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,12 +306,14 @@ def _noises(
     match law:
         case Law.LAPLACE:
             return {part.key: _laplace(part, _epsilon(part, weight, asked)) for part in parts}
+        case Law.STAIRCASE:
+            return {part.key: _staircase(part, _epsilon(part, weight, asked)) for part in parts}
         case Law.GAUSSIAN | Law.DISCRETE_GAUSSIAN:
             square = _unit_square(sum((part.weight for part in parts), Fraction(0)), weight, asked, law, delta)
         case _:
             assert_never(law)
     return {
-        part.key: Noise(law, _positive_scale(_root(part.sensitivity.l2_squared * square / part.weight)))
+        part.key: noise_of(law, _positive_scale(_root(part.sensitivity.l2_squared * square / part.weight)))
         for part in parts
     }
 
@@ -335,7 +346,15 @@ def _epsilon(part: Additive, weight: Fraction, asked: Request) -> Fraction:
 
 
 def _laplace(part: Additive, epsilon: Fraction) -> Noise:
-    return Noise(Law.LAPLACE, _positive_scale(Fraction(part.sensitivity.l1) / epsilon))
+    return DiscreteLaplaceNoise(_positive_scale(Fraction(part.sensitivity.l1) / epsilon))
+
+
+def _staircase(part: Additive, epsilon: Fraction) -> Noise:
+    """Stairs as wide as one unit moves a number, so that each number crosses one."""
+    width = max(part.sensitivity.linf, 1)
+    _positive_scale(Fraction(width))
+    scale = _positive_scale(width * stairs_crossed(part.sensitivity, width) / epsilon)
+    return Staircase.best(width=width, rate=width / scale)
 
 
 def _positive_scale(scale: Fraction) -> Fraction:
@@ -384,8 +403,7 @@ def unit_scale(epsilon: Fraction, delta: Fraction) -> Fraction:
 
 def _threshold(wanted: Measurements, key: SliceColumn, noise: Noise, delta: Fraction) -> Threshold:
     units = next(part for part in wanted.additive if part.key == key)
-    at = threshold_for(delta, scale=noise.scale, l0=units.sensitivity.l0, linf=units.sensitivity.linf, law=noise.law)
-    return Threshold(key, at, delta)
+    return Threshold(key, key_threshold(delta, noise=noise, apart=units.sensitivity), delta)
 
 
 def _spread(wanted: Measurements, noises: Mapping[SliceColumn, Noise]) -> float:
@@ -402,7 +420,7 @@ def _reason(options: Sequence[_Option], chosen: _Option, wanted: Measurements, a
         return f"{chosen.law.value} noise" + (", as asked" if asked.law else "")
     other = next(option for option in options if option is not chosen)
     ratio = math.exp((_spread(wanted, other.noises) - _spread(wanted, chosen.noises)) / len(wanted.additive))
-    return f"{chosen.law.value} noise: {other.law.value} noise would be {ratio:.2g} times as wide"
+    return f"{chosen.law.value} noise, the narrower here: {other.law.value} noise would be {ratio:.2g} times as wide"
 
 
 def _charge(option: _Option, asked: Request, filters: Filters) -> Cost:

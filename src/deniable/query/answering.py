@@ -56,7 +56,7 @@ def _with_details(
         for each in parts
     ]
     off = tuple(error for error, each in zip(errors, parts, strict=True) for _ in each.groups)
-    return replace(column, off=off, unit=output.unit)
+    return replace(column, off=off, unit=output.unit, bins=output.bin_names)
 
 
 def _together(pieces: Sequence[AnswerColumn], raw: Sequence[AnswerColumn]) -> AnswerColumn:
@@ -69,7 +69,8 @@ def _together(pieces: Sequence[AnswerColumn], raw: Sequence[AnswerColumn]) -> An
     if lower is not None:
         lower, upper = (_joined([getattr(piece, end) for piece in pieces]) for end in ("lower", "upper"))
     kept = None if values == measured else measured
-    return AnswerColumn(first.name, first.kind, values, lower, upper, first.error, measured=kept)
+    edges = next((piece.edges for piece in pieces if piece.edges is not None), None)
+    return AnswerColumn(first.name, first.kind, values, lower, upper, first.error, measured=kept, edges=edges)
 
 
 def _joined(parts: Sequence[tuple[Any, ...]]) -> tuple[Any, ...]:

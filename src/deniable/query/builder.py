@@ -9,12 +9,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Never, Protocol, TypeVar, Unpack
 
 from deniable.core.family import MechanismFamily
-from deniable.errors import InvalidArgument
+from deniable.errors import InvalidArgument, QueryRefused
 from deniable.exact.guards import Real, integer, positive, shown
-from deniable.plan.expression import Bin, Column, Expression
+from deniable.plan.expression import Column, Expression
+from deniable.plan.functions.bins import Bin
 from deniable.plan.nodes import (
     ByHash,
     ByOrder,
@@ -29,10 +30,11 @@ from deniable.plan.nodes import (
 )
 from deniable.plan.parse import parse
 from deniable.plan.provenance import bin_labels, declared_bins
-from deniable.plan.relation import derive, schema
+from deniable.plan.relation import derive, schema, shape
 from deniable.query.aggregates import Aggregate, Of, OfUnit
+from deniable.query.answer_views import Viewable
 from deniable.query.contribution import ChosenBounds, choose_bounds
-from deniable.query.payment import LawName, Payment
+from deniable.query.payment import Payment, PaymentTerms, with_payment
 from deniable.query.per_unit import PerUnit
 
 if TYPE_CHECKING:
@@ -80,7 +82,7 @@ class QueryRunner(Protocol[Answer]):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Query(Generic[Answer]):
+class Query(Viewable, Generic[Answer]):
     """A question about a private table.
 
     Guarantee: asking for its price costs nothing; releasing it charges the session first.
@@ -104,6 +106,10 @@ class Query(Generic[Answer]):
         by = f" by {', '.join(key.name for key in self.keys)}" if self.keys else ""
         asked = ", ".join(f"{name}={type(aggregate).__name__.lower()}" for name, aggregate in self.aggregates)
         return f"Query({asked or 'nothing yet'}{by}; price it or release it)"
+
+    @property
+    def _parts(self) -> tuple[list[str], list[str]]:
+        return [key.name for key in self.keys], [name for name, _ in self.aggregates]
 
     def where(self, condition: Of) -> Query[Answer]:
         """Only the rows on which `condition` is true, such as `"duration > 0 and country in ('FR', 'DE')"`."""
@@ -132,10 +138,13 @@ class Query(Generic[Answer]):
         """All rows of this and the others, which have the same columns."""
         return self._on(Union((self.source, *(self._rows_of(other, "union") for other in others))))
 
-    def _rows_of(self, other: Query[Any], what: str) -> Relation:
+    def _rows_of(self, other: object, what: str) -> Relation:
         """The rows of a query of the same session that does not group or compute yet."""
         if not isinstance(other, Query):
-            raise InvalidArgument(f"{what} takes a query such as session.query('towns'), got {shown(other)}")
+            wanted = other if isinstance(other, str) else "towns"
+            raise InvalidArgument(
+                f"{what} takes a query: write {what}(session.query({wanted!r}), ...), got {shown(other)}"
+            )
         if other.runner is not self.runner:
             raise InvalidArgument(f"{what} takes a query of the same session: these two belong to different sessions")
         if other.keys or other.aggregates:
@@ -165,6 +174,9 @@ class Query(Generic[Answer]):
         `values` declares the keys to show; otherwise they are the codebook's (its bins for a number that has them), or, when
         it has none, those of the data that enough units share. Add `.rollup()`, `.cube()` or `.grouping_sets(...)` for totals.
         """
+        for key in keys:
+            if not isinstance(key, str):
+                raise InvalidArgument(f"keys are texts, one after another: {_unpacked(key)}, got {shown(key)}")
         declared = dict(values or {})
         asked = {**{key: key for key in keys}, **named}
         unknown = sorted(set(declared) - set(asked))
@@ -177,6 +189,13 @@ class Query(Generic[Answer]):
 
     def _key(self, name: str, of: Expression, values: tuple[Any, ...] | None) -> Key:
         """A key; a number with bins in the codebook is grouped by them unless its values are listed."""
+        below = shape(self.source)
+        if isinstance(of, Column) and (of.name in below.anchors or (below.unit and of.name == below.unit.id)):
+            raise QueryRefused(
+                "group-by-unit",
+                "every group would hold one unit, so none could be shown",
+                rewrite="group by something many units share, or sum up each unit with per_unit(...)",
+            )
         edges = declared_bins(self.source, of) if values is None else None
         return Key(name, of, values) if edges is None else Key(name, Bin(of, edges), None, bin_labels(edges))
 
@@ -242,8 +261,10 @@ class Query(Generic[Answer]):
         """Counts and sums as non-negative whole numbers that still add up; what was measured is kept beside them."""
         return replace(self, whole=True)
 
-    def agg(self, **aggregates: Aggregate) -> Query[Answer]:
+    def agg(self, *unnamed: Never, **aggregates: Aggregate) -> Query[Answer]:
         """What to compute of each group, by name."""
+        if unnamed:
+            raise InvalidArgument("give every number a name: agg(n=dp.count()) or agg(average=dp.mean('x'))")
         for name, aggregate in aggregates.items():
             if not isinstance(aggregate, Aggregate):
                 raise InvalidArgument(
@@ -304,56 +325,15 @@ class Query(Generic[Answer]):
         assert order is not None
         return replace(self, choice=ByOrder(self._read(order), last=last is not None), sampled=False)
 
-    def price(
-        self,
-        *,
-        epsilon: Real | None = None,
-        rho: Real | None = None,
-        accuracy: Mapping[str, Real] | None = None,
-        delta: Real | None = None,
-        law: LawName | Mapping[str, LawName] | None = None,
-        group_size: int = 1000,
-        confidence: Real = Fraction(19, 20),
-        simultaneous: bool = False,
-    ) -> Price:
+    @with_payment
+    def price(self, *unnamed: Never, **payment: Unpack[PaymentTerms]) -> Price:
         """What it would cost and how wrong it would be, from public facts alone; nothing is spent."""
-        payment = Payment.read(
-            epsilon=epsilon,
-            rho=rho,
-            accuracy=accuracy,
-            delta=delta,
-            law=law,
-            group_size=group_size,
-            confidence=confidence,
-            simultaneous=simultaneous,
-        )
-        return self.runner.price_query(self, payment)
+        return self.runner.price_query(self, Payment.of(payment, unnamed))
 
-    def release(
-        self,
-        *,
-        epsilon: Real | None = None,
-        rho: Real | None = None,
-        accuracy: Mapping[str, Real] | None = None,
-        delta: Real | None = None,
-        law: LawName | Mapping[str, LawName] | None = None,
-        group_size: int = 1000,
-        confidence: Real = Fraction(19, 20),
-        simultaneous: bool = False,
-        request: str | None = None,
-    ) -> Answer:
+    @with_payment
+    def release(self, *unnamed: Never, request: str | None = None, **payment: Unpack[PaymentTerms]) -> Answer:
         """The answer: charged first, drawn once, stored, with an interval for every cell."""
-        payment = Payment.read(
-            epsilon=epsilon,
-            rho=rho,
-            accuracy=accuracy,
-            delta=delta,
-            law=law,
-            group_size=group_size,
-            confidence=confidence,
-            simultaneous=simultaneous,
-        )
-        return self.runner.release_query(self, payment, request)
+        return self.runner.release_query(self, Payment.of(payment, unnamed), request)
 
     @property
     def mechanism(self) -> MechanismFamily:
@@ -416,6 +396,11 @@ def _pairs(on: str | Sequence[str] | Mapping[str, str]) -> tuple[tuple[str, str]
     if not (isinstance(on, Mapping | Sequence) and all(isinstance(name, str) for pair in found for name in pair)):
         raise InvalidArgument(f"on takes column names, such as 'id' or {{'left': 'right'}}, got {shown(on)}")
     return found
+
+
+def _unpacked(key: Any) -> str:
+    names = key if isinstance(key, list | tuple | set) else ["origin", "year"]
+    return "group_by(" + ", ".join(f'"{name}"' for name in names) + ")"
 
 
 def _listed(values: Sequence[Any] | None) -> tuple[Any, ...] | None:

@@ -117,8 +117,9 @@ class AnswerColumn:
     """One output column: plain values, interval ends where there are any, and its error in words.
 
     `within` is there when every interval is its value give or take the same number. `measured` holds the values before they
-    were made to add up; None when they were not. A private choice has no interval of values: `off` says for each group how
-    far it may be from the best one, in `unit` (ranks or rows). `bins` are the names of a histogram's bins.
+    were made to add up; None when they were not. A cell that says nothing at its price has the value None. Of a private choice
+    `off` says for each group how far it may be from the best one, in `unit` (ranks or rows). `bins` are the names of a
+    histogram's bins, or of several quantiles; `edges` where a histogram's bins begin, and the last one's end.
     """
 
     name: str
@@ -132,6 +133,7 @@ class AnswerColumn:
     off: tuple[float | None, ...] | None = None
     unit: str = ""
     bins: tuple[str, ...] | None = None
+    edges: tuple[int | float, ...] | None = None
 
 
 def even_column(name: str, kind: str, values: Sequence[Any], within: int | float, error: str) -> AnswerColumn:
@@ -140,7 +142,16 @@ def even_column(name: str, kind: str, values: Sequence[Any], within: int | float
     return AnswerColumn(name, kind, cells, ShiftedValues(cells, -within), ShiftedValues(cells, within), error, within)
 
 
-def interval_column(name: str, kind: str, intervals: Intervals, error: str) -> AnswerColumn:
-    """A column with an interval of its own for every cell."""
+def interval_column(
+    name: str, kind: str, intervals: Intervals, error: str, *, within: tuple[float, float] | None = None
+) -> AnswerColumn:
+    """A column with an interval of its own for every cell; one whose interval is all of `within` says nothing."""
     value, lower, upper = (tuple(part.tolist()) for part in (intervals.value, intervals.lower, intervals.upper))
-    return AnswerColumn(name, kind, value, lower, upper, error)
+    if within is None:
+        return AnswerColumn(name, kind, value, lower, upper, error)
+    least, most = within
+    told = tuple(
+        None if low <= least and high >= most and least < most else each
+        for each, low, high in zip(value, lower, upper, strict=True)
+    )
+    return AnswerColumn(name, kind, told, lower, upper, error)

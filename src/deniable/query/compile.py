@@ -1,7 +1,7 @@
 """From a question to a plan: which integers to measure, how much one unit moves each, and how the answers follow from them.
 
 Everything is decided from the codebook; a question that cannot be answered is refused here, before anything is spent.
-A unit with more rows in a group than may count is spread evenly over all of them, in every output alike (`plan.spread`);
+A unit with more rows in a group than may count is spread evenly over all of them, in every output alike (`plan.even_weights`);
 unless the query keeps some of its rows, or asks for a unit's total to be clipped.
 """
 
@@ -13,19 +13,21 @@ from fractions import Fraction
 from typing import Any
 
 from deniable.cost import Neighbours
-from deniable.errors import InvalidArgument
+from deniable.errors import InvalidArgument, QueryRefused
+from deniable.exact.figures import counted
 from deniable.kernels import Law
 from deniable.plan import nodes as plan
 from deniable.plan.analysis import facts
-from deniable.plan.expression import Expression, Fold, children, columns
+from deniable.plan.expression import Expression, children, columns
 from deniable.plan.facts import Facts
+from deniable.plan.functions.scalar import ScalarFunction
 from deniable.plan.nodes import Bounding, ByOrder, GroupAgg
 from deniable.plan.provenance import computed, unit_columns
 from deniable.plan.relation import Shape, schema, shape
 from deniable.plan.rewriting import rounds_quotients
 from deniable.plan.sensitivity import checked, sensitivity
 from deniable.plan.unit import Unit
-from deniable.query.aggregates import CountUnits, Output, Sum, TopK
+from deniable.query.aggregates import BinnedCounts, Count, CountUnits, Output, Sum, TopK
 from deniable.query.aggregates.aggregate import PrivateChoice
 from deniable.query.aggregates.measuring import Measuring
 from deniable.query.allocation import Additive, Measurements, Selection
@@ -57,6 +59,8 @@ class CompiledQuery:
     whole: bool = False
     found: bool = False
     """Whether the answer is a list of values found in the data."""
+    measured_note: str = ""
+    """What the numbers are of, for the reader; no part of the question's identity."""
 
     def has_value(self, output: Output, part: Slice) -> bool:
         """Whether an output has a value in a slice: hidden groups can be added up, but not their units or distinct values."""
@@ -96,19 +100,22 @@ def compile_query(query: Query[Any], unit: Unit) -> CompiledQuery:
     """The plan of a query for this unit, or a refusal that says what to change."""
     if not query.aggregates:
         raise InvalidArgument("a query needs something to compute: .agg(n=dp.count())")
-    rows = _first(query.rows, query.total, unit.rows)
-    groups = _first(query.groups, unit_groups(query), query.total, unit.groups)
+    alone = None if query.keys else unit.total  # without groups a unit's rows are all it has
+    rows = _first(query.rows, query.total, alone, unit.rows, unit.total)
+    groups = _first(query.groups, unit_groups(query), query.total, unit.groups, unit.total)
     found = found_column(query) if any(isinstance(each, TopK) for _, each in query.aggregates) else None
     if rows is None or (groups is None and (query.keys or found)):
         raise InvalidArgument(
             "there is no default bound: say how many groups one unit may touch and how many rows it may add to each, "
             "unit: {id: ..., groups: 3, rows_per_group: 5} in the codebook or .bound(groups=3, rows=5) on the query"
         )
+    if query.keys and unit.total is not None and query.total is None and query.rows is None:
+        query = replace(query, total=unit.total if groups is None or unit.total < groups * rows else None)
     if found is not None:
         assert groups is not None
         return _compile_found(compile_found(query, *found, rows=rows, groups=groups), rows)
     measuring = Measuring(query.source, rows, _binding(query, rows) and not _keeps(query))
-    return _Compilation(query, measuring, groups if groups is not None and query.keys else 1).done()
+    return _Compilation(query, measuring, groups if groups is not None and query.keys else 1, unit.label).done()
 
 
 def unit_groups(query: Query[Any]) -> int | None:
@@ -146,7 +153,7 @@ def _compile_found(values: FoundValues, rows: int) -> CompiledQuery:
 
 
 def _clip_note(rows: int) -> str:
-    return f"what one unit adds to a group is clipped to what {rows} row{'s' if rows > 1 else ''} can add"
+    return f"what one unit adds to a group is clipped to what {counted(rows, 'row')} can add"
 
 
 def _first(*bounds: int | None) -> int | None:
@@ -160,6 +167,8 @@ class _Compilation:
     query: Query[Any]
     measuring: Measuring
     groups: int
+    label: str
+    """What one unit is called."""
 
     def done(self) -> CompiledQuery:
         """The compiled query."""
@@ -169,8 +178,15 @@ class _Compilation:
         node = self._plan(keys)
         parts = slices_of(node, keys, other=self.query.other is not None)
         below = checked(node)
-        additive = frozenset(name for name, _ in node.aggregates if adds_up(node, below, name))
-        notes = [self._contribution_note(), *self._spread_notes(), *_level_notes(node, parts, additive, outputs)]
+        if keys.wide and self.query.whole:
+            raise QueryRefused(
+                "too-many-groups",
+                "whole numbers are made in the table by all keys, which has too many groups",
+                rewrite="group by fewer keys, or leave whole_numbers out",
+            )
+        additive = frozenset(name for name, _ in node.aggregates if not keys.wide and adds_up(node, below, name))
+        levels = [_WIDE_KEYS] if keys.wide else _level_notes(node, parts, additive, outputs)
+        notes = [self._contribution_note(), *self._spread_notes(), *levels]
         if len(node.grouping) > 1 and measuring.spreads and any(output.averages for _, output in outputs):
             notes.append("a total's mean weighs the groups of a unit by the rows that count in each")
         notes += _rounding_notes(node, [output for _, output in outputs])
@@ -188,6 +204,7 @@ class _Compilation:
             additive=additive,
             other=self.query.other,
             whole=self.query.whole,
+            measured_note=self._measured_note(),
         )
 
     def _plan(self, keys: KeySet) -> GroupAgg:
@@ -212,9 +229,9 @@ class _Compilation:
         """How one unit's part is limited, in one sentence."""
         most = self.measuring.rows
         rows = "one row" if most == 1 else f"{most} rows"
-        many = f"a unit with more than {rows} in a group"
+        many = f"one {self.label} with more than {rows} in a group"
         if not self._binding:
-            general = f"no unit has more than {rows} in a group"
+            general = f"no {self.label} has more than {rows} in a group"
         elif _keeps(self.query):
             how = "a sample by a keyed hash" if self.query.sampled else "by the order asked for"
             general = f"of {many} {rows} {'is' if most == 1 else 'are'} kept, {how}"
@@ -231,9 +248,22 @@ class _Compilation:
             return
         asked = [aggregate for _, aggregate in self.query.aggregates]
         if any(each.averages for each in asked):
-            yield "units that are spread weigh alike in a mean, however many rows they have"
+            rows = f"{self.measuring.rows} row{'s' if self.measuring.rows > 1 else ''}"
+            yield f"in a mean one {self.label} with more than {rows} weighs as much as another with {rows}"
         if len(asked) == 1 and isinstance(asked[0], Sum) and asked[0].clip is None:
             yield 'a sum alone loses less where each unit\'s total is clipped instead: clip="total"'
+
+    def _measured_note(self) -> str:
+        """What counts and sums are of, where a unit may have more rows than count; what outputs are called is left out."""
+        rows, said = self.measuring.rows, []
+        for word, kinds in (("counts", (Count, BinnedCounts)), ("sums", (Sum,))):
+            asked = [each for _, each in self.query.aggregates if isinstance(each, kinds)]
+            said += [word] if any(each.clip_note("", rows) is None for each in asked) else []
+        if not said or not self.measuring.spreads:
+            return ""
+        per = " and ".join([self.label, *(key.name for key in self.query.keys)])
+        most = f"at most {counted(rows, 'row')} per {per}"
+        return f"{' and '.join(said)} are of {most}; choose_bounds finds a bound that few pass"
 
     def _measurements(
         self,
@@ -316,8 +346,10 @@ def _level_notes(
 
 # What a reader must know where an answer is not what plain SQL would give -------------------------------------------------
 
+_WIDE_KEYS = (
+    "all keys together make too many groups for one table: levels are shown as they were measured and need not add up"
+)
 _QUOTIENTS = "quotients of two columns are rounded to a multiple of 2^-20, except where they are compared"
-_LETTERS = "UPPER and LOWER change the letters A to Z alone in columns without declared categories"
 _WIDE = "the bounds are wide: a quantile is rounded to the middle of a bin of width"
 
 
@@ -328,7 +360,7 @@ def _rounding_notes(node: GroupAgg, outputs: Sequence[Output]) -> list[str]:
     told = " and ".join(f"{float(width):,.6g}" for width in widths)
     return [
         *([_QUOTIENTS] if any(rounds_quotients(each) for each, _ in used) else []),
-        *([_LETTERS] if any(_folds_free_text(each, known) for each, known in used) else []),
+        *dict.fromkeys(note for each, known in used for note in _function_notes(each, known)),
         *([f"{_WIDE} {told}, and its error in ranks is that of the nearest value in the bin"] if widths else []),
     ]
 
@@ -339,7 +371,11 @@ def _used(node: GroupAgg) -> Iterator[tuple[Expression, Mapping[str, Facts]]]:
     yield from computed(node.source)
 
 
-def _folds_free_text(expression: Expression, known: Mapping[str, Facts]) -> bool:
-    if isinstance(expression, Fold) and facts(expression.value, known).categories is None:
-        return True
-    return any(_folds_free_text(child, known) for child in children(expression))
+def _function_notes(expression: Expression, known: Mapping[str, Facts]) -> Iterator[str]:
+    """What the functions of an expression have to say about themselves."""
+    if isinstance(expression, ScalarFunction):
+        note = expression.note(*(facts(argument, known) for argument in expression.arguments))
+        if note is not None:
+            yield note
+    for child in children(expression):
+        yield from _function_notes(child, known)

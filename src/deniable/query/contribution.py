@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from deniable.errors import InvalidArgument
 from deniable.exact.guards import Real, integer, open_probability
 from deniable.plan.expression import And, Column, IsNull, Not
-from deniable.plan.nodes import Filter, Relation, Summary, UnitAgg, UnitValue
+from deniable.plan.nodes import Filter, Relation, UnitAgg, UnitSummary, UnitValue
 from deniable.plan.relation import shape
 from deniable.query.aggregates import quantile
 from deniable.query.payment import Payment
@@ -51,7 +51,7 @@ def choose_bounds(
     wanted = open_probability(share=share)
     for name, limit in most.items():
         integer(**{f"most_{name}": limit}, least=2)
-    asked = {name: quantile(name, wanted) for name in (["groups"] if query.keys else []) + ["rows"]}
+    asked = {name: quantile(name, wanted, interval=False) for name in (["groups"] if query.keys else []) + ["rows"]}
     contributions = replace(
         query,
         source=unit_contributions(query, most),
@@ -78,11 +78,11 @@ def unit_contributions(query: Query[Any], most: Mapping[str, int]) -> Relation:
     if query.keys:
         there = tuple(Not(IsNull(key.of)) for key in query.keys)
         source = Filter(source, there[0] if len(there) == 1 else And(there))
-    in_group = UnitValue("rows", Summary.ROWS, None, Fraction(0), Fraction(most["rows"]))
+    in_group = UnitValue("rows", UnitSummary.ROWS, None, Fraction(0), Fraction(most["rows"]))
     keys = tuple((f"key {index}", key.of) for index, key in enumerate(query.keys))
     by_group = UnitAgg(source, keys, (in_group,))
     values = (
-        UnitValue("groups", Summary.ROWS, None, Fraction(0), Fraction(most["groups"])),
-        UnitValue("rows", Summary.GREATEST, Column("rows"), Fraction(0), Fraction(most["rows"])),
+        UnitValue("groups", UnitSummary.ROWS, None, Fraction(0), Fraction(most["groups"])),
+        UnitValue("rows", UnitSummary.GREATEST, Column("rows"), Fraction(0), Fraction(most["rows"])),
     )
     return UnitAgg(by_group, (), values)

@@ -197,7 +197,7 @@ def _choices(
         selection = next(each for each in compiled.measurements.selections if each.key == key)
         temperature = selection.temperature(allocation.etas[key])
         histogram = _ShownBins(layout, result, choice.histogram, shown)
-        chosen[name] = choice.pick(histogram, temperature=temperature, entropy=entropy)
+        chosen[name] = choice.pick(histogram, temperature=temperature, beta=allocation.betas[name], entropy=entropy)
     return chosen
 
 

@@ -21,7 +21,7 @@ from deniable.mechanisms.private_top_k import private_top_k
 from deniable.noise import Entropy
 from deniable.plan.analysis import facts
 from deniable.plan.facts import Kind
-from deniable.plan.nodes import Bounding, GroupAgg, KeyColumn, Rows, Units
+from deniable.plan.nodes import Bounding, GroupAgg, KeyColumn, RowCount, Units
 from deniable.plan.parse import parse
 from deniable.plan.relation import schema
 from deniable.plan.sensitivity import checked, sensitivity
@@ -109,11 +109,14 @@ def compile_found(query: Query[Any], name: str, aggregate: TopK, *, rows: int, g
     if aggregate.k > _CANDIDATES:
         raise QueryRefused("too-many-values", f"top_k of values nobody declared gives at most {_CANDIDATES}")
     bounding = Bounding(groups=groups, rows_per_group=None, rows_per_unit=query.total, choice=query.choice)
-    counted = ((_ROWS, Rows(rows)), (_UNITS, Units()))  # a plan with found keys counts units; nothing is told of them
+    counted = (
+        (_ROWS, RowCount(rows)),
+        (_UNITS, Units()),
+    )  # a plan with found keys counts units; nothing is told of them
     plan = GroupAgg(query.source, (KeyColumn(_VALUE, aggregate.of, None),), bounding, counted, None)
     below = checked(plan)
     assert below.unit is not None
-    apart = sensitivity(Rows(rows), plan, below, (_VALUE,))
+    apart = sensitivity(RowCount(rows), plan, below, (_VALUE,))
     selection = FoundSelection(
         key=SliceColumn(_CHOICE),
         k=aggregate.k,

@@ -1,7 +1,7 @@
 """Group keys: declared ones are all shown, empty or not; observed ones only where enough units share them.
 
 A key is declared when the analyst lists its values, or when the codebook makes them finite: categories, truth values, bins, a
-bounded whole number, a bounded date cut to a period. Keys are never read from data to decide this.
+bounded whole number, a function of one, a bounded date cut to a period. Keys are never read from data to decide this.
 """
 
 from __future__ import annotations
@@ -10,25 +10,28 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from fractions import Fraction
+from functools import lru_cache
 from itertools import product
 from math import prod
 from typing import Any
 
+from deniable.engines.evaluate import evaluate
 from deniable.errors import InvalidArgument, QueryRefused
 from deniable.exact.guards import rational
 from deniable.plan.analysis import facts
-from deniable.plan.expression import Truncate
+from deniable.plan.expression import Column, Expression, columns
 from deniable.plan.facts import Facts, Kind, date_of, timestamp_of
+from deniable.plan.functions.calendar import Truncate, truncated_date, truncated_timestamp
 from deniable.plan.nodes import KeyColumn, Relation
 from deniable.plan.relation import schema
-from deniable.plan.semantics import truncated_date, truncated_timestamp
 from deniable.query.builder import Key, Query
-from deniable.query.public_conditions import possible_keys
+from deniable.query.public_conditions import listed_keys, possible_keys
 
 _MOST_VALUES = 1000
 """A bounded whole number with more values than this is not taken as a declared key."""
 
 _MOST_GROUPS = 10**7
+"""How many declared groups all levels of a query may have together."""
 
 _HOUR = 3_600_000_000
 
@@ -65,6 +68,11 @@ class KeySet:
         top, bottom = known.step.as_integer_ratio()
         return [value if value is None else _quotient(value * top, bottom) for value in values]
 
+    @property
+    def wide(self) -> bool:
+        """Whether all keys together make more groups than a table may have; each level that is asked for has fewer."""
+        return prod(len(column.domain) for column in self.columns if column.domain is not None) > _MOST_GROUPS
+
     def sentence(self) -> str:
         """How the keys were chosen, for the reader of a release."""
         if not self.columns:
@@ -87,7 +95,9 @@ def key_set(query: Query[Any]) -> KeySet:
     columns = tuple(_column(key, fact, query.source) for key, fact in zip(query.keys, described, strict=True))
     if len({column.name for column in columns}) != len(columns):
         raise InvalidArgument(f"group keys need names that differ, got {[column.name for column in columns]}")
-    size = prod(len(column.domain) for column in columns if column.domain is not None)
+    declared = {column.name: len(column.domain) for column in columns if column.domain is not None}
+    levels = query.levels or (tuple(column.name for column in columns),)
+    size = sum(prod(declared.get(name, 1) for name in level) for level in levels)
     if size > _MOST_GROUPS:
         raise QueryRefused(
             "too-many-groups", f"the declared keys make {size:,} groups", rewrite="group by fewer or coarser keys"
@@ -98,8 +108,36 @@ def key_set(query: Query[Any]) -> KeySet:
 def _column(key: Key, known: Facts, source: Relation) -> KeyColumn:
     if key.values is not None:
         return KeyColumn(key.name, key.of, _held(key, known))
-    domain = _finite(key, known)
-    return KeyColumn(key.name, key.of, None if domain is None else possible_keys(source, key.of, domain))
+    domain = _image(key, known, source) or _finite(key, known)
+    if domain is None:
+        return KeyColumn(key.name, key.of, listed_keys(source, key.of, known))
+    return KeyColumn(key.name, key.of, possible_keys(source, key.of, domain))
+
+
+def _image(key: Key, known: Facts, source: Relation) -> tuple[object, ...] | None:
+    """The numbers that a function of one bounded number can be, such as the tens of FLOOR(age / 10) * 10; else None.
+
+    Guarantee: nothing is read; a number that is left out is the key of no row whatever the data are.
+    """
+    names = columns(key.of)
+    if key.labels is not None or known.kind is not Kind.NUMBER or isinstance(key.of, Column) or len(names) != 1:
+        return None
+    (name,) = names
+    of = schema(source)[name]
+    if of.kind is not Kind.NUMBER or not of.bounded or of.ends[1] - of.ends[0] >= _MOST_VALUES:
+        return None
+    counts = (*range(of.ends[0], of.ends[1] + 1), *((None,) if of.nullable else ()))
+    return _values(key.of, name, of, known.step, possible_keys(source, Column(name), counts)) or None
+
+
+@lru_cache(maxsize=64)
+def _values(
+    expression: Expression, name: str, of: Facts, step: Fraction, counts: tuple[object, ...]
+) -> tuple[object, ...]:
+    """The values of an expression where its one column has these, as engines hold them, in order."""
+    cells = (count * of.step if isinstance(count, int) else None for count in counts)
+    found = {evaluate(expression, {name: cell}, {name: of}) for cell in cells}
+    return tuple(sorted(int(value / step) for value in found if isinstance(value, Fraction)))
 
 
 def _held(key: Key, known: Facts) -> tuple[object, ...]:

@@ -49,6 +49,8 @@ class NoiseSum:
                 beyond = _laplace_tail(distance - reach * _SLACK, scales) * _SLACK <= float(beta)
             case Law.GAUSSIAN:
                 beyond = distance > (_normal(beta) * _root_sum(scales) + reach / 2) * _SLACK
+            case Law.STAIRCASE:
+                beyond = distance > self._apart(sizes, beta) * _SLACK
             case Law.DISCRETE_GAUSSIAN:
                 beyond = distance > _subgaussian(beta) * _root_sum(scales) * _SLACK
             case _:

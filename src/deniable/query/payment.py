@@ -2,19 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import inspect
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from fractions import Fraction
-from typing import TypeAlias
+from typing import Any, TypeAlias, TypedDict, TypeVar
 
 from deniable.errors import InvalidArgument
-from deniable.exact.guards import Real, integer, open_probability, positive, probability
+from deniable.exact.guards import Real, integer, open_probability, positive, probability, shown
 from deniable.kernels import Law
 
 LawName: TypeAlias = Law | str
-"""A law of noise, or its name: "laplace", "gaussian", "discrete gaussian"."""
+"""A law of noise, or its name in lower case: "laplace", "gaussian", "discrete gaussian" and so on."""
 
-_LAWS = {"laplace": Law.LAPLACE, "gaussian": Law.GAUSSIAN, "discrete gaussian": Law.DISCRETE_GAUSSIAN}
+_LAWS = {law.name.lower().replace("_", " "): law for law in Law}
+
+Call = TypeVar("Call", bound=Callable[..., Any])
+
+
+class PaymentTerms(TypedDict, total=False):
+    """What a call says about its payment: the keywords of `price`, `release` and `sql`."""
+
+    epsilon: Real | None
+    rho: Real | None
+    accuracy: Mapping[str, Real | str] | Real | None
+    delta: Real | None
+    law: LawName | Mapping[str, LawName] | None
+    group_size: int
+    confidence: Real
+    simultaneous: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +51,8 @@ class Payment:
     confidence: Fraction = Fraction(19, 20)
     group_size: int = 1000
     simultaneous: bool = False
+    shares: frozenset[str] = frozenset()
+    """Outputs whose wanted error was said as a share such as "5%"; it stands in `accuracy` as that share of `group_size`."""
 
     @classmethod
     def read(
@@ -41,7 +60,7 @@ class Payment:
         *,
         epsilon: Real | None = None,
         rho: Real | None = None,
-        accuracy: Mapping[str, Real] | Real | None = None,
+        accuracy: Mapping[str, Real | str] | Real | None = None,
         delta: Real | None = None,
         law: LawName | Mapping[str, LawName] | None = None,
         group_size: int = 1000,
@@ -58,7 +77,8 @@ class Payment:
         return cls(
             epsilon=None if epsilon is None else positive(epsilon=epsilon),
             rho=None if rho is None else positive(rho=rho),
-            accuracy=_wanted(accuracy),
+            accuracy=_wanted(accuracy, integer(group_size=group_size, least=1)),
+            shares=frozenset(_shares(accuracy)),
             delta=None if delta is None else probability(delta=delta),
             law=None if law is None or isinstance(law, Mapping) else law_of(law),
             laws=tuple((name, law_of(each)) for name, each in law.items()) if isinstance(law, Mapping) else (),
@@ -66,6 +86,18 @@ class Payment:
             group_size=integer(group_size=group_size, least=1),
             simultaneous=simultaneous,
         )
+
+    @classmethod
+    def of(cls, terms: PaymentTerms, unnamed: Sequence[object] = ()) -> Payment:
+        """The payment a call states in its keywords; a keyword that is none is answered with the nearest one."""
+        if unnamed:
+            raise InvalidArgument(f"say what is paid by name: epsilon={shown(unnamed[0])}")
+        for name in terms:
+            if name not in PaymentTerms.__annotations__:
+                near = get_close_matches(name, PaymentTerms.__annotations__, n=1)
+                advice = f"did you mean {near[0]}=?" if near else f"say {', '.join(PaymentTerms.__annotations__)}"
+                raise InvalidArgument(f"there is no argument {name}= here; {advice}")
+        return cls.read(**terms)
 
     @property
     def is_open(self) -> bool:
@@ -99,9 +131,38 @@ def law_of(law: LawName) -> Law:
     return _LAWS[law]
 
 
-def _wanted(accuracy: Mapping[str, Real] | Real | None) -> Mapping[str, Fraction] | Fraction | None:
+def _wanted(
+    accuracy: Mapping[str, Real | str] | Real | None, group_size: int
+) -> Mapping[str, Fraction] | Fraction | None:
     if accuracy is None:
         return None
-    if isinstance(accuracy, Mapping):
-        return {name: positive(**{str(name): value}) for name, value in accuracy.items()}
-    return positive(accuracy=accuracy)
+    if not isinstance(accuracy, Mapping):
+        return positive(accuracy=accuracy)
+    return {
+        name: _share_of(value, str(name)) * group_size if isinstance(value, str) else positive(**{str(name): value})
+        for name, value in accuracy.items()
+    }
+
+
+def _shares(accuracy: Mapping[str, Real | str] | Real | None) -> list[str]:
+    return [name for name, value in accuracy.items() if isinstance(value, str)] if isinstance(accuracy, Mapping) else []
+
+
+def _share_of(text: str, name: str) -> Fraction:
+    """A share written as `5%`."""
+    try:
+        return positive(**{name: Fraction(text.removesuffix("%").strip()) / 100 if text.endswith("%") else Fraction(0)})
+    except (ValueError, ZeroDivisionError, InvalidArgument):
+        raise InvalidArgument(
+            f"accuracy of {name}: say an error such as 10, or a share such as '5%', got {text!r}"
+        ) from None
+
+
+def with_payment(call: Call) -> Call:
+    """A call that takes `**payment`, with the keywords of a payment in the signature that help() and notebooks show."""
+    own = inspect.signature(call)
+    several = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
+    kept = [each for each in own.parameters.values() if each.kind not in several]
+    terms = list(inspect.signature(Payment.read).parameters.values())
+    call.__signature__ = own.replace(parameters=[*kept, *terms])  # type: ignore[attr-defined]
+    return call

@@ -10,11 +10,11 @@ from typing import TypeAlias
 from deniable.errors import InvalidArgument
 from deniable.exact.guards import Real, rational
 from deniable.plan.analysis import facts
-from deniable.plan.expression import Clamp, Column, Expression
+from deniable.plan.expression import Column, Expression
 from deniable.plan.facts import Kind
-from deniable.plan.nodes import Project, Relation, Summary, UnitAgg, UnitValue
+from deniable.plan.functions.numeric import Clamp, clamp_step
+from deniable.plan.nodes import Project, Relation, UnitAgg, UnitSummary, UnitValue
 from deniable.plan.relation import schema
-from deniable.plan.rewriting import clamp_step
 from deniable.plan.unit_mean import unit_mean
 from deniable.query.aggregates import Aggregate, Count, CountDistinct, Mean, Of, OfUnit, Quantile, Sum
 
@@ -51,7 +51,7 @@ class PerUnit:
         return rows if plain else Project(rows, tuple(columns.items()))
 
     def _mean(self, name: str, of: Expression, limits: Limits) -> tuple[list[UnitValue], Expression]:
-        hidden = {summary: f"{name} ({summary.value})" for summary in (Summary.SUM, Summary.COUNT)}
+        hidden = {summary: f"{name} ({summary.value})" for summary in (UnitSummary.SUM, UnitSummary.COUNT)}
         total, count = (Column(each) for each in hidden.values())
         mean = unit_mean(total, count, facts(of, schema(self.source)))
         lower, upper = limits
@@ -63,15 +63,15 @@ class PerUnit:
             raise InvalidArgument(f"{name}: limit a summary per unit with bounds={{{name!r}: (lower, upper)}}")
         match aggregate:
             case Count(None):
-                return UnitValue(name, Summary.ROWS, None, *limits)
+                return UnitValue(name, UnitSummary.ROWS, None, *limits)
             case Count(of) if of is not None:
-                return UnitValue(name, Summary.COUNT, self.read(of), *limits)
+                return UnitValue(name, UnitSummary.COUNT, self.read(of), *limits)
             case CountDistinct(of):
-                return UnitValue(name, Summary.DISTINCT, self.read(of), *limits)
+                return UnitValue(name, UnitSummary.DISTINCT, self.read(of), *limits)
             case Sum(of):
-                return UnitValue(name, Summary.SUM, self.read(of), *limits)
+                return UnitValue(name, UnitSummary.SUM, self.read(of), *limits)
             case Quantile(of, q) if q == _MIDDLE:
-                return UnitValue(name, Summary.MEDIAN, self.read(of), *limits)
+                return UnitValue(name, UnitSummary.MEDIAN, self.read(of), *limits)
             case OfUnit(summary, of):
                 return UnitValue(name, summary, self.read(of), *limits)
             case _:

@@ -6,15 +6,24 @@ one size; errors of quantiles are in ranks.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from deniable.accounting import Approximate, Filters, Spend, Tally
 from deniable.cost import Cost
 from deniable.errors import InvalidArgument
+from deniable.exact import digits
 from deniable.kernels import Noise
+from deniable.plan.analysis import facts
+from deniable.plan.html_card import html_card, html_lines, html_table
+from deniable.plan.nodes import Distinct, RowCount, Total, Units
+from deniable.plan.relation import schema
 from deniable.query.aggregates import Error, Output
+from deniable.query.aggregates.count import Plain
+from deniable.query.aggregates.histogram import HistogramOf
+from deniable.query.aggregates.mean import MeanOf
+from deniable.query.aggregates.percentile import QuantileOf
 from deniable.query.allocation import Allocation, Request, allocate
 from deniable.query.columns import shown_error
 from deniable.query.compile import CompiledQuery
@@ -65,13 +74,21 @@ class Price:
     totals: tuple[str, ...]
     asked: Request
     allocation: Allocation
+    least_rows: Mapping[str, int]
+    """From about how many rows in a group on a mean says something: below, its interval is all that its bounds allow."""
 
     def __str__(self) -> str:
         pair = self.pair
-        delta = f", delta = {float(pair.delta):.3g}" if pair.delta else ""
+        delta = f", delta = {digits(pair.delta)}" if pair.delta else ""
         lines = [f"costs {pair.unit} = {float(pair.loss):.6g}{delta}"]
-        lines += [] if pair.unit == self.unit else [f"  counted as {self.spend}, which leaves most"]
+        lines += (
+            [] if pair.unit == self.unit else [f"  added up as {self.spend}, the way that leaves most of this budget"]
+        )
         lines += [f"  {name}: {error} {self.basis}" for name, error in self.errors.items()]
+        lines += [
+            f"  {name} says something in groups of about {rows:,} rows and more"
+            for name, rows in self.least_rows.items()
+        ]
         lines += [self.reason, *([self.split] if self.split else []), self.keys]
         lines += [f"  {line}" for line in self.totals]
         if self.threshold is not None:
@@ -79,6 +96,13 @@ class Price:
         return "\n".join(lines)
 
     __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        cost, *lines = str(self).splitlines()
+        errors = [(name, str(error)) for name, error in self.errors.items()]
+        rest = [line.strip() for line in lines if line.strip() not in {f"{n}: {e} {self.basis}" for n, e in errors}]
+        table = html_table(["output", f"error {self.basis}"], errors, keys=1)
+        return html_card(html_lines([cost]), table, html_lines(rest))
 
     @property
     def confidence(self) -> Fraction:
@@ -115,6 +139,8 @@ def price_query(
     allocation = allocate(compiled.measured_by(asked.laws), asked, filters)
     spend = filters.price(filters.read(allocation.charge), spent or filters.nothing)
     first, betas = compiled.slices[0], basis.betas(compiled)
+    chosen = {output.chosen: betas[name] for name, output in compiled.outputs if output.chosen is not None}
+    allocation = replace(allocation, betas=chosen)
     return Price(
         cost=allocation.cost,
         charge=allocation.charge,
@@ -133,6 +159,11 @@ def price_query(
         totals=_totals(compiled, allocation, betas, basis.group_size),
         asked=asked,
         allocation=allocation,
+        least_rows={
+            name: rows
+            for name, output in compiled.outputs
+            if (rows := _least_rows(output, compiled, allocation, first, betas[name], basis.group_size)) is not None
+        },
     )
 
 
@@ -167,16 +198,48 @@ def price_for_accuracy(
             if compiled.has_value(outputs[name], part)
         )
 
-    return price_query(compiled, asked.scaled(_least_factor(enough, wanted)), filters, basis, spent=spent)
+    ranked = [name for name in wanted if outputs[name].chosen is not None]
+    return price_query(compiled, asked.scaled(_least_factor(enough, wanted, ranked)), filters, basis, spent=spent)
 
 
-def _least_factor(enough: Callable[[Fraction], bool], wanted: Mapping[str, Fraction]) -> Fraction:
+def shares_as_errors(
+    compiled: CompiledQuery, wanted: Mapping[str, Fraction], shares: Iterable[str], group_size: int
+) -> Mapping[str, Fraction]:
+    """Wanted errors, with those that were said as a share of `group_size` taken of each output's own public size."""
+    outputs = dict(compiled.outputs)
+    sizes = {name: public_size(compiled, name, group_size) for name in shares if name in outputs}
+    return {name: error * sizes[name] / group_size if name in sizes else error for name, error in wanted.items()}
+
+
+def public_size(compiled: CompiledQuery, name: str, group_size: int) -> Fraction:
+    """What a share such as "5%" of an output is taken of: rows for counts and ranks, the width of the bounds for a mean, the
+    largest sum so many rows can have for a sum; all of it public."""
+    output = dict(compiled.outputs)[name]
+    match output, [measured for column, measured in compiled.plan.aggregates if column in output.columns]:
+        case MeanOf(), _:
+            return output.upper - output.lower
+        case (QuantileOf() | HistogramOf(), _) | (Plain(), [RowCount() | Units() | Distinct()]):
+            return Fraction(group_size)
+        case Plain(), [Total(of)] if (known := facts(of, schema(compiled.plan.source))).bounded:
+            return group_size * max(map(abs, known.ends)) * known.step
+    raise InvalidArgument(
+        f"{name} has no size that is publicly known to take a share of: give its error in its own units, such as "
+        f"accuracy={{{name!r}: 2}}"
+    )
+
+
+def _least_factor(
+    enough: Callable[[Fraction], bool], wanted: Mapping[str, Fraction], ranked: Sequence[str]
+) -> Fraction:
     high = Fraction(1)
     while not enough(high):
         high *= 2
         if high > _MAX_FACTOR:
             told = {name: float(value) for name, value in wanted.items()}
-            raise InvalidArgument(f"no budget below 1000 reaches the wanted errors {told}; ask for less accuracy")
+            ranks = f" (that of {ranked[0]} is counted in ranks, not in its values)" if ranked else ""
+            raise InvalidArgument(
+                f"no budget below 1000 reaches the wanted errors {told}{ranks}; ask for less accuracy"
+            )
     low = high / 2
     while low > Fraction(1, 10**6) and enough(low):
         low, high = low / 2, low
@@ -199,8 +262,8 @@ def _split(compiled: CompiledQuery) -> str:
     if count == 1:
         return ""
     if measurements.even:
-        return f"{count} numbers share the budget evenly, which makes the product of their errors least"
-    return f"{count} numbers share the budget in the parts asked for"
+        return f"{count} numbers share the price evenly"
+    return f"{count} numbers share the price in the parts asked for"
 
 
 def _totals(
@@ -223,6 +286,12 @@ def slice_error(
 ) -> Error:
     """How wrong one output may be in one slice under this allocation."""
     return output.error(_SliceForecast(compiled, allocation, part, beta, group_size))
+
+
+def _least_rows(
+    output: Output, compiled: CompiledQuery, allocation: Allocation, part: Slice, beta: Fraction, group_size: int
+) -> int | None:
+    return output.least_rows(_SliceForecast(compiled, allocation, part, beta, group_size))
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,7 +321,7 @@ class _SliceForecast:
         """How far a private choice may be from the best one; of several in a group, each."""
         key = self.part.key(choice)
         selection = next(each for each in self.compiled.measurements.choices if each.key == key)
-        error = selection.score_error(self.allocation.etas[key], self.beta / selection.times)
+        error = selection.score_error(self.allocation.etas[key], self.beta / selection.together)
         return error * float(self._score_step(choice))
 
     def _score_step(self, choice: str) -> Fraction:

@@ -8,12 +8,15 @@ Guarantee: nothing is read; a group that is left out is empty whatever the data 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import date, datetime
+from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 from deniable.engines.evaluate import evaluate
 from deniable.errors import QueryRefused
 from deniable.plan.expression import And, Column, Compare, Comparison, Expression, In, Literal, children, columns
-from deniable.plan.facts import Facts
+from deniable.plan.facts import Facts, Kind
 from deniable.plan.nodes import Filter, Join, Project, Relation
 from deniable.plan.provenance import computed
 from deniable.plan.relation import schema
@@ -23,9 +26,67 @@ def possible_keys(source: Relation, of: Expression, domain: tuple[object, ...]) 
     """The declared values of a key that the conditions on it let through; all of them if that would be none."""
     if not isinstance(of, Column):
         return domain
-    known = [(condition, name, schema(at)) for condition, name, at in _conditions(source, of.name)]
-    left = tuple(value for value in domain if all(_passes(value, *each) for each in known))
-    return left or domain
+    conditions = tuple((condition, name, schema(at)[name]) for condition, name, at in _conditions(source, of.name))
+    typed = tuple((type(value), value) for value in domain)  # in Python (0, 1) equals (False, True)
+    return _left(typed, conditions) or domain
+
+
+@lru_cache(maxsize=64)
+def _left(
+    typed: tuple[tuple[type, object], ...], conditions: tuple[tuple[Expression, str, Facts], ...]
+) -> tuple[object, ...]:
+    """The values that all conditions let through; remembered, because a question is priced more than once."""
+    return tuple(value for _, value in typed if all(_passes(value, *each) for each in conditions))
+
+
+_HELD = {
+    Kind.NUMBER: Fraction,
+    Kind.STRING: str,
+    Kind.DATE: date,
+    Kind.TIMESTAMP: datetime,
+    Kind.BOOLEAN: bool,
+}
+
+
+def listed_keys(source: Relation, of: Expression, known: Facts) -> tuple[object, ...] | None:
+    """The values a condition lists for a key that has no declared ones, `substring(phone, 1, 2) IN ('13', '31')`; else None.
+
+    Rows with other values are left out by the condition itself, so these are all the groups there can be.
+    """
+    for condition in _on_expression(source, of):
+        match condition:
+            case In(_, among):
+                values: list[Any] = [each.value for each in among]
+            case Compare(Comparison.EQUAL, _, Literal(value)):
+                values = [value]
+            case _:
+                continue
+        if not all(type(value) is _HELD[known.kind] for value in values):
+            continue
+        if known.kind is Kind.NUMBER:
+            values = [int(value / known.step) for value in values if (value / known.step).denominator == 1]
+        if values:
+            return tuple(dict.fromkeys(values))
+    return None
+
+
+def _on_expression(source: Relation, of: Expression) -> Iterator[Expression]:
+    """The conditions below that list values of this very expression."""
+    match source:
+        case Filter(below, condition):
+            for part in condition.parts if isinstance(condition, And) else (condition,):
+                match part:
+                    case In(value) | Compare(Comparison.EQUAL, value, Literal()) if value == of:
+                        yield part
+                    case _:
+                        pass
+            yield from _on_expression(below, of)
+        case Project(below, written) if isinstance(of, Column):
+            yield from _on_expression(below, dict(written)[of.name])
+        case Join(left) if columns(of) <= schema(left).keys():
+            yield from _on_expression(left, of)
+        case _:
+            return
 
 
 def _conditions(source: Relation, name: str) -> Iterator[tuple[Expression, str, Relation]]:
@@ -46,10 +107,9 @@ def _conditions(source: Relation, name: str) -> Iterator[tuple[Expression, str, 
             return
 
 
-def _passes(value: object, condition: Expression, name: str, known: Mapping[str, Facts]) -> bool:
-    number = isinstance(value, int) and not isinstance(value, bool)
-    cell: Any = value * known[name].step if number else value  # type: ignore[operator]
-    return evaluate(condition, {name: cell}, known) is True
+def _passes(value: object, condition: Expression, name: str, known: Facts) -> bool:
+    cell: Any = value * known.step if isinstance(value, int) and not isinstance(value, bool) else value
+    return evaluate(condition, {name: cell}, {name: known}) is True
 
 
 def check_categories(source: Relation, expressions: Sequence[Expression]) -> None:

@@ -144,17 +144,45 @@ def _around(value: Floats, low: Floats, high: Floats, lower: float, upper: float
 # Errors before anything is drawn ---------------------------------------------------------------------------------------
 
 
-def mean_error(output: MeanOf, forecast: Forecast) -> float:
-    """The error of the mean of a group of the stated size, whatever the mean is within its bounds."""
+def mean_error(output: MeanOf, forecast: Forecast, beta: Fraction) -> float:
+    """The error of the mean of a group of the stated size, whatever the mean is within its bounds, but for probability beta."""
     reach = float(max(output.upper - output.centre, output.centre - output.lower))
     whole = float(output.upper - output.lower)
-    return min(whole, _mean_within(forecast, output.total, output.count, reach, forecast.beta))
+    return min(whole, _mean_within(forecast, output.total, output.count, reach, beta))
 
 
 def _mean_within(forecast: Forecast, total: str, count: str, reach: float, beta: Fraction) -> float:
     """w such that sum over count is within w of any mean in [-reach, reach], with probability 1 - beta."""
     noises = _noise_sum(forecast, (total, count))
     return _least_error(forecast, count, 2 * reach, lambda w, d: noises.exceeds(d, [np.ones(1), reach + w], beta))
+
+
+_MOST_ROWS = 1 << 50
+
+
+def rows_for_a_mean(output: MeanOf, forecast: Forecast) -> int | None:
+    """From how many rows on a mean anywhere within its bounds is known to less than half of them; None if from no number on."""
+    half = float(output.upper - output.lower) / 2
+    if not half:
+        return 1
+    reach = float(max(output.upper - output.centre, output.centre - output.lower))
+    noises = _noise_sum(forecast, (output.total, output.count))
+    unsure = forecast.noise(output.count).error(forecast.beta / 20) * forecast.step(output.count) + 1
+    weights = [np.ones(1), np.full(1, reach + half)]
+
+    def enough(rows: int) -> bool:
+        return rows >= unsure and bool(noises.exceeds(np.full(1, half * rows), weights, forecast.beta)[0])
+
+    high = 1
+    while not enough(high):
+        high *= 2
+        if high > _MOST_ROWS:
+            return None
+    low = high // 2
+    while high - low > max(1, high // 100):
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high
 
 
 def moment_error(output: MomentOf, forecast: Forecast, beta: Fraction) -> float:

@@ -18,8 +18,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.kernels.integer_noise import weighted_error
-from deniable.plan.nodes import Aggregate, Histogram, Rows, Total, Units
+from deniable.plan.nodes import Aggregate, Histogram, RowCount, Total, Units
 from deniable.query.columns import Floats, Intervals, Noisy, NumberColumn
 from deniable.query.compile import CompiledQuery
 from deniable.query.drawing import DrawnSlice
@@ -181,7 +180,7 @@ class Fitted:
         if self.deviation is None:
             return None
         deviation, reach = Fraction(self.deviation), Fraction(self.reach)
-        within = weighted_error(self.measured.noise.law, deviation=deviation, reach=reach, beta=beta)
+        within = self.measured.noise.weighted_error(deviation=deviation, reach=reach, beta=beta)
         return None if within is None else float(within) * float(self.measured.step) * (1 + 1e-9)
 
 
@@ -211,7 +210,7 @@ def _whole(compiled: CompiledQuery, name: str) -> bool:
     aggregate: Aggregate = dict(compiled.plan.aggregates)[name]
     if isinstance(aggregate, Total):
         return compiled.whole and aggregate.lower >= 0
-    return compiled.whole and isinstance(aggregate, Rows | Units | Histogram)
+    return compiled.whole and isinstance(aggregate, RowCount | Units | Histogram)
 
 
 # Declared levels -------------------------------------------------------------------------------------------------------

@@ -6,26 +6,34 @@ in the order of their public keys, so nothing about the data hides in the layout
 
 from __future__ import annotations
 
-import html
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import date, datetime
+from fractions import Fraction
 from functools import cached_property
 from itertools import chain
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from deniable.errors import InvalidArgument
+from deniable.exact.guards import Real
 from deniable.ledger.receipt import Receipt
 from deniable.ledger.store import Packed, unpacked
 from deniable.query import AnswerColumn, CompiledQuery, DrawnSlice
+from deniable.query.answer_views import AnswerView, largest, ordered, within
 from deniable.query.columns import even_column
 from deniable.query.keys import KeySet
-from deniable.release.facts import ReleaseFacts
+from deniable.query.sql.post import Apply, Cell, CellOperator, Constant, Field, Function, Operation, Value
+from deniable.query.sql.stage import AnswerTable, Ordering, Stage, applied
+from deniable.release.answer_rows import AnswerRows
+from deniable.release.release_facts import ReleaseFacts
 from deniable.release.release_table import ReleaseTable, extended_release_table, release_table
+from deniable.release.text import as_html, shown
 
 if TYPE_CHECKING:
     from deniable.plots import Figure
+    from deniable.query.sql import PrivateStatement
 
 
 def column_record(column: AnswerColumn) -> dict[str, Any]:
@@ -37,6 +45,8 @@ def column_record(column: AnswerColumn) -> dict[str, Any]:
         told |= {"off": written_cells(column.off), "unit": column.unit}
     if column.bins is not None:
         told |= {"bins": list(column.bins)}
+    if column.edges is not None:
+        told |= {"edges": list(column.edges)}
     if column.within is not None and isfinite(column.within):
         return told | {"within": column.within}
     return told | {
@@ -65,6 +75,7 @@ def column_from_record(record: Mapping[str, Any]) -> AnswerColumn:
         off=read_cells(record["off"]) if "off" in record else None,
         unit=record.get("unit", ""),
         bins=tuple(record["bins"]) if "bins" in record else None,
+        edges=tuple(record["edges"]) if "edges" in record else None,
     )
 
 
@@ -137,7 +148,7 @@ def _read_groups(record: Mapping[str, Any]) -> tuple[tuple[Any, ...], ...]:
     return tuple(map(read_cells, record["groups"]))
 
 
-class Release:
+class Release(AnswerRows):
     """What leaves: a small table with error bars, and everything needed to trust it.
 
     Guarantee: stated in `guarantee`; charged before it was drawn, as `receipt` shows.
@@ -232,6 +243,25 @@ class Release:
             raise InvalidArgument(f"no column {name!r} in this release; it has {', '.join(self.columns)}")
         return self.columns[name]
 
+    def bins(self, name: str | None = None) -> list[dict[str, Any]]:
+        """A histogram, or a list of quantiles, as one row for each bin of each group: its keys, the bin, its value and interval.
+
+        A histogram's bin has its edges too, `<name>_from` and `<name>_to`; `pandas.DataFrame(answer.bins("h"))` is a frame.
+        """
+        column = self._column(name)
+        if column.bins is None:
+            raise InvalidArgument(f"{column.name} is no histogram and no list of quantiles; its rows are in `table`")
+        return [row for index in range(len(self.groups)) for row in self._bin_rows(column, column.bins, index)]
+
+    def _bin_rows(self, column: AnswerColumn, bins: tuple[str, ...], index: int) -> Iterator[dict[str, Any]]:
+        keys, name, ends = dict(zip(self.keys, self.groups[index], strict=True)), column.name, column.edges
+        parts = {name: column.values, f"{name}_low": column.lower, f"{name}_high": column.upper}
+        for place, written_bin in enumerate(bins):
+            edges = {} if ends is None else {f"{name}_from": ends[place], f"{name}_to": ends[place + 1]}
+            cells = {each: part[index] for each, part in parts.items() if part is not None}
+            told = {each: None if cell is None else cell[place] for each, cell in cells.items()}
+            yield {**keys, f"{name}_bin": written_bin, **edges, **told}
+
     def to_columns(self) -> dict[str, list[Any]]:
         """The table by columns."""
         rows = self.table
@@ -278,33 +308,101 @@ class Release:
         """Every fact about this release, with what the ledger knows: the receipt, what is spent and what is left."""
         return extended_release_table(self.facts.with_receipt(self.receipt) if self.receipt else self.facts)
 
-    def plot(self, name: str | None = None) -> Figure:
-        """One column with its error bars, one bar per group."""
+    def order_by(self, *names: str, descending: bool = False) -> Release:
+        """The same answer, its rows ordered by these columns or keys; by noisy values, so nothing is spent."""
+        return self.viewed(ordered(names, descending=descending, known=[*self.keys, *self.columns]))
+
+    def top(self, count: int, *, by: str | None = None) -> Release:
+        """The `count` rows with the largest noisy values in a column, the largest first; who is among them is noisy too."""
+        return self.viewed(largest(count, by=by, columns=list(self.columns)))
+
+    def having(self, name: str, *, at_least: Real | None = None, at_most: Real | None = None) -> Release:
+        """Only the rows whose noisy value in a column lies within these ends; rows without a value are left out."""
+        return self.viewed(within(name, at_least=at_least, at_most=at_most, columns=list(self.columns)))
+
+    def viewed(self, view: AnswerView) -> Release:
+        """The same answer as one view shows it."""
+        ends = ((CellOperator.AT_LEAST, view.at_least), (CellOperator.AT_MOST, view.at_most))
+        kept = tuple(
+            Operation(sign, Field(view.of), Constant(float(end)))
+            for sign, end in ends
+            if end is not None and view.of is not None
+        )
+        where: Value | None = kept[0] if len(kept) == 1 else Apply(Function.ALL, kept) if kept else None
+        keys = tuple((name, name) for name in self.keys)
+        columns = tuple((name, Field(name)) for name in self.columns)
+        terms = tuple(Ordering(Field(name), descending=view.descending) for name in view.order)
+        return apply_stages(self, [Stage(keys, columns, where, terms, view.limit)])
+
+    def plot(self, name: str | None = None, *, title: str | None = None, size: tuple[int, int] | None = None) -> Figure:
+        """One column with its error bars: counts and sums as bars, means and the like as points, times as columns.
+
+        `size` is a width and a height in pixels; bars that lie flat are as tall as their number needs.
+        """
         from deniable.release.plot import plotted
 
-        return plotted(self, self._column(name if name is not None else next(iter(self.columns))))
+        column = self._column(name if name is not None else next(iter(self.columns)))
+        return plotted(self, column, title=title, size=size)
 
     def __str__(self) -> str:
-        from deniable.release.text import shown
-
         return shown(self)
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        names = self._names()
-        head = "".join(f"<th>{html.escape(name)}</th>" for name in names)
-        body = "".join(
-            "<tr>" + "".join(f"<td>{html.escape(self._told(row, name, index))}</td>" for name in names) + "</tr>"
-            for index, row in enumerate(self.table)
-        )
-        notes = "".join(f"<p>{html.escape(note)}</p>" for note in (self.guarantee, *self.notes))
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{notes}"
+        return as_html(self)
 
-    def _told(self, row: Mapping[str, Any], name: str, index: int) -> str:
-        """A cell in words; a key that is rolled up reads `all`."""
-        from deniable.release.text import number
 
-        if name not in self.keys:
-            return number(row[name])
-        return str(row[name]) if name in self.levels[self.level[index]] else "all"
+_NOISY = "HAVING, ORDER BY and LIMIT look at noisy values: what stands near a limit is in or out by chance."
+
+
+def statement_view(
+    release: Release, private: PrivateStatement[Release], scalars: Mapping[str, Cell] | None = None
+) -> Release:
+    """The release as its statement shows it: stages over noisy values only, so nothing more is spent."""
+    return apply_stages(release, private.stages, private.notices, scalars)
+
+
+def apply_stages(
+    release: Release,
+    stages: Sequence[Stage],
+    notices: Sequence[str] = (),
+    scalars: Mapping[str, Cell] | None = None,
+) -> Release:
+    """A release after stages of post-processing, which see noisy values only."""
+    if not stages and not notices:
+        return release
+    confidence = Fraction(release.confidence).limit_denominator(10**9)
+    several = len(release.levels) > 1
+    shown = AnswerTable(
+        release.keys,
+        release.groups,
+        tuple(release.columns.values()),
+        release.levels if several else (),
+        release.level if several else (),
+        scalars or {},
+    )
+    for stage in stages:
+        shown = applied(stage, shown, confidence)
+    cut = any(stage.where is not None or stage.order or stage.limit is not None for stage in stages)
+    computed = [column for column in shown.columns if column.kind == "computed"]
+    noisy = [_NOISY] if cut and _NOISY not in release.notes else []
+    notes = [*release.notes, *notices, *noisy]
+    notes += [f"{column.name}: {column.error}." for column in computed]
+    record = shown_record(shown, release.confidence, release.guarantee, notes)
+    done = tuple(["HAVING, ORDER BY, LIMIT on noisy values"] if cut else []) + tuple(c.name for c in computed)
+    facts = replace(release.facts, postprocessing=(*release.facts.postprocessing, *done))
+    return Release(record, facts, release.receipt)
+
+
+def shown_record(shown: AnswerTable, confidence: float, guarantee: str, notes: list[str]) -> dict[str, Any]:
+    levels: dict[str, Any] = {"levels": [list(level) for level in shown.levels], "level": list(shown.level)}
+    return {
+        **(levels if shown.levels else {}),
+        "keys": list(shown.keys),
+        "groups": [[written(part) for part in group] for group in shown.groups],
+        "columns": [column_record(column) for column in shown.columns],
+        "confidence": confidence,
+        "guarantee": guarantee,
+        "notes": notes,
+    }

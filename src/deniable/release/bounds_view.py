@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.engines.engine import Result
+from deniable.errors import InvalidArgument
 from deniable.kernels import Noise
+from deniable.plan.nodes import GroupAgg
+from deniable.plan.unit import Unit
+from deniable.query import CompiledQuery, Price, Query, compile_query
+from deniable.query.aggregates import Plain
+from deniable.query.columns import SliceColumn
+from deniable.release.answer import Release
 from deniable.release.text import number
 
 if TYPE_CHECKING:
     from deniable.plots import Figure
+
+_UNBOUNDED = 2**20
+"""More groups and rows than one unit has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,3 +102,62 @@ class BoundsView:
         return "\n".join([lines[0], "  ".join("-" * width for width in widths), *lines[1:]])
 
     __repr__ = __str__
+
+
+def compare_bounds(
+    question: Query[Release],
+    name: str,
+    candidates: Sequence[int],
+    *,
+    run: Callable[[GroupAgg], Result],
+    unit: Unit,
+    **paid: Any,
+) -> BoundsView:
+    """The candidates of the bound `name`, held against the exact answer of a question's first count or sum."""
+    base = {} if name == "total" else {"groups": question.groups, "rows": question.rows}
+    truth = _exact(question.bound(groups=_UNBOUNDED, rows=_UNBOUNDED), run, unit)
+    found = []
+    for candidate in candidates:
+        bounded = question.bound(**{**_only(base), name: candidate})
+        if name == "total":
+            bounded = bounded.bound(groups=candidate, rows=candidate)
+        compiled = compile_query(bounded, unit)
+        found.append(_compared(candidate, _exact(bounded, run, unit), truth, bounded.price(**paid), compiled))
+    return BoundsView(name, question.aggregates[0][0], tuple(found))
+
+
+def _exact(
+    question: Query[Release], run: Callable[[GroupAgg], Result], unit: Unit
+) -> Mapping[tuple[Any, ...], Fraction]:
+    """The exact answer of every group that has rows."""
+    compiled = compile_query(question, unit)
+    column = _column(compiled)
+    result = run(compiled.plan)
+    groups = zip(*(result.keys[name] for name in compiled.keys.names), strict=True) if compiled.keys.names else [()]
+    values = [int(count) * compiled.steps[column] for count in result.columns[column]]
+    return dict(zip(groups, values, strict=True))
+
+
+def _only(bounds: Mapping[str, int | None]) -> dict[str, int]:
+    return {name: bound for name, bound in bounds.items() if bound is not None}
+
+
+def _column(compiled: CompiledQuery) -> str:
+    name, output = compiled.outputs[0]
+    if not isinstance(output, Plain) or len(compiled.slices) > 1:
+        raise InvalidArgument(f"{name}: bounds are viewed for a count or a sum, without totals")
+    return output.column
+
+
+def _compared(
+    bound: int,
+    kept: Mapping[tuple[Any, ...], Fraction],
+    truth: Mapping[tuple[Any, ...], Fraction],
+    price: Price,
+    compiled: CompiledQuery,
+) -> BoundCandidate:
+    groups = sorted(truth, key=repr)
+    true = np.array([float(truth[group]) for group in groups])
+    bias = np.array([float(kept.get(group, 0)) for group in groups]) - true
+    noise = price.allocation.noises[SliceColumn(_column(compiled))]
+    return BoundCandidate.of(bound, true, bias, noise, float(compiled.steps[_column(compiled)]))

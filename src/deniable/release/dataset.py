@@ -6,31 +6,36 @@ It shows its schema and nothing else. Rows are reached only through a session, w
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import tempfile
 import weakref
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from deniable.accounting import Budget
+from deniable.accounting import Budget, budget
 from deniable.cost import Cost
 from deniable.engines.engine import Engine, Filed
-from deniable.engines.places import is_postgres
+from deniable.engines.places import is_postgres, is_spark
 from deniable.engines.text.file import TextFile
 from deniable.errors import InvalidArgument
-from deniable.exact.guards import Real
+from deniable.exact.guards import Real, shown
 from deniable.ledger import Cap, Ledger, Period, Terms, fingerprint
 from deniable.ledger.anchor import Anchor, FolderAnchor
 from deniable.noise import Entropy, system_entropy
 from deniable.plan.codebook import Codebook
 from deniable.plan.unit import Unit
+from deniable.query import Query
+from deniable.release.answer import Release
+from deniable.release.bounds_view import BoundsView, compare_bounds
 from deniable.release.registry import Registry
 from deniable.release.session import Session
 
 if TYPE_CHECKING:
-    from deniable.release.rehearsal import Rehearsal
+    from deniable.release.data_check import DataCheck
 
 
 class Dataset:
@@ -59,6 +64,7 @@ class Dataset:
     ) -> None:
         self.codebook = _codebook(codebook, unit)
         self.name = name or self.codebook.name or _named(source, self.codebook)
+        self._source = source
         self._engine = _engine(source, self.codebook, tables, time_limit)
         self._files = self._engine.files if isinstance(self._engine, Filed) else ()
 
@@ -70,7 +76,7 @@ class Dataset:
 
     def session(
         self,
-        budget: Budget,
+        budget: Budget | None = None,
         *,
         ledger: str | os.PathLike[str] | None = None,
         account: str = "analyst",
@@ -95,14 +101,20 @@ class Dataset:
             terms_of(self.codebook, dataset=self.name, budget=budget, period=period, caps=caps),
             rule=None if workload is None else budget.filters(workload),
         )
-        folder = Path(tempfile.mkdtemp(prefix="deniable-")) if ledger is None else None
-        opened = (
-            Ledger.open(folder / "session.ledger", terms=terms, anchor=FolderAnchor(folder))
-            if folder is not None
-            else Ledger.planned(ledger, terms=terms, anchor=anchor, begun=self._note)  # type: ignore[arg-type]
-        )
+        folder: Path | None = None
+        if ledger is None:
+            folder = Path(tempfile.mkdtemp(prefix="deniable-"))
+            opened = Ledger.open(folder / "session.ledger", terms=terms, anchor=FolderAnchor(folder))
+        else:
+            opened = Ledger.planned(ledger, terms=terms, anchor=anchor, begun=self._note)
         session = Session(
-            engine=self._engine, codebook=self.codebook, ledger=opened, name=self.name, account=account, entropy=entropy
+            engine=self._engine,
+            codebook=self.codebook,
+            ledger=opened,
+            name=self.name,
+            account=account,
+            entropy=entropy,
+            kept=folder is None,
         )
         if folder is not None:
             weakref.finalize(session, _remove, folder, os.getpid())
@@ -123,23 +135,49 @@ class Dataset:
 
         Everything charged so far is carried over, and open sessions must be opened again. An act of the curator.
 
-        Guarantee: nothing is forgotten or given back; a changed unit is refused, for old costs are about the old one.
+        Guarantee: nothing is forgotten or given back; a changed unit is refused, for old costs are about the old one. How many
+        groups and rows of a unit count may change: a cost is about all that one unit has, whatever part of it counted.
         """
         amend(ledger, self.codebook, reason=reason, by=by, budget=budget, period=period, caps=caps, anchor=anchor)
+
+    def new_version(
+        self, ledger: str | os.PathLike[str], *, reason: str, by: str = "curator", anchor: Anchor | None = None
+    ) -> int:
+        """Record that the data is another from now on, such as the next year's, and return the number of its version.
+
+        Answers about the old data are fetched by their request, but not shown for questions asked anew. An act of the curator.
+
+        Guarantee: nothing is given back; the same people may be in both, and what is charged for them adds up.
+        """
+        return Ledger.existing(ledger, anchor=anchor).new_version(reason=reason, by=by)
 
     def _note(self, ledger: Ledger) -> None:
         """Tell the curator's register which files are under which ledger."""
         Registry().note(self._files, dataset=self.name, ledger=ledger.id, place=ledger.place)
 
+    def check(self) -> DataCheck:
+        """For the curator alone: the data held against its codebook, exactly. Cells that cannot be read, clamped shares, units
+        over their bounds, keys outside the categories, columns that are constant for a unit, duplicates.
+
+        Guarantee: none. What it says is not private; it is free, stored nowhere, and no session can reach it.
+        """
+        from deniable.release.data_check import data_check
+
+        if self._source is None:
+            raise InvalidArgument("the data set is closed; open it again")
+        if isinstance(self._source, Engine) or is_postgres(self._source) or is_spark(self._source):
+            raise InvalidArgument("the check reads files, frames and columns; of a database, check an export of it")
+        return data_check(self._source, self.codebook)
+
     def dummy(self, *, rows: int = 1000) -> Rehearsal:
         """A data set of made-up rows that fits the codebook and knows nothing else: rehearse on it for free."""
         from deniable.release.dummy import dummy_tables
-        from deniable.release.rehearsal import Rehearsal
 
         return Rehearsal(dummy_tables(self.codebook, rows), codebook=self.codebook, name=f"{self.name} (made up)")
 
     def close(self) -> None:
         """Let go of the data."""
+        self._source = None
         self._engine.close()
 
     def __repr__(self) -> str:
@@ -168,6 +206,43 @@ class Dataset:
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
         raise TypeError("a Dataset holds private data: it cannot be copied or pickled")
+
+
+class Rehearsal(Dataset):
+    """A data set of public or made-up rows; `Dataset.dummy` makes one from a codebook alone.
+
+    Guarantee: none for these rows: `bounds_view` shows exact facts about them. Never give it private rows.
+    """
+
+    def bounds_view(
+        self,
+        ask: Callable[[Session], Query[Release]],
+        *,
+        groups: Sequence[int] | None = None,
+        rows: Sequence[int] | None = None,
+        total: Sequence[int] | None = None,
+        epsilon: Real | None = None,
+        rho: Real | None = None,
+        delta: Real = Fraction(1, 10**6),
+    ) -> BoundsView:
+        """What each candidate bound would lose and what its noise would be, for a question's first count or sum.
+
+        `ask` makes the question from a session, such as `lambda s: s.query().group_by("ward").agg(n=dp.count())`; one of
+        `groups`, `rows` and `total` lists the candidates.
+        """
+        given = {"groups": groups, "rows": rows, "total": total}
+        chosen = [(name, values) for name, values in given.items() if values is not None]
+        if len(chosen) != 1:
+            raise InvalidArgument("give the candidates of one bound: groups=, rows= or total=")
+        name, candidates = chosen[0]
+        session = self.session(budget(epsilon=10**6, delta=delta) if rho is None else budget(rho=10**6, delta=delta))
+        question = ask(session) if callable(ask) else None
+        if not (isinstance(question, Query) and question.runner is session):
+            raise InvalidArgument(
+                f"ask must make a query of the session it is given, such as lambda s: s.query(), got {shown(ask)}"
+            )
+        paid = {"epsilon": epsilon, "rho": rho, "delta": None if rho is not None else delta}
+        return compare_bounds(question, name, candidates, run=self._engine.run, unit=self.unit, **paid)
 
 
 def terms_of(
@@ -207,17 +282,28 @@ def amend(
         period=old.period if period is None else period,
         caps=old.caps if caps is None else caps,
     )
-    if new.unit != old.unit and ledger.charges():
+    same = _protected(old.unit) == _protected(new.unit) and not any(cap.unit for cap in new.caps)
+    if new.unit != old.unit and not same and ledger.charges():
         raise InvalidArgument(
             f"the ledger counts {old.unit!r}, this codebook protects {new.unit!r}; start a new ledger, "
             "or say with Ledger.amend(..., restate=...) what an old cost is in the new unit"
         )
-    ledger.amend(replace(new, rule=old.rule if budget is None else None), reason=reason, by=by)
+    kept = replace(new, rule=old.rule if budget is None else None)
+    ledger.amend(kept, reason=reason, by=by, restate=(lambda cost: cost) if same else None)
 
 
 def unit_text(unit: Unit) -> str:
     """The unit and its bounds, for a ledger's terms."""
-    return f"{unit}, groups: {unit.groups}, rows: {unit.rows}" + (", trusted unique" if unit.unique else "")
+    total = "" if unit.total is None else f", in all: {unit.total}"
+    return f"{unit}, groups: {unit.groups}, rows: {unit.rows}{total}" + (", trusted unique" if unit.unique else "")
+
+
+_BOUNDS = re.compile(r", groups: (\d+|None), rows: (\d+|None)(, in all: \d+)?(?P<trust>, trusted unique)?$")
+
+
+def _protected(text: str) -> str:
+    """A unit as `unit_text` wrote it, without how many of its groups and rows count; what is believed of it stays."""
+    return _BOUNDS.sub(lambda found: found["trust"] or "", text)
 
 
 def _codebook(codebook: Any, unit: Unit | None) -> Codebook:

@@ -10,8 +10,9 @@ from fractions import Fraction
 from typing import Any
 
 from deniable.noise import Entropy, system_entropy, uniforms_below
-from deniable.plan.codebook import Codebook, Table
+from deniable.plan.codebook import Codebook
 from deniable.plan.facts import Kind, date_of, timestamp_of
+from deniable.plan.tables import Table
 from deniable.plan.variable import Variable
 
 _UNBOUNDED = 1000

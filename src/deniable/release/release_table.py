@@ -12,7 +12,7 @@ from html import escape
 from typing import Any
 
 from deniable.ledger.numbers import digits
-from deniable.release.facts import ReleaseFacts
+from deniable.release.release_facts import ReleaseFacts
 
 FORMAT = "deniable release table 1"
 MISSING = "not stated"

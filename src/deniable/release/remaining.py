@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 
 from deniable.accounting import Spend
+from deniable.errors import InvalidArgument
+from deniable.exact import digits
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,11 +18,38 @@ class Remaining:
     unit: str
     more_like_the_last: int | None
 
+    @property
+    def epsilon(self) -> Fraction:
+        """The epsilon that is left, exactly."""
+        return self._loss("epsilon")
+
+    @property
+    def rho(self) -> Fraction:
+        """The rho that is left, exactly."""
+        return self._loss("rho")
+
+    @property
+    def delta(self) -> Fraction:
+        """The delta that is left, exactly."""
+        return Fraction(self.spend.delta)
+
+    def _loss(self, unit: str) -> Fraction:
+        if self.unit != unit:
+            raise InvalidArgument(f"this budget is kept in {self.unit}, not in {unit}: read remaining.{self.unit}")
+        return Fraction(self.spend.loss)
+
     def __str__(self) -> str:
-        delta = f", delta = {float(self.spend.delta):.3g}" if self.spend.delta else ""
-        again = (
-            "" if self.more_like_the_last is None else f"; enough for {self.more_like_the_last} more like the last one"
-        )
-        return f"{self.unit} = {float(self.spend.loss):.6g}{delta}{again}"
+        delta = f", delta = {digits(Fraction(self.spend.delta), downwards=True)}" if self.spend.delta else ""
+        return f"{self.unit} = {digits(Fraction(self.spend.loss), downwards=True)}{delta}{self._again}"
+
+    @property
+    def _again(self) -> str:
+        match self.more_like_the_last:
+            case None:
+                return ""
+            case 0:
+                return "; not enough for another like the last one"
+            case several:
+                return f"; enough for {several} more like the last one"
 
     __repr__ = __str__

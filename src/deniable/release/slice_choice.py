@@ -21,7 +21,7 @@ from deniable.release.value import ValueRelease
 from deniable.transformations import category_counts, in_random_parts
 
 if TYPE_CHECKING:
-    from deniable.release.session import Session
+    from deniable.release.session_mechanisms import MechanismSession
 
 _AUTHOR = "deniable: which candidate separates most"
 
@@ -44,7 +44,7 @@ class SliceChoice:
 
 
 def choose_by_slices(
-    session: Session,
+    session: MechanismSession,
     candidates: Sequence[str],
     *,
     choose: str,

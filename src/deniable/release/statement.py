@@ -7,18 +7,20 @@ from typing import TYPE_CHECKING
 
 from deniable.accounting import epsilon as read_epsilon
 from deniable.accounting.explanation import leaked_delta
-from deniable.cost import Cost, Neighbours
+from deniable.cost import Cost
+from deniable.exact.figures import counted
 from deniable.ledger.numbers import digits
 from deniable.plan.codebook import Codebook
 from deniable.plan.expression import columns
 from deniable.plan.provenance import variable_of
 from deniable.plan.unit import Unit
 from deniable.query import CompiledQuery, Price
-from deniable.release.facts import ReleaseFacts
+from deniable.release.promise import neighbours, promise, weak_promise
 from deniable.release.purchase import Purchase
+from deniable.release.release_facts import ReleaseFacts
 
 if TYPE_CHECKING:
-    from deniable.release.session import Session
+    from deniable.release.session_budget import BudgetedSession
     from deniable.release.value import Stated
 
 
@@ -35,22 +37,9 @@ _SELECTION = "Errors hold before it is known which groups are shown; small group
 def contribution(compiled: CompiledQuery) -> str:
     """How one unit was bounded."""
     bounding = compiled.plan.bounding
-    groups = (
-        f"at most {bounding.groups} group{'s' if bounding.groups > 1 else ''}" if compiled.plan.keys else "one total"
-    )
-    rows = (
-        ""
-        if bounding.rows_per_unit is None
-        else f", {bounding.rows_per_unit} row{'s' if bounding.rows_per_unit > 1 else ''} in all"
-    )
+    groups = f"at most {counted(bounding.groups, 'group')}" if compiled.plan.keys else "one total"
+    rows = "" if bounding.rows_per_unit is None else f", {counted(bounding.rows_per_unit, 'row')} in all"
     return f"{groups}{rows}; {compiled.notes[0]}"
-
-
-def neighbours(unit: Unit) -> str:
-    """Which two data sets cannot be told apart."""
-    if unit.neighbours is Neighbours.REPLACE:
-        return "data sets that differ in one changed row"
-    return f"data sets with and without {unit.phrase}"
 
 
 def guarantee(price: Price, unit: Unit, compiled: CompiledQuery, rehearsal: bool) -> str:
@@ -58,7 +47,8 @@ def guarantee(price: Price, unit: Unit, compiled: CompiledQuery, rehearsal: bool
     if rehearsal:
         return "NO GUARANTEE: drawn with testing entropy, not with secret noise."
     trusted = f" It trusts the curator's word that each {unit.label} has one row." if unit.unique else ""
-    return f"Guarantee: {loss(price)} for {neighbours(unit)} ({contribution(compiled)}).{trusted}"
+    said = promise(loss(price), price.pair.loss if price.pair.unit == "epsilon" else None, price.pair.delta, unit)
+    return f"Guarantee: {said} ({contribution(compiled)}).{trusted}"
 
 
 def notes(price: Price, codebook: Codebook, compiled: CompiledQuery) -> list[str]:
@@ -67,7 +57,9 @@ def notes(price: Price, codebook: Codebook, compiled: CompiledQuery) -> list[str
     if price.threshold is not None:
         least = " or ".join(map(str, price.thresholds))
         said.append(f"Groups with fewer than {least} noisy units are not shown. {_SELECTION}")
-    return said + [f"{note[0].upper()}{note[1:]}." for note in compiled.notes[1:]]
+    more = [*([compiled.measured_note] if compiled.measured_note else []), *compiled.notes[1:]]
+    said += [f"{note[0].upper()}{note[1:]}." for note in more]
+    return said + weak_promise(price.pair.loss if price.pair.unit == "epsilon" else None, price.pair.delta)
 
 
 def _not_included(codebook: Codebook) -> str:
@@ -75,7 +67,7 @@ def _not_included(codebook: Codebook) -> str:
     return f"{sampled}the effect of clipping and of bounds on units is not included"
 
 
-def facts(session: Session, compiled: CompiledQuery, price: Price) -> ReleaseFacts:
+def facts(session: BudgetedSession, compiled: CompiledQuery, price: Price) -> ReleaseFacts:
     """The facts of a release for its release table."""
     spend = price.pair
     epsilon, delta = (spend.loss, spend.delta) if spend.unit == "epsilon" else _as_epsilon(price, session)
@@ -106,7 +98,7 @@ def facts(session: Session, compiled: CompiledQuery, price: Price) -> ReleaseFac
     )
 
 
-def value_statement(session: Session, bought: Purchase, accuracy: Stated) -> tuple[str, ReleaseFacts]:
+def value_statement(session: BudgetedSession, bought: Purchase, accuracy: Stated) -> tuple[str, ReleaseFacts]:
     """The promise of a mechanism's release in one sentence, and the facts for its release table."""
     if bought.epsilon is not None:
         loss, read_delta = bought.epsilon, bought.delta
@@ -117,10 +109,10 @@ def value_statement(session: Session, bought: Purchase, accuracy: Stated) -> tup
         loss = Fraction(read_epsilon(bought.cost, delta=read_delta).upper)
         stated = str(rho)
     if session.rehearsal:
-        promise = "NO GUARANTEE: drawn with testing entropy, not with secret noise."
+        said = "NO GUARANTEE: drawn with testing entropy, not with secret noise."
     else:
         trusted = "".join(f" It trusts {claim}." for claim in bought.mechanism.claims)
-        promise = f"Guarantee: {stated} for {neighbours(session.unit)}.{trusted}"
+        said = f"Guarantee: {promise(stated, bought.epsilon, bought.delta, session.unit)}.{trusted}"
     recipe = bought.mechanism.recipe
     facts = ReleaseFacts(
         scope=f"one answer of a mechanism from {session.name}",
@@ -139,7 +131,7 @@ def value_statement(session: Session, bought: Purchase, accuracy: Stated) -> tup
         accuracy=tuple(str(each) for each in (accuracy if isinstance(accuracy, tuple) else (accuracy,)) if each),
         not_included=(_not_included(session.codebook),),
     )
-    return promise, facts
+    return said, facts
 
 
 def failure(cost: Cost, delta: Fraction) -> str:
@@ -175,7 +167,7 @@ def bounds(compiled: CompiledQuery) -> str:
     )
 
 
-def _as_epsilon(price: Price, session: Session) -> tuple[Fraction, Fraction]:
+def _as_epsilon(price: Price, session: BudgetedSession) -> tuple[Fraction, Fraction]:
     delta = session.rule.limit.delta or Fraction(1, 10**6)
     return Fraction(read_epsilon(price.cost, delta=delta).upper), delta
 

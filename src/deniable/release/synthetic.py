@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from deniable.accounting import RuleKind
 from deniable.errors import InvalidArgument
+from deniable.exact.figures import counted
 from deniable.exact.guards import Real
 from deniable.ledger.numbers import digits
 from deniable.query import Payment
@@ -15,10 +16,11 @@ from deniable.release.digest import value_digest
 from deniable.release.purchase import Purchase
 from deniable.release.statement import value_statement
 from deniable.release.twin import Twin, twin_packed
+from deniable.synth.network_synthesis import NETWORKS, network_note
 from deniable.synth.synthesis import GAUSSIAN, Synthesis, allowance_of, check_noise
 
 if TYPE_CHECKING:
-    from deniable.release.session import Session
+    from deniable.release.session_mechanisms import MechanismSession
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +56,7 @@ def _plain(value: Any) -> str:
 class Synthesizer:
     """A plan for synthetic data of one table. Made by `session.synthesizer(...)`; `price` is free, `release` is charged once."""
 
-    session: Session
+    session: MechanismSession
     synthesis: Synthesis
 
     def price(
@@ -87,9 +89,9 @@ class Synthesizer:
         facts = replace(
             facts,
             scope=f"synthetic rows of {', '.join(self.synthesis.attributes.names)} from {self.session.name}",
-            mechanisms=(f"noisy tables, method {self.synthesis.method}",),
+            mechanisms=(self.synthesis.mechanisms,),
             preprocessing=(
-                f"at most {self.synthesis.moved.rows} rows of {self.session.unit}; values put into public cells",
+                f"at most {counted(self.synthesis.moved.rows, 'row')} of {self.session.unit}; values put into public cells",
             ),
             postprocessing=(
                 "tables made to agree and non-negative",
@@ -131,4 +133,5 @@ class Synthesizer:
 
     def __repr__(self) -> str:
         chosen = self.synthesis
-        return f"Synthesizer({chosen.method!r}, {', '.join(chosen.attributes.names)})"
+        said = f"\n{network_note(chosen.method)}" if chosen.method in NETWORKS else ""
+        return f"Synthesizer({chosen.method!r}, {', '.join(chosen.attributes.names)}){said}"

@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from deniable.exact.figures import NOTHING, error_figures, plain_figures, value_figures
+from deniable.plan.html_card import html_card, html_folded, html_lines, html_table
+
 if TYPE_CHECKING:
     from deniable.query import AnswerColumn
     from deniable.release.answer import Release
 
+_MOST_HTML = 200
 _MOST = 30
 """Groups shown before the rest are only counted; the number of groups is public once released."""
 
@@ -31,6 +35,19 @@ def shown(release: Release) -> str:
     return "\n".join(line.rstrip() for line in lines)
 
 
+def as_html(release: Release) -> str:
+    """The release for a notebook: a value and its error in one cell, the guarantee below, notes that open when asked for."""
+    names = [*release.keys, *release.columns]
+    rows = [
+        keys_of(release, index, group) + [cell(column, index) for column in release.columns.values()]
+        for index, group in enumerate(release.groups[:_MOST_HTML])
+    ]
+    hidden = len(release.groups) - len(rows)
+    more = [f"{hidden:,} more groups; all are in .table and the frames"] if hidden else []
+    folded = html_folded("Notes", "\n".join(release.notes)) if release.notes else ""
+    return html_card(html_table(names, rows, keys=len(release.keys)), html_lines([*more, release.guarantee]), folded)
+
+
 def keys_of(release: Release, index: int, group: tuple[Any, ...]) -> list[str]:
     """A group's keys in words; one that is rolled up reads `all`."""
     level = release.levels[release.level[index]]
@@ -42,47 +59,33 @@ def _aligned(text: str, width: int, left: bool) -> str:
 
 
 def cell(column: AnswerColumn, index: int) -> str:
-    """One value with its error: `123 ± 4`, or the two ends when they do not lie evenly around it."""
+    """One value with its error: `123 ± 4`, the two ends when they do not lie evenly around it, `–` when it says nothing."""
     value = column.values[index]
-    if value is not None and column.off is not None:
-        return f"{number(value)} (± {number(column.off[index])} {column.unit})"
-    if value is None or column.lower is None or column.upper is None:
+    if value is None or (column.lower is None and column.off is None):
         return number(value)
+    if column.lower is None or column.upper is None:
+        assert column.off is not None
+        off = column.off[index]
+        return f"{number(value)} (± {NOTHING if off is None else error_figures(off)} {column.unit})"
     low, high = column.lower[index], column.upper[index]
-    if isinstance(value, list):
-        return _several(value, low, high)
-    return _one(value, low, high)
+    return _several(value, low, high) if isinstance(value, list) else value_figures(value, low, high)
 
 
 def _several(values: Sequence[Any], lows: Sequence[Any], highs: Sequence[Any]) -> str:
-    """The bins of a histogram, with one error for all where it is the same."""
-    half = {
-        number(high - value) for value, low, high in zip(values, lows, highs, strict=True) if _even(value, low, high)
-    }
-    if len(half) == 1 and all(map(_even, values, lows, highs)):
-        return f"{number(values)} each ± {half.pop()}"
-    return "[" + ", ".join(map(_one, values, lows, highs)) + "]"
-
-
-def _one(value: Any, low: Any, high: Any) -> str:
-    if _even(value, low, high):
-        return f"{number(value)} ± {number(high - value)}"
-    return f"{number(value)} [{number(low)}, {number(high)}]"
-
-
-def _even(value: Any, low: Any, high: Any) -> bool:
-    left, right = value - low, high - value
-    return bool(abs(left - right) <= 1e-6 * max(abs(left), abs(right), 1e-12))
+    """The bins of a histogram, with one error for all where it is the same, or several quantiles."""
+    cells = list(map(value_figures, values, lows, highs))
+    errors = {cell.partition(" ± ")[2] for cell in cells}
+    if len(errors) == 1 and "" not in errors:
+        return f"[{', '.join(cell.partition(' ± ')[0] for cell in cells)}] each ± {errors.pop()}"
+    return f"[{', '.join(cells)}]"
 
 
 def number(value: Any) -> str:
-    """A number for people: whole ones with separators, others to six significant digits."""
-    if isinstance(value, bool) or value is None:
-        return str(value)
+    """A number for people that has no error beside it: whole ones with separators, others to six figures."""
+    if value is None:
+        return NOTHING
     if isinstance(value, list | tuple):
         return "[" + ", ".join(number(part) for part in value) + "]"
-    if isinstance(value, int):
-        return f"{value:,}"
-    if isinstance(value, float):
-        return f"{value:,.6g}" if abs(value) < 1e6 else f"{value:,.0f}"
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return plain_figures(value)
     return str(value)

@@ -17,15 +17,15 @@ from deniable.exact.guards import integer
 from deniable.ledger.receipt import Receipt
 from deniable.ledger.store import Packed
 from deniable.noise import Entropy, system_entropy
-from deniable.release.facts import ReleaseFacts
+from deniable.release.release_facts import ReleaseFacts
 from deniable.release.release_table import ReleaseTable, extended_release_table, release_table
-from deniable.synth.fitted.comparison import ReleasedComparison, compare_released
 from deniable.synth.fitted.conditions import Condition, conditions
 from deniable.synth.fitted.decoding import decoded, framed
 from deniable.synth.fitted.intervals import TableError, table_error
 from deniable.synth.fitted.public_rules import PublicRules
 from deniable.synth.fitted.record_model import RecordModel
-from deniable.synth.fitted.stored import Measurements
+from deniable.synth.fitted.stored import TwinMeasurements
+from deniable.synth.fitted.twin_comparison import ReleasedComparison, compare_released
 from deniable.synth.fitted.twin_model import fit
 from deniable.synth.fitted.twin_page import twin_page
 from deniable.synth.fitted.twin_query import TwinAnswer, ask
@@ -41,7 +41,7 @@ class Twin:
 
     __slots__ = ("_fitted", "facts", "guarantee", "measurements", "receipt")
 
-    def __init__(self, measurements: Measurements, guarantee: str, facts: ReleaseFacts, receipt: Receipt) -> None:
+    def __init__(self, measurements: TwinMeasurements, guarantee: str, facts: ReleaseFacts, receipt: Receipt) -> None:
         self.measurements, self.guarantee, self.facts, self.receipt = measurements, guarantee, facts, receipt
         self._fitted: tuple[RecordModel, tuple[str, ...]] | None = None
 
@@ -49,7 +49,7 @@ class Twin:
     def from_packed(cls, packed: Packed, receipt: Receipt) -> Twin:
         """The twin that was stored as this record."""
         record = packed.release
-        measurements = Measurements.from_record(record["measurements"])
+        measurements = TwinMeasurements.from_record(record["measurements"])
         return cls(measurements, record["guarantee"], ReleaseFacts.from_record(packed.facts), receipt)
 
     @property
@@ -220,7 +220,7 @@ class Twin:
         return f"<pre>{html.escape(str(self))}</pre>"
 
 
-def twin_packed(measurements: Measurements, guarantee: str, facts: ReleaseFacts) -> Packed:
+def twin_packed(measurements: TwinMeasurements, guarantee: str, facts: ReleaseFacts) -> Packed:
     """A twin as it is stored: its measurements, nothing that was made of them."""
     record = {"kind": SYNTHETIC, "measurements": measurements.to_record(), "guarantee": guarantee}
     return Packed(record, facts.to_record())

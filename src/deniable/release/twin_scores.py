@@ -19,15 +19,15 @@ from deniable.ledger.receipt import Receipt
 from deniable.release.twin import Twin
 from deniable.release.value import ValueRelease
 from deniable.synth.attribute import Attribute
-from deniable.synth.fitted.logistic import CellRegression, area_under_curve, train
+from deniable.synth.fitted.cell_regression import CellRegression, area_under_curve, train
 from deniable.synth.fitted.record_model import Floats
-from deniable.synth.fitted.words import ReleasedWords
+from deniable.synth.fitted.twin_randomness import ReleasedWords
 from deniable.synth.measured.cells_of_codebook import private_table
 from deniable.synth.measured.coded import cell_rows
 from deniable.synth.measured.on_data import OnData, score_table, table_distances
 
 if TYPE_CHECKING:
-    from deniable.release.session import Session
+    from deniable.release.session_mechanisms import MechanismSession
 
 _ROWS, _BINS = 20_000, 40
 
@@ -56,7 +56,7 @@ class TwinScores:
     __repr__ = __str__
 
 
-def on_data(session: Session, twin: Twin, table: str | None, rows: int | None) -> OnData:
+def on_data(session: MechanismSession, twin: Twin, table: str | None, rows: int | None) -> OnData:
     """The session's table, read in the twin's own cells."""
     source = private_table(session.codebook, table).name
     missing = [name for name in twin.columns if name not in session.codebook[source]]
@@ -68,7 +68,9 @@ def on_data(session: Session, twin: Twin, table: str | None, rows: int | None) -
     return OnData(table_space(session.codebook), read, moved, reading)
 
 
-def distances_on_data(session: Session, twin: Twin, on: OnData, *, epsilon: Real, request: str | None) -> TwinScores:
+def distances_on_data(
+    session: MechanismSession, twin: Twin, on: OnData, *, epsilon: Real, request: str | None
+) -> TwinScores:
     """Mean distances (TVD) between the twin's tables and the data's, of one, two and three columns."""
     stored = twin.measurements
     orders = [order for order in (1, 2, 3) if order <= len(stored.attributes.columns)]
@@ -82,7 +84,14 @@ def distances_on_data(session: Session, twin: Twin, on: OnData, *, epsilon: Real
 
 
 def teaching_on_data(
-    session: Session, twin: Twin, on: OnData, *, target: str, positive: str | None, epsilon: Real, request: str | None
+    session: MechanismSession,
+    twin: Twin,
+    on: OnData,
+    *,
+    target: str,
+    positive: str | None,
+    epsilon: Real,
+    request: str | None,
 ) -> TwinScores:
     """A logistic regression trained on synthetic rows, tried on real ones: accuracy and area under the curve."""
     stored = twin.measurements
@@ -140,7 +149,7 @@ def _what(name: str, twin: Twin, told: dict[str, Any]) -> str:
     return f"{name}({hashlib.sha256(stored.encode()).hexdigest()}, {json.dumps(told, sort_keys=True)})"
 
 
-def _value(session: Session, family: Any, epsilon: Real, request: str | None) -> ValueRelease:
+def _value(session: MechanismSession, family: Any, epsilon: Real, request: str | None) -> ValueRelease:
     answer = session.release(family, epsilon=epsilon, request=request)
     assert isinstance(answer, ValueRelease)
     return answer

@@ -15,8 +15,8 @@ from deniable.errors import InvalidArgument
 from deniable.ledger.numbers import number_from_text, number_text
 from deniable.ledger.receipt import Receipt
 from deniable.ledger.store import Packed
-from deniable.release.facts import ReleaseFacts
 from deniable.release.plain_values import value_from_record, value_record
+from deniable.release.release_facts import ReleaseFacts
 from deniable.release.release_table import ReleaseTable, extended_release_table, release_table
 
 VALUE_KINDS = ("value", "model", "score")

@@ -11,6 +11,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 from deniable.core.interactive import grouped
@@ -21,14 +22,12 @@ from deniable.exact.guards import Real, positive, shown
 from deniable.ledger.numbers import digits
 from deniable.ledger.receipt import Receipt
 from deniable.ledger.store import Packed
-from deniable.plan.relation import schema
-from deniable.query import Payment, Price, Query
-from deniable.query.aggregates import BinnedCounts, Count, CountUnits, Mean, Sum
+from deniable.query import Payment, Price, Query, public_size
 from deniable.release.answer import Release
 from deniable.svg import Figure, Line, plot
 
 if TYPE_CHECKING:
-    from deniable.release.session import Session
+    from deniable.release.session_mechanisms import MechanismSession
 
 BY = ("even", "weights", "accuracy")
 """How a budget can be shared."""
@@ -68,7 +67,7 @@ class WorkloadRelease:
 class Workload:
     """Questions with their prices. `price` is free to look at; `release` charges all of it at once."""
 
-    session: Session
+    session: MechanismSession
     questions: Mapping[str, Query[Any]]
     prices: Mapping[str, Price]
     terms: Mapping[str, Mapping[str, Any]]
@@ -131,7 +130,11 @@ class Workload:
         found = WorkloadRelease.from_packed(packed, receipt)
         named = {name: found.answers[self.same_as.get(name, name)] for name in self.questions}
         outputs = {name: [output for output, _ in query.aggregates] for name, query in self.questions.items()}
-        return WorkloadRelease({name: each.under(outputs[name]) for name, each in named.items()}, receipt)
+        shown = {
+            name: reduce(Release.viewed, self.questions[name].views, each.under(outputs[name]))
+            for name, each in named.items()
+        }
+        return WorkloadRelease(shown, receipt)
 
     def plot(self, name: str, *, output: str | None = None) -> Figure:
         """The error of one output against the epsilon its question gets: what a finer split would cost."""
@@ -162,7 +165,7 @@ class Workload:
 
 
 def plan_workload(
-    session: Session,
+    session: MechanismSession,
     questions: Mapping[str, Query[Any]],
     *,
     epsilon: Real | None,
@@ -184,7 +187,7 @@ def plan_workload(
     base = {**options, "epsilon": None, "rho": None, "accuracy": None, "delta": slip}
     terms: dict[str, dict[str, Any]] = {}
     prices: dict[str, Price] = {}
-    goals = _goals(questions, wanted or {}, same_as, options["group_size"]) if by == "accuracy" else {}
+    goals = _goals(session, questions, wanted or {}, same_as, options["group_size"]) if by == "accuracy" else {}
     for name, goal in goals.items():
         terms[name] = {**base, "accuracy": goal}
         prices[name] = session.price_query(questions[name], Payment.read(**terms[name]))
@@ -201,7 +204,7 @@ def plan_workload(
 
 
 def _checked(
-    session: Session, questions: Mapping[str, Query[Any]], *, by: str, **named: Mapping[str, Any] | None
+    session: MechanismSession, questions: Mapping[str, Query[Any]], *, by: str, **named: Mapping[str, Any] | None
 ) -> None:
     if not isinstance(questions, Mapping):
         raise InvalidArgument(
@@ -234,7 +237,7 @@ def _amount(epsilon: Real | None, rho: Real | None) -> tuple[str | None, Fractio
     return ("rho", positive(rho=rho)) if rho is not None else (None, None)
 
 
-def _same(session: Session, questions: Mapping[str, Query[Any]], options: Mapping[str, Any]) -> dict[str, str]:
+def _same(session: MechanismSession, questions: Mapping[str, Query[Any]], options: Mapping[str, Any]) -> dict[str, str]:
     """Which questions are measured by an earlier one: those with equal recipes at an equal price, here an even share."""
     trial = {"epsilon": None, "rho": None, "accuracy": None, **options}
     first: dict[Any, str] = {}
@@ -249,7 +252,11 @@ def _same(session: Session, questions: Mapping[str, Query[Any]], options: Mappin
 
 
 def _goals(
-    questions: Mapping[str, Query[Any]], wanted: Mapping[str, Any], same: Mapping[str, str], group_size: int
+    session: MechanismSession,
+    questions: Mapping[str, Query[Any]],
+    wanted: Mapping[str, Any],
+    same: Mapping[str, str],
+    group_size: int,
 ) -> dict[str, dict[str, float]]:
     """The wanted error of every output that has one; of questions measured together the strictest."""
     goals: dict[str, dict[str, float]] = {}
@@ -262,13 +269,13 @@ def _goals(
             if output not in outputs:
                 raise InvalidArgument(f"wanted names {output!r}, which {name} does not compute: {', '.join(outputs)}")
             at = renamed[outputs.index(output)]
-            size = _error_size(error, question, output, group_size)
+            size = _error_size(session, error, question, output, group_size)
             known = goals.setdefault(target, {})
             known[at] = min(known.get(at, size), size)
     return goals
 
 
-def _error_size(error: Any, question: Query[Any], output: str, group_size: int) -> float:
+def _error_size(session: MechanismSession, error: Any, question: Query[Any], output: str, group_size: int) -> float:
     """An absolute error; a share such as "5%" of what is publicly known about the output's size."""
     if not (isinstance(error, str) and error.strip().endswith("%")):
         return float(positive(**{output: error}))
@@ -278,25 +285,7 @@ def _error_size(error: Any, question: Query[Any], output: str, group_size: int) 
         raise InvalidArgument(f"a relative error is written '5%', got {error!r}") from None
     if not share > 0:
         raise InvalidArgument(f"a relative error must be above zero, got {error!r}")
-    aggregate = dict(question.aggregates)[output]
-    match aggregate:
-        case Count() | CountUnits() | BinnedCounts():
-            return share * group_size
-        case Mean(of) | Sum(of):
-            low, high = _bounds(question, of, output)
-            return (
-                share * (high - low) if isinstance(aggregate, Mean) else share * group_size * max(abs(low), abs(high))
-            )
-        case _:
-            raise InvalidArgument(f"{output} has no public size to take a share of; state its error as a number")
-
-
-def _bounds(question: Query[Any], of: Any, output: str) -> tuple[float, float]:
-    known = schema(question.source).get(of) if isinstance(of, str) else None
-    if known is None or not known.bounded:
-        raise InvalidArgument(f"{output} is not about a column with declared bounds; state its error as a number")
-    low, high = known.ends
-    return float(low * known.step), float(high * known.step)
+    return share * float(public_size(session._compile(question), output, group_size))
 
 
 def _shares(

@@ -14,7 +14,7 @@ from deniable.errors import BudgetExceeded, InvalidArgument, NotGranted, QueryRe
 from deniable.exact.guards import Real
 from deniable.ledger.receipt import Receipt
 from deniable.release.answer import Release
-from deniable.release.facts import ReleaseFacts
+from deniable.release.release_facts import ReleaseFacts
 
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 _OVER = ("refused", "expired", "charged and not answered")

@@ -19,12 +19,13 @@ from deniable.ledger import Application, Ledger, Progress, Terms, fingerprint
 from deniable.ledger.numbers import number_from_text, number_text
 from deniable.ledger.replay import Clock
 from deniable.ledger.store import unpacked
+from deniable.ledger.web_role import can_charge
 from deniable.query import Payment, Price
 from deniable.query.sql import PrivateStatement
-from deniable.release.answer import Release
+from deniable.release.answer import Release, statement_view
 from deniable.release.dataset import unit_text
 from deniable.release.session import Session
-from deniable.release.sql import finished, private_question
+from deniable.release.session_sql import private_question
 from deniable.server.identity import secret
 from deniable.server.settings import ServedData
 
@@ -83,7 +84,11 @@ class Counter:
 
     def __init__(self, data: ServedData, *, clock: Clock | None = None) -> None:
         self.data = data
-        self.ledger = Ledger.open(data.ledger, terms=ledger_terms(data), clock=clock)
+        if data.web_ledger and can_charge(data.web_ledger):
+            raise InvalidArgument(
+                f"the web_ledger of {data.name} could write a charge: run `deniable serve check` with the ledger's own role"
+            )
+        self.ledger = Ledger.open(data.counter_ledger, terms=ledger_terms(data), clock=clock)
         self._clock = clock or (lambda: datetime.now(UTC))
         self._session = Session(
             engine=NoData(), codebook=data.codebook, ledger=self.ledger, name=data.name, account="counter", entropy=None
@@ -159,7 +164,8 @@ class Counter:
         found = self.ledger.fetch(known.request, account=known.account)
         private, _ = self._question(known)
         names = [name for name, _ in private.query.aggregates]
-        return finished(Release.from_packed(unpacked(found.payload), found.receipt).under(names), private)
+        release = Release.from_packed(unpacked(found.payload), found.receipt).under(names)
+        return statement_view(release, private)
 
     def more(self, offer: Offer) -> int | None:
         """How many more like this fit into what is left."""

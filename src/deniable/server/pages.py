@@ -212,7 +212,7 @@ class Pages:
             person = self._person(request)
             counter = visible_dataset(person, name, self._counters)
             check_role(person, counter, Role.AUDITOR, Role.OWNER)
-            found = verify(counter.data.ledger)
+            found = verify(counter.data.counter_ledger)
             return self._page(request, "ledger.html", name=name, events=list(counter.ledger.export()), found=found)
 
         @routes.get("/data/{name}/choose")

@@ -9,6 +9,7 @@ from fastapi import APIRouter, Depends, Request
 from fastapi.responses import PlainTextResponse
 from pydantic import BaseModel, ConfigDict, Field
 
+from deniable.errors import NotGranted
 from deniable.ledger import verify
 from deniable.server.access import (
     OVERSEERS,
@@ -168,7 +169,7 @@ def rest_routes(settings: ServerSettings, counters: dict[str, Counter], who: Cal
         check_role(person, counter, Role.AUDITOR, Role.OWNER)
         return {
             "events": list(counter.ledger.export()),
-            "verification": verify(counter.data.ledger).to_record() | {"place": ""},
+            "verification": verify(counter.data.counter_ledger).to_record() | {"place": ""},
         }
 
     return routes
@@ -177,8 +178,6 @@ def rest_routes(settings: ServerSettings, counters: dict[str, Counter], who: Cal
 def check_not_charged(charge: int | None) -> None:
     """A person cannot say of a charged request that it is refused: the worker answers it or says that it did not."""
     if charge is not None:
-        from deniable.errors import NotGranted
-
         raise NotGranted("this request was charged already; it can no longer be withdrawn")
 
 

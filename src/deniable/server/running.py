@@ -8,12 +8,16 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 from deniable.errors import InvalidArgument
-from deniable.ledger import journal_at
+from deniable.ledger import Ledger, journal_at
+from deniable.ledger.web_role import can_charge, grant_web_role
 from deniable.release.dataset import Dataset
-from deniable.server.counter import Counter
-from deniable.server.settings import ServerSettings
+from deniable.server.counter import Counter, ledger_terms
+from deniable.server.schedules import Schedule, Scheduler
+from deniable.server.settings import ServedData, ServerSettings
+from deniable.server.webhooks import Messenger, Webhook
 from deniable.server.worker import Worker, only_worker
 
 DRAFT = """\
@@ -31,7 +35,10 @@ data:
     source: visits.parquet          # a Parquet or CSV file, a postgresql:// URL, or env:NAME
     codebook: visits.yaml
     ledger: visits.ledger           # a file, or a postgresql:// URL with ?ledger=name
+    # web_ledger: env:WEB_LEDGER    # the same URL with another role: `deniable serve check` lets it append, never charge
     budget: {epsilon: 1, delta: 1e-7}
+# schedules: {weekly: {data: visits, account: analyst, sql: "SELECT ...", epsilon: 0.1, purpose: "weekly report", every: week}}
+# webhooks: [{url: "https://...", secret: env:HOOK_SECRET}]   # told when a request moves on; signed, no numbers
 people:                             # owner, curator, allocator, analyst, auditor
   owner: {roles: [owner, curator]}
   allocator: {roles: [allocator]}
@@ -47,16 +54,31 @@ def check_settings(settings: ServerSettings) -> list[str]:
     for name, data in settings.data.items():
         fresh = not journal_at(data.ledger).exists
         Dataset(data.source, codebook=data.codebook, name=name).close()
+        if data.web_ledger:
+            said.append(_web_role(data))
+            fresh = False
         said.append(f"{name}: data can be reached; {'the ledger will be made' if fresh else _left(Counter(data))}")
     return [*said, f"{len(settings.people)} people; answers leave every {float(settings.tick):g} s"]
+
+
+def _web_role(data: ServedData) -> str:
+    """Make the ledger if it is not there, and bind the role of its `web_ledger`; the same again changes nothing."""
+    Ledger.open(data.ledger, terms=ledger_terms(data))
+    role = unquote(urlsplit(data.web_ledger).username or "")
+    grant_web_role(data.ledger, role=role)
+    if can_charge(data.web_ledger):
+        raise InvalidArgument(
+            f"the role {role!r} of {data.name}.web_ledger could still write a charge; use another role"
+        )
+    return f"{data.name}: the role {role} may append requests and grants, and cannot charge"
 
 
 def _left(counter: Counter) -> str:
     return f"the ledger has {counter.ledger.left.shown(downwards=True)} left"
 
 
-def serve(config: Path, settings: ServerSettings, *, behind_tls: bool) -> None:
-    """Run until interrupted: this process answers the web, a second one touches data."""
+def serve(config: Path, settings: ServerSettings, *, behind_tls: bool, web_only: bool = False) -> None:
+    """Run until interrupted: this process answers the web, a second one touches data; `web_only`, it is started elsewhere."""
     import uvicorn
 
     from deniable.server.web import web_application
@@ -64,18 +86,11 @@ def serve(config: Path, settings: ServerSettings, *, behind_tls: bool) -> None:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
     logging.getLogger("sqlglot").setLevel(logging.CRITICAL)  # the parser's warnings quote questions
     app = web_application(settings)
-    worker = subprocess.Popen(
-        [
-            sys.executable,
-            "-m",
-            "deniable",
-            "serve",
-            "worker",
-            "--config",
-            str(config),
-            *(["--behind-tls"] if behind_tls else []),
-        ]
-    )
+    if settings.webhooks:
+        Messenger([Webhook(*hook) for hook in settings.webhooks], app.state.counters, settings.folder).start()
+    if settings.schedules:
+        Scheduler([Schedule(**each) for each in settings.schedules], app.state.counters).start()
+    worker = None if web_only else _started_worker(config, behind_tls)
     try:
         uvicorn.run(
             app,
@@ -87,8 +102,14 @@ def serve(config: Path, settings: ServerSettings, *, behind_tls: bool) -> None:
             proxy_headers=False,
         )
     finally:
-        worker.terminate()
-        worker.wait(timeout=30)
+        if worker is not None:
+            worker.terminate()
+            worker.wait(timeout=30)
+
+
+def _started_worker(config: Path, behind_tls: bool) -> subprocess.Popen[bytes]:
+    words = ["serve", "worker", "--config", str(config), *(["--behind-tls"] if behind_tls else [])]
+    return subprocess.Popen([sys.executable, "-m", "deniable", *words])
 
 
 def work(settings: ServerSettings) -> None:

@@ -33,13 +33,22 @@ class Role(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServedData:
-    """One data set by reference: where its rows, its codebook and its budget are. Rows are opened by the worker alone."""
+    """One data set by reference: where its rows, its codebook and its budget are. Rows are opened by the worker alone.
+
+    `web_ledger` is the same ledger through a database role that cannot charge; without it the web part uses `ledger`.
+    """
 
     name: str
     source: str
     codebook: Codebook
     ledger: str
     budget: Budget
+    web_ledger: str = ""
+
+    @property
+    def counter_ledger(self) -> str:
+        """Where the web part finds the ledger."""
+        return self.web_ledger or self.ledger
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +79,10 @@ class ServerSettings:
     data: Mapping[str, ServedData]
     people: Mapping[str, Person]
     provider: Provider | None = None
+    webhooks: tuple[tuple[str, bytes], ...] = ()
+    """Addresses that are told when a request moves on, each with the secret that signs its messages."""
+    schedules: tuple[Mapping[str, Any], ...] = ()
+    """Questions that are filed again in every period, as arguments of a `Schedule`."""
 
     @property
     def host(self) -> str:
@@ -87,9 +100,13 @@ class ServerSettings:
         return self.folder / "tokens.json"
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], *, behind_tls: bool = False) -> ServerSettings:
-        """The settings in a YAML file; one line says what is wrong."""
-        return _settings(yaml_record(path, "server configuration"), Path(path).resolve().parent, behind_tls)
+    def load(cls, path: str | os.PathLike[str], *, behind_tls: bool = False, web_only: bool = False) -> ServerSettings:
+        """The settings in a YAML file; one line says what is wrong.
+
+        `web_only`: as a process sees them that has neither the data nor the ledger's own role; both stay unread.
+        """
+        base = Path(path).resolve().parent
+        return _settings(yaml_record(path, "server configuration"), base, behind_tls, web_only)
 
 
 _KNOWN = {
@@ -105,8 +122,8 @@ _KNOWN = {
 }
 
 
-def _settings(record: Mapping[str, Any], base: Path, behind_tls: bool) -> ServerSettings:
-    unknown = sorted(set(map(str, record)) - _KNOWN - {"data", "people", "oidc"})
+def _settings(record: Mapping[str, Any], base: Path, behind_tls: bool, web_only: bool) -> ServerSettings:
+    unknown = sorted(set(map(str, record)) - _KNOWN - {"data", "people", "oidc", "webhooks", "schedules"})
     if unknown:
         raise InvalidArgument(
             f"the server configuration has no {unknown[0]!r}; it has {', '.join(sorted(_KNOWN))}, data, people"
@@ -116,7 +133,8 @@ def _settings(record: Mapping[str, Any], base: Path, behind_tls: bool) -> Server
     _checked_places(bind, url, behind_tls)
     data = _mapping(record, "data")
     people = _mapping(record, "people")
-    served = {name: _data(str(name), entry, base) for name, entry in data.items()}
+    served = {name: _data(str(name), entry, base, web_only) for name, entry in data.items()}
+    known = {name: _person(str(name), entry, served) for name, entry in people.items()}
     return ServerSettings(
         folder=base / str(record.get("state", "state")),
         bind=bind,
@@ -127,8 +145,10 @@ def _settings(record: Mapping[str, Any], base: Path, behind_tls: bool) -> Server
         rate=integer(requests_per_minute=record.get("requests_per_minute", 120), least=1),
         longest_grant=integer(longest_grant_days=record.get("longest_grant_days", 90), least=1),
         data=served,
-        people={name: _person(str(name), entry, served) for name, entry in people.items()},
+        people=known,
         provider=None if "oidc" not in record else _provider(record["oidc"]),
+        webhooks=_webhooks(record.get("webhooks", [])),
+        schedules=_schedules(record.get("schedules", {}), served, known),
     )
 
 
@@ -172,6 +192,52 @@ def _provider(stated: Any) -> Provider:
     return Provider(issuer=issuer, client_id=str(stated["client_id"]), client_secret=found, claim=claim)
 
 
+def _webhooks(stated: Any) -> tuple[tuple[str, bytes], ...]:
+    """Addresses by https with a secret from the environment, of at least 16 characters."""
+    if not isinstance(stated, list) or not all(
+        isinstance(hook, Mapping) and set(hook) == {"url", "secret"} for hook in stated
+    ):
+        raise InvalidArgument("webhooks is a list of {url: https://..., secret: env:NAME}")
+    found = []
+    for hook in stated:
+        url, word = str(hook["url"]), str(hook["secret"])
+        parts = urlsplit(url)
+        if parts.username or not (
+            parts.scheme == "https" or (parts.scheme == "http" and _is_loopback(parts.hostname or ""))
+        ):
+            raise InvalidArgument(f"a webhook's url must be https unless it is on this machine, got {url!r}")
+        secret = os.environ.get(word[4:], "") if word.startswith("env:") else ""
+        if len(secret) < 16:
+            raise InvalidArgument(
+                "a webhook's secret is written env:NAME, and that variable holds at least 16 characters"
+            )
+        found.append((url, secret.encode()))
+    return tuple(found)
+
+
+def _schedules(
+    stated: Any, data: Mapping[str, ServedData], people: Mapping[str, Person]
+) -> tuple[Mapping[str, Any], ...]:
+    """Questions by name, each of an analyst of its data set, with one amount and a period."""
+    if not isinstance(stated, Mapping):
+        raise InvalidArgument("schedules is written name: {data, account, sql, epsilon or rho, purpose, every}")
+    found = []
+    for name, entry in stated.items():
+        fields = {"data", "account", "sql", "purpose", "every"}
+        amounts = {"epsilon", "rho"} & set(entry) if isinstance(entry, Mapping) else set()
+        if len(amounts) != 1 or set(entry) != fields | amounts or not str(name).replace("-", "").isalnum():
+            raise InvalidArgument(f"schedules.{name} needs data, account, sql, epsilon or rho, purpose and every")
+        if entry["every"] not in ("day", "week", "month"):
+            raise InvalidArgument(f"schedules.{name}.every is day, week or month, got {entry['every']!r}")
+        person = people.get(str(entry["account"]))
+        if entry["data"] not in data or person is None or not person.may(entry["data"], Role.ANALYST):
+            raise InvalidArgument(f"schedules.{name} needs a served data set and one of its analysts as account")
+        amount = next(iter(amounts))
+        payment = {amount: positive(**{amount: Fraction(str(entry[amount]))})}
+        found.append({**{key: str(entry[key]) for key in fields}, "name": str(name), "payment": payment})
+    return tuple(found)
+
+
 def _mapping(record: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     found = record.get(name)
     if not isinstance(found, Mapping) or not found:
@@ -179,21 +245,37 @@ def _mapping(record: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     return found
 
 
-def _data(name: str, entry: Any, base: Path) -> ServedData:
-    if not isinstance(entry, Mapping) or set(entry) != {"source", "codebook", "ledger", "budget"}:
-        raise InvalidArgument(f"data.{name} needs source, codebook, ledger and budget")
+def _data(name: str, entry: Any, base: Path, web_only: bool) -> ServedData:
+    needed = {"source", "codebook", "ledger", "budget"}
+    if not isinstance(entry, Mapping) or not needed <= set(entry) <= {*needed, "web_ledger"}:
+        raise InvalidArgument(f"data.{name} needs source, codebook, ledger and budget, and may have web_ledger")
     if not name.replace("_", "").replace("-", "").isalnum() or not name.isascii():
         raise InvalidArgument(f"a data set's name has letters, digits, - and _ only, got {name!r}")
     book = Codebook.load(base / str(entry["codebook"]))
     if book.unit is None:
         raise InvalidArgument(f"data.{name}: the codebook names no unit, so nobody would be protected")
+    web = _web_ledger(name, entry.get("web_ledger"), base)
+    if web_only and not web:
+        raise InvalidArgument(f"data.{name} needs a web_ledger where the web part runs alone")
     return ServedData(
         name=name,
-        source=_place(str(entry["source"]), base),
+        source="" if web_only else _place(str(entry["source"]), base),
         codebook=book,
-        ledger=_place(str(entry["ledger"]), base),
+        ledger=web if web_only else _place(str(entry["ledger"]), base),
         budget=_budget(name, entry["budget"]),
+        web_ledger=web,
     )
+
+
+def _web_ledger(name: str, word: Any, base: Path) -> str:
+    if word is None:
+        return ""
+    place = _place(str(word), base)
+    if not is_postgres(place):
+        raise InvalidArgument(
+            f"data.{name}.web_ledger is a postgresql:// URL: only there can a role be kept from charging"
+        )
+    return place
 
 
 def _place(word: str, base: Path) -> str:

@@ -73,7 +73,7 @@ def web_application(
         """The look of the pages."""
         return Response((STATIC / "style.css").read_text(encoding="utf-8"), media_type="text/css")
 
-    app.state.pages = pages
+    app.state.pages, app.state.counters = pages, counters
     return app
 
 

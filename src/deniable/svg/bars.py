@@ -40,6 +40,8 @@ class Series:
     lower: Any = None
     upper: Any = None
     label: str = ""
+    texts: Any = None
+    """What is written for each value; the number itself unless given."""
 
     def __post_init__(self) -> None:
         groups = tuple(clean(group) for group in self.groups)
@@ -47,13 +49,17 @@ class Series:
         lower = values if self.lower is None else floats(self.lower, "lower")
         upper = values if self.upper is None else floats(self.upper, "upper")
         same_length(groups=groups, values=values, lower=lower, upper=upper)
+        texts = tuple(map(number, values)) if self.texts is None else tuple(clean(text) for text in self.texts)
+        same_length(groups=groups, texts=texts)
+        object.__setattr__(self, "texts", texts)
         for name, value in (("groups", groups), ("values", values), ("lower", lower), ("upper", upper)):
             object.__setattr__(self, name, value)
 
     def first(self, count: int) -> Series:
         """The same series with its first groups only."""
         groups, values = self.groups[:count], self.values[:count]
-        return Series(groups, values, self.lower[:count], self.upper[:count], label=self.label)
+        ends = self.lower[:count], self.upper[:count]
+        return Series(groups, values, *ends, label=self.label, texts=self.texts[:count])
 
     def hint(self, place: int) -> str:
         """The tooltip of one group."""
@@ -132,7 +138,7 @@ def horizontal_bars(
     slot = max(_ROW, 15.0 * len(series) / _BAND)
     height = round(top + slot * len(groups) + frame.footer_height(words))
     names = min(max(text_width(g, theme.TEXT) for g in groups) + 10, width * 0.36)
-    written = [number(v) for one in series for v in one.values]
+    written = [text for one in series for text in one.texts]
     values = max(text_width(text, theme.SMALL) for text in written) + 10
     room = Room(MARGIN + names, top, width - MARGIN - values, top + slot * len(groups))
     x = axis(
@@ -150,7 +156,7 @@ def horizontal_bars(
         y = room.top + place * slot + middle
         body.append(_flat(one, place, index, x, base, y, size, shape))
         figures = elements.text(
-            width - MARGIN, y + 4, number(one.values[place]), role="dn-muted", size=theme.SMALL, anchor="end"
+            width - MARGIN, y + 4, one.texts[place], role="dn-muted", size=theme.SMALL, anchor="end"
         )
         body.append(figures)
     body.append(elements.line(base, room.top, base, room.bottom, role="dn-axis"))
@@ -263,3 +269,54 @@ def _names_beside(groups: Sequence[str], room: Room, slot: float, space: float) 
 def _floor(axis: Axis, reference: float | None) -> float:
     """Where bars start: at zero, or on a logarithmic scale at the rule, or at its low end."""
     return axis.inside(reference if axis.scale is Scale.LOG and reference is not None else 0.0)
+
+
+# Tables ---------------------------------------------------------------------------------------------------------------
+
+_LINE, _SLANT, _DARKEST = 24.0, -35.0, 0.6
+
+
+@dataclass(frozen=True, slots=True)
+class ShadedCell:
+    """A text, and how dark its cell is, from 0 to 1."""
+
+    text: str
+    share: float
+
+
+def shaded_table(
+    columns: Sequence[str],
+    rows: Sequence[tuple[str, Sequence[ShadedCell]]],
+    *,
+    title: str = "",
+    subtitle: str = "",
+    note: str = "",
+    width: int = 900,
+) -> Figure:
+    """One row for each name with a cell for each column; as tall as the rows need. Column names stand slanted above."""
+    if not columns or not rows or any(len(cells) != len(columns) for _, cells in rows):
+        raise InvalidArgument(f"a table needs rows with a cell for each of its {len(columns)} columns")
+    frame.checked_size(width, 400)
+    words = Words(title, subtitle, note=note)
+    body, top = frame.header(words, [], width)
+    names = min(max(text_width(name, theme.TEXT) for name, _ in rows) + 10, width * 0.36)
+    head = max(text_width(name, theme.SMALL) for name in columns) * 0.6 + 14
+    left, slot = MARGIN + names, (width - 2 * MARGIN - names) / (len(columns) + 0.5)
+    for place, name in enumerate(columns):
+        x = left + (place + 0.4) * slot
+        body.append(elements.text(x, top + head - 4, name, role="dn-muted", size=theme.SMALL, slant=_SLANT))
+    for line, (name, cells) in enumerate(rows):
+        y = top + head + line * _LINE
+        body.append(elements.text(MARGIN, y + _LINE * 0.68, shorten(name, theme.TEXT, names - 6)))
+        for place, cell in enumerate(cells):
+            shade = f' fill-opacity="{min(max(cell.share, 0.0), 1.0) * _DARKEST:.2f}"'
+            x = left + place * slot
+            parts = [
+                elements.box(x + 1, y + 1, slot - 2, _LINE - 2, role=theme.fill(1), radius=3, more=shade),
+                elements.text(x + slot / 2, y + _LINE * 0.68, cell.text, size=theme.SMALL, anchor="middle"),
+            ]
+            body.append(elements.group_elements(parts, hint=f"{name}, {columns[place]}: {cell.text}"))
+    height = round(top + head + _LINE * len(rows) + frame.footer_height(words))
+    room = frame.Room(left, top, width - MARGIN, top + head + _LINE * len(rows))
+    body += frame.footer(words, room, height)
+    return Figure(elements.document(body, width=width, height=height, name=title, described=subtitle), width, height)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -17,30 +17,41 @@ from deniable.core.interactive import grouped
 from deniable.core.mechanism import Mechanism
 from deniable.engines.table_space import table_space
 from deniable.errors import InvalidArgument
+from deniable.exact import sqrt as exact_root
 from deniable.exact.guards import Real, integer, positive
 from deniable.noise import Entropy
 from deniable.plan.codebook import Codebook
 from deniable.synth.attribute import Attributes
-from deniable.synth.fitted.stored import Measurements
+from deniable.synth.fitted.stored import TwinMeasurements
 from deniable.synth.measured.aim_rounds import measure_aim
 from deniable.synth.measured.allowance import Allowance
 from deniable.synth.measured.cells_of_codebook import private_table, synthesizable
 from deniable.synth.measured.coded import Contribution, Read, cell_rows
 from deniable.synth.measured.mwem_rounds import measure_mwem
+from deniable.synth.measured.network_rounds import NetworkData
 from deniable.synth.measured.pair_rounds import ONES, SCORES, measure_pairs
 from deniable.synth.measured.private_cuts import FINE, PREPROCESSING, cut_by_quantiles
 from deniable.synth.measured.privbayes_rounds import STRUCTURE, TOTAL, measure_privbayes
 from deniable.synth.measured.table_noise import Measurer
+from deniable.synth.network_synthesis import (
+    NETWORKS,
+    check_network_method,
+    network_forecast,
+    network_note,
+    network_options,
+    network_task,
+)
 
-METHODS = ("pairs", "tree", "mwem", "privbayes", "aim")
-GAUSSIAN = ("pairs", "tree")
-"""Methods whose every step is Gaussian noise: they need a delta, and squares of mu add up."""
+METHODS = ("pairs", "tree", "mwem", "privbayes", "aim", *NETWORKS)
+GAUSSIAN = ("pairs", "tree", *NETWORKS)
+"""Methods whose every step is Gaussian noise: they need a delta."""
 OPTIONS: dict[str, dict[str, Any]] = {
     "pairs": {"apart": None},
     "tree": {"apart": None},
     "mwem": {"rounds": None, "degree": 2},
     "privbayes": {"degree": 2, "score": "mi", "most_rows": 1_000_000, "network": None},
     "aim": {"rounds": None, "degree": 3},
+    **{method: dict(settings) for method, settings in NETWORKS.items()},
 }
 """What each method may be told, and what it does if not; None is chosen from the number of columns."""
 MOST_PAIR_CELLS = 1 << 27
@@ -73,21 +84,41 @@ class Synthesis:
 
     def family(self, kind: RuleKind) -> MechanismFamily:
         """One mechanism for every scale; a smaller scale measures better and costs more."""
+        if self.method in NETWORKS:
+            return MechanismFamily(table_space(self.codebook), lambda scale: self._network_at(kind, scale))
         return MechanismFamily(table_space(self.codebook), lambda scale: self.at(kind, positive(scale=scale)))
+
+    def _network_at(self, kind: RuleKind, scale: Real) -> Mechanism:
+        recipe = f"{self.reading} >> {self.recipe(kind)}"
+        task = network_task(self.method, self.options, self.network_data, scale, recipe)
+        noted = task.post(lambda found: replace(found, notes=(*found.notes, network_note(self.method))))
+        return replace(noted, recipe=recipe)
+
+    @property
+    def mechanisms(self) -> str:
+        """What adds the noise, in a few words."""
+        if self.method not in NETWORKS:
+            return f"noisy tables, method {self.method}"
+        return f"noisy one-way tables, then noisy {'votes' if self.method == 'pate-ctgan' else 'gradients'}, method {self.method}"
+
+    @property
+    def network_data(self) -> NetworkData:
+        """What a network synthesizer reads."""
+        return NetworkData(table_space(self.codebook), self.read, self.attributes, self.moved)
 
     def at(self, kind: RuleKind, scale: Fraction) -> Mechanism:
         """The mechanism at one scale."""
         allowance = Allowance.at(kind, scale)
         space = table_space(self.codebook)
 
-        def function(data: Any, entropy: Entropy) -> Measurements:
+        def function(data: Any, entropy: Entropy) -> TwinMeasurements:
             return self.measure(Measurer(self.read(data), space, self.attributes, allowance, self.moved, entropy))
 
         return Mechanism(
             space, function, lambda d_in: grouped(allowance.cost, d_in), recipe=f"{self.reading} >> {self.recipe(kind)}"
         )
 
-    def measure(self, measurer: Measurer) -> Measurements:
+    def measure(self, measurer: Measurer) -> TwinMeasurements:
         """Everything the method asks of the data; first, where it is asked for, cells cut by private quantiles."""
         told = self.options
         if self.quantiles:
@@ -117,13 +148,17 @@ class Synthesis:
 
     def forecast(self, allowance: Allowance) -> dict[str, Any]:
         """What will be measured with how much noise, from public facts."""
+        if self.method in NETWORKS:
+            scale = exact_root(1 / allowance.whole, 80).upper
+            told = network_forecast(self.method, self.options, self.network_data, scale)
+            return {**told, "rows of one unit": self.moved.rows}
         left = 1 - PREPROCESSING if self.quantiles else 1.0
         told = self._forecast(Allowance(allowance.kind, allowance.whole * Fraction(left)))
         told["rows of one unit"] = self.moved.rows
         if self.quantiles:
             share = PREPROCESSING / len(self.quantiles)
             told["preprocessing: share of the whole"] = PREPROCESSING
-            told["preprocessing: noise of a fine table"] = float(allowance.noise(share, self.moved).scale)
+            told["preprocessing: noise of a fine table"] = float(allowance.noise(share, self.moved.table).scale)
         return told
 
     def _forecast(self, allowance: Allowance) -> dict[str, Any]:
@@ -131,18 +166,18 @@ class Synthesis:
         if self.method in ("mwem", "privbayes"):
             tables = self.options["rounds"] if self.method == "mwem" else len(sizes)
             share = (1 - TOTAL) / (2 * tables) if self.method == "mwem" else (1 - TOTAL - STRUCTURE) / tables
-            noise = float(allowance.noise(share, self.moved).scale)
+            noise = float(allowance.noise(share, self.moved.table).scale)
             return {"columns": len(sizes), "cells": sum(sizes), "tables": tables, "noise of a table": noise}
         pairs = len(sizes) * (len(sizes) - 1) // 2
         weights = [size ** (2 / 3) for size in sizes]
-        ones = [allowance.noise(ONES * weight / sum(weights), self.moved).scale for weight in weights]
+        ones = [allowance.noise(ONES * weight / sum(weights), self.moved.table).scale for weight in weights]
         told: dict[str, Any] = {
             "columns": len(sizes),
             "cells": sum(sizes),
             "noise of one-way tables": {name: float(s) for name, s in zip(self.attributes.names, ones, strict=True)},
         }
         if pairs:
-            score = allowance.noise(SCORES, Contribution(self.moved.l1), tables=pairs)
+            score = allowance.noise(SCORES, self.moved.total, tables=pairs)
             told |= {"pairs scored": pairs, "noise of a score": float(score.scale)}
         return told
 
@@ -175,7 +210,12 @@ def synthesis(
     read, moved, reading = cell_rows(codebook, source, attributes, rows=rows)
     told = _options(method, options, attributes)
     by = tuple((attributes.place(name), count) for name, count in cuts.items())
-    return Synthesis(codebook, source, attributes, method, places, read, moved, reading, told, by)
+    asked = Synthesis(codebook, source, attributes, method, places, read, moved, reading, told, by)
+    if method in NETWORKS:
+        if cuts or places:
+            raise InvalidArgument(f"method {method!r} takes neither quantiles= nor focus=; it finds modes by itself")
+        check_network_method(method, told, asked.network_data)
+    return asked
 
 
 def _quantiles(quantiles: Mapping[str, int], bins: Mapping[str, int]) -> dict[str, int]:
@@ -192,6 +232,8 @@ def _options(method: str, options: Mapping[str, Any], attributes: Attributes) ->
             listed = ", ".join(known) or "none"
             raise InvalidArgument(f"method {method!r} has no option {name!r}; it has {listed}")
     told = {**known, **options}
+    if method in NETWORKS:
+        return network_options(method, told, attributes)
     if "rounds" in known:
         count = 2 * len(attributes.columns) if told["rounds"] is None else told["rounds"]
         told["rounds"] = integer(rounds=count, least=1)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-from deniable.audit.distances import within
+from deniable.audit.neighbour_search import within
 from deniable.core import Distance, Space, Transformation
 
 __all__ = ["StabilityTrial", "data_sets", "neighbours", "try_stability", "within"]

@@ -14,8 +14,8 @@ from deniable.core import Booleans, Categories, Lattice, Numbers, Space, Transfo
 from deniable.core.cells import cells
 from deniable.errors import InvalidArgument, SpaceMismatch
 from deniable.exact.guards import Real, integer, rational
-from deniable.transformations.reading import Steps, floats, steps
-from deniable.transformations.rows import rows_of, rowwise
+from deniable.transformations.column_arrays import Steps, floats, steps
+from deniable.transformations.row_metrics import rows_of, rowwise
 
 _MOST_KEYS = 2**24
 

@@ -11,8 +11,8 @@ import numpy as np
 from deniable.core import Lattice, Numbers, Space, Transformation, step
 from deniable.errors import InvalidArgument, SpaceMismatch
 from deniable.exact.guards import Real, positive, rational
-from deniable.transformations.reading import BLOCK, Steps, floats, steps
-from deniable.transformations.rows import rows_of, rowwise
+from deniable.transformations.column_arrays import BLOCK, Steps, floats, steps
+from deniable.transformations.row_metrics import rows_of, rowwise
 
 _FINEST = 22
 """A grid nobody names has between 2**21 and 2**22 steps to the larger bound: finer than any noise worth adding."""

@@ -32,9 +32,9 @@ from deniable.core import (
 from deniable.core.cells import cells, number
 from deniable.errors import InvalidArgument, SpaceMismatch
 from deniable.exact.guards import Real, rational
+from deniable.transformations.column_arrays import canonical, floats
 from deniable.transformations.frame_rows import kept, mapped
-from deniable.transformations.reading import canonical, floats
-from deniable.transformations.rows import deterministic, rows_of, rowwise, same, times, unsized
+from deniable.transformations.row_metrics import deterministic, rows_of, rowwise, same, times, unsized
 
 
 def _element(space: Space, who: str) -> Domain:

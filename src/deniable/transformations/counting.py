@@ -37,8 +37,8 @@ from deniable.transformations.binning import (
     up_to_edges,
     values_of,
 )
-from deniable.transformations.reading import Steps
-from deniable.transformations.rows import SIZED, by_replacement, deterministic, rows_of, times
+from deniable.transformations.column_arrays import Steps
+from deniable.transformations.row_metrics import SIZED, by_replacement, deterministic, rows_of, times
 
 _COUNT = Lattice(Fraction(1), 0)
 

@@ -19,8 +19,8 @@ from deniable.core import (
 )
 from deniable.core.cells import table
 from deniable.errors import InvalidArgument, SpaceMismatch
-from deniable.transformations.reading import canonical, lists
-from deniable.transformations.rows import deterministic, same, times
+from deniable.transformations.column_arrays import canonical, lists
+from deniable.transformations.row_metrics import deterministic, same, times
 
 Row = dict[str, Any]
 

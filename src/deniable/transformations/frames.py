@@ -24,9 +24,9 @@ from deniable.core.cells import countable, table
 from deniable.errors import InvalidArgument, SpaceMismatch
 from deniable.exact.guards import integer
 from deniable.noise import Entropy
+from deniable.transformations.column_arrays import lists
 from deniable.transformations.partition import frame_columns, grouped, public_keys
-from deniable.transformations.reading import lists
-from deniable.transformations.rows import SIZED, deterministic, same
+from deniable.transformations.row_metrics import SIZED, deterministic, same
 from deniable.transformations.truncation import identifier, within_limits
 
 

@@ -33,7 +33,7 @@ from deniable.core import (
 from deniable.core.graph_data import GraphData, read_graph
 from deniable.errors import InvalidArgument, SpaceMismatch
 from deniable.exact.guards import Real, integer, rational
-from deniable.transformations.rows import deterministic, times
+from deniable.transformations.row_metrics import deterministic, times
 
 _NUMBER = Space(Lattice(Fraction(1), 0), AbsoluteDistance())
 

@@ -12,8 +12,8 @@ from typing import Any
 from deniable.core import Frame, Frames, IdentifierDistance, Space, Transformation, missing, step
 from deniable.core.cells import countable, entry
 from deniable.errors import InvalidArgument, SpaceMismatch
-from deniable.transformations.reading import lists
-from deniable.transformations.rows import deterministic, same
+from deniable.transformations.column_arrays import lists
+from deniable.transformations.row_metrics import deterministic, same
 
 
 @step

@@ -26,8 +26,8 @@ from deniable.core.cells import cells, key
 from deniable.errors import InvalidArgument, SpaceMismatch
 from deniable.exact.guards import integer
 from deniable.noise import Entropy
-from deniable.transformations.reading import lists
-from deniable.transformations.rows import SIZED, UNSIZED, by_replacement
+from deniable.transformations.column_arrays import lists
+from deniable.transformations.row_metrics import SIZED, UNSIZED, by_replacement
 from deniable.transformations.truncation import column_names, group_keys, within_limits
 
 Counting = Callable[[Any, Entropy], dict[Hashable, int]]

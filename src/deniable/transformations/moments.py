@@ -21,8 +21,8 @@ from deniable.core import (
 )
 from deniable.errors import InvalidArgument
 from deniable.exact.guards import Real, rational
-from deniable.transformations.reading import exact_sum, steps, whole_numbers
-from deniable.transformations.rows import SIZED, by_replacement, deterministic
+from deniable.transformations.column_arrays import exact_sum, steps, whole_numbers
+from deniable.transformations.row_metrics import SIZED, by_replacement, deterministic
 from deniable.transformations.sums import bounded
 
 _WIDEST = 2**30

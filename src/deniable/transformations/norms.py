@@ -26,8 +26,8 @@ from deniable.errors import InvalidArgument, SpaceMismatch
 from deniable.exact import sqrt
 from deniable.exact.guards import Real, positive, rational
 from deniable.transformations.balls import enforcement
-from deniable.transformations.reading import exact_sum, whole_numbers
-from deniable.transformations.rows import SIZED, by_replacement, deterministic, rows_of, rowwise, times
+from deniable.transformations.column_arrays import exact_sum, whole_numbers
+from deniable.transformations.row_metrics import SIZED, by_replacement, deterministic, rows_of, rowwise, times
 from deniable.transformations.vectors import on_grid, steps_table
 
 

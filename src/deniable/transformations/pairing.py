@@ -11,7 +11,7 @@ from deniable.core.cells import cells
 from deniable.errors import SpaceMismatch
 from deniable.exact.guards import integer
 from deniable.noise import Entropy, permutation
-from deniable.transformations.rows import rows_of, times
+from deniable.transformations.row_metrics import rows_of, times
 
 
 @step

@@ -33,8 +33,8 @@ from deniable.core.cells import cells, entry, names_of, row_total
 from deniable.errors import InvalidArgument, SpaceMismatch
 from deniable.exact.guards import integer
 from deniable.noise import Entropy, uniforms_below
-from deniable.transformations.reading import canonical, lists
-from deniable.transformations.rows import deterministic, rows_of
+from deniable.transformations.column_arrays import canonical, lists
+from deniable.transformations.row_metrics import deterministic, rows_of
 
 
 def public_keys(keys: Sequence[Hashable]) -> tuple[Hashable, ...]:

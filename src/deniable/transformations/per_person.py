@@ -33,10 +33,10 @@ from deniable.core.cells import cells, countable, key, table
 from deniable.errors import InvalidArgument, SpaceMismatch
 from deniable.exact.guards import Real, positive, probability
 from deniable.transformations.clamp import clamp
+from deniable.transformations.column_arrays import floats, steps
 from deniable.transformations.frames import column
 from deniable.transformations.partition import frame_columns
-from deniable.transformations.reading import floats, steps
-from deniable.transformations.rows import deterministic, same
+from deniable.transformations.row_metrics import deterministic, same
 from deniable.transformations.truncation import column_names, identifier, truncate_rows
 
 Value = TypeVar("Value")

@@ -29,8 +29,8 @@ from deniable.core import (
 from deniable.core.cells import cells
 from deniable.errors import InvalidArgument, SpaceMismatch
 from deniable.exact.guards import integer
-from deniable.transformations.reading import canonical, steps
-from deniable.transformations.rows import deterministic
+from deniable.transformations.column_arrays import canonical, steps
+from deniable.transformations.row_metrics import deterministic
 
 
 @step

@@ -22,7 +22,7 @@ from deniable.core import (
 from deniable.core.cells import cells, table
 from deniable.errors import InvalidArgument, SpaceMismatch
 from deniable.noise import Entropy
-from deniable.transformations.rows import SIZED, UNSIZED, deterministic, same
+from deniable.transformations.row_metrics import SIZED, UNSIZED, deterministic, same
 
 
 @step

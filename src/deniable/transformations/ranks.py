@@ -13,8 +13,8 @@ from deniable.core import Lattice, LInfinity, Space, Transformation, Vectors, st
 from deniable.errors import InvalidArgument, SpaceMismatch
 from deniable.exact.guards import Real, rational
 from deniable.transformations.binning import from_edges, up_to_edges
-from deniable.transformations.reading import steps
-from deniable.transformations.rows import SIZED, by_replacement, deterministic, rows_of, times
+from deniable.transformations.column_arrays import steps
+from deniable.transformations.row_metrics import SIZED, by_replacement, deterministic, rows_of, times
 
 _FINEST_SHARE = 10**6
 """Scores are counted in shares of a row; with at most this many to a row 9·10**12 rows fit 64 bits."""

@@ -11,8 +11,8 @@ from deniable.core.cells import cells
 from deniable.errors import InvalidArgument, SpaceMismatch
 from deniable.exact.guards import integer
 from deniable.noise import Entropy, sample_without_replacement
-from deniable.transformations.reading import floats
-from deniable.transformations.rows import rows_of, same
+from deniable.transformations.column_arrays import floats
+from deniable.transformations.row_metrics import rows_of, same
 
 
 @step

@@ -27,8 +27,8 @@ from deniable.core.sampler import row_count, units
 from deniable.errors import InvalidArgument, SpaceMismatch
 from deniable.exact.guards import integer
 from deniable.noise import Entropy, permutation, uniforms_below
-from deniable.transformations.reading import canonical
-from deniable.transformations.rows import same
+from deniable.transformations.column_arrays import canonical
+from deniable.transformations.row_metrics import same
 
 
 @step

@@ -16,8 +16,8 @@ from deniable.core import AbsoluteDistance, Distance, Lattice, Space, Transforma
 from deniable.errors import InvalidArgument, SpaceMismatch
 from deniable.exact import sqrt
 from deniable.exact.guards import Real, integer, positive
-from deniable.transformations.reading import BLOCK, Steps, exact_sum, steps
-from deniable.transformations.rows import SIZED, by_replacement, deterministic, row_change, rows_of, times
+from deniable.transformations.column_arrays import BLOCK, Steps, exact_sum, steps
+from deniable.transformations.row_metrics import SIZED, by_replacement, deterministic, row_change, rows_of, times
 
 _WIDEST = 2**52
 

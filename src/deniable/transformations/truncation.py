@@ -10,9 +10,9 @@ from deniable.core.cells import countable, key
 from deniable.errors import InvalidArgument, SpaceMismatch
 from deniable.exact.guards import integer
 from deniable.noise import Entropy, sample_without_replacement
+from deniable.transformations.column_arrays import lists
 from deniable.transformations.partition import frame_columns
-from deniable.transformations.reading import lists
-from deniable.transformations.rows import times
+from deniable.transformations.row_metrics import times
 
 
 def column_names(frame: Frame, names: str | Sequence[str]) -> tuple[str, ...]:

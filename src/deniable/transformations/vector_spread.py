@@ -25,9 +25,9 @@ from deniable.errors import InvalidArgument
 from deniable.exact import sqrt
 from deniable.exact.guards import Real
 from deniable.transformations.balls import enforcement
+from deniable.transformations.column_arrays import exact_sum, whole_numbers
 from deniable.transformations.moments import Summary, moments_of
-from deniable.transformations.reading import exact_sum, whole_numbers
-from deniable.transformations.rows import SIZED, by_replacement, deterministic, times
+from deniable.transformations.row_metrics import SIZED, by_replacement, deterministic, times
 from deniable.transformations.sums import degrees, public_size, spread
 from deniable.transformations.vectors import on_grid, steps_table
 

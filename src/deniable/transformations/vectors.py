@@ -27,8 +27,8 @@ from deniable.errors import InvalidArgument, SpaceMismatch
 from deniable.exact.guards import Real, positive, rational
 from deniable.transformations.balls import enforcement
 from deniable.transformations.clamp import grid_for
-from deniable.transformations.reading import floats, steps, whole_numbers
-from deniable.transformations.rows import SIZED, by_replacement, deterministic, rows_of, rowwise, times
+from deniable.transformations.column_arrays import floats, steps, whole_numbers
+from deniable.transformations.row_metrics import SIZED, by_replacement, deterministic, rows_of, rowwise, times
 
 _WIDEST = 2**51
 _EXACT = 2**53

@@ -52,6 +52,26 @@ def test_loss_distributions_are_drawn_or_refused():
         dp.loss_distribution(dp.costs.FREE).plot()
 
 
+@pytest.mark.parametrize(
+    "cost",
+    [
+        dp.costs.Gaussian(scale=Fraction(1, 1000), sensitivity=1).sampled(rate=Fraction(1, 10**9)).repeated(10**9),
+        dp.costs.Laplace(scale=Fraction(1, 1000)).sampled(rate=Fraction(1, 2)).repeated(10**9),
+        dp.costs.DiscreteLaplace(scale=Fraction(1, 1000)).sampled(rate=Fraction(1, 2)).repeated(10**9),
+    ],
+    ids=lambda cost: type(cost.cost.cost).__name__,
+)
+def test_a_law_that_cannot_be_computed_is_refused_and_not_shown_wrong(cost):
+    """Their chances of a loss above one were shown as 0.48 (it is 0.63), as 0 (it is 1), and as an error of our own."""
+    with pytest.raises(Unaccountable, match="too far apart"):
+        dp.loss_distribution(cost).exceeds(1)
+
+
+def test_rare_samples_with_little_noise_are_shown_right():
+    cost = dp.costs.Gaussian(scale=Fraction(1, 100), sensitivity=1).sampled(rate=Fraction(1, 10**6)).repeated(10**6)
+    assert dp.loss_distribution(cost).exceeds(1) == pytest.approx(1 - math.exp(-1), abs=1e-3)
+
+
 def test_lines_of_a_trade_off_lie_below_the_curve():
     curve = dp.tradeoff(GAUSSIAN)
     lines = curve.supports(30)

@@ -6,6 +6,8 @@ import mpmath
 import pytest
 from mpmath import mpf
 
+from deniable.accounting.pure_profiles import PureLoss
+from deniable.accounting.renyi_curves import PureCurve
 from deniable.accounting.renyi_sampling import SampledGaussianCurve, alternating
 from deniable.accounting.theorems import RenyiPrivacy
 from deniable.cost import (
@@ -191,3 +193,11 @@ def test_truncated_noise_leaks_beside_its_curve():
     loss = RenyiPrivacy().read(TruncatedLaplace(scale=2, radius=10))
     assert loss.leaks
     assert loss.at(Fraction(4)) <= Fraction(1, 2)
+
+
+@pytest.mark.parametrize("order", [Fraction(17, 16), Fraction(2), Fraction(1000)])
+def test_a_huge_pure_loss_is_its_own_divergence(order: Fraction) -> None:
+    just, above = (PureCurve(PureLoss(epsilon=Fraction(epsilon))).at(order) for epsilon in (200, 201))
+    assert 0 <= 200 - just < Fraction(1, 10**9)  # the formula, where it still has digits of a size
+    assert above == 201
+    assert PureCurve(PureLoss(epsilon=Fraction(10**9))).at(order) == 10**9

@@ -39,14 +39,14 @@ def test_a_budget_with_a_delta_keeps_three_filters_and_every_other_one_rule():
 
 
 def test_a_filter_that_cannot_read_an_answered_cost_is_out_for_good():
-    gate = dp.calculus.Filter(FILTERS)
+    gate = dp.calculus.PrivacyFilter(FILTERS)
     gate.charge(Gaussian(scale=100, sensitivity=1))  # adding up cannot read it
     assert FILTERS.alive(gate._tally) == [False, True, True]
     gate.charge(Bounded(epsilon=Fraction(1, 100)))
     assert FILTERS.alive(gate._tally) == [False, True, True]
     with pytest.raises(BudgetExceeded):
         gate.charge(Bounded(epsilon=Fraction(4, 5)))
-    fresh = dp.calculus.Filter(FILTERS)
+    fresh = dp.calculus.PrivacyFilter(FILTERS)
     fresh.charge(Bounded(epsilon=Fraction(4, 5)))
     assert FILTERS.alive(fresh._tally) == [True, False, False]
     with pytest.raises(BudgetExceeded):
@@ -54,7 +54,7 @@ def test_a_filter_that_cannot_read_an_answered_cost_is_out_for_good():
 
 
 def test_a_refusal_changes_nothing():
-    gate = dp.calculus.Filter(FILTERS)
+    gate = dp.calculus.PrivacyFilter(FILTERS)
     gate.charge(Bounded(epsilon=Fraction(1, 2)))
     before, listed = gate._tally, gate.charged
     for cost in (Bounded(epsilon=Fraction(3, 4)), Gaussian(scale=1, sensitivity=1), Bounded(epsilon=0, delta=1e-6)):
@@ -125,7 +125,7 @@ def test_the_renyi_filter_allows_what_concentrated_privacy_allows():
 
 
 def test_the_leader_leaves_most_and_everything_speaks_of_it():
-    gate = dp.calculus.Filter(FILTERS)
+    gate = dp.calculus.PrivacyFilter(FILTERS)
     assert (gate.rule.kind, str(gate.remaining)) == (RuleKind.BASIC, "epsilon 1, delta 4.00001e-7")
     for _ in range(50):
         gate.charge(Gaussian(scale=100, sensitivity=1))
@@ -136,7 +136,7 @@ def test_the_leader_leaves_most_and_everything_speaks_of_it():
 
 def test_how_often_something_still_fits_is_what_can_be_charged():
     for cost in (Laplace(scale=8), Gaussian(scale=30, sensitivity=1), TruncatedLaplace(scale=20, radius=400)):
-        gate = dp.calculus.Filter(FILTERS)
+        gate = dp.calculus.PrivacyFilter(FILTERS)
         gate.charge(Laplace(scale=40))
         more = FILTERS.more(FILTERS.read(cost), gate._tally)
         for _ in range(more):
@@ -164,7 +164,7 @@ class Planned:
 
 def test_a_filter_refuses_a_rule_for_losses_fixed_beforehand():
     with pytest.raises(InvalidArgument, match="fixed beforehand"):
-        dp.calculus.Filter(Planned(Spend(Fraction(1))))
+        dp.calculus.PrivacyFilter(Planned(Spend(Fraction(1))))
 
 
 def test_filters_are_checked_when_built():

@@ -5,8 +5,10 @@ from fractions import Fraction
 
 import pytest
 
-from deniable.cli import main
-from deniable.cli.demo_data import VISITS_CODEBOOK, visits, write_parquet
+from deniable.cli import asking, main
+from deniable.cli.demo_data import VISITS_CODEBOOK, visits
+from deniable.engines.parquet import write_arrays
+from deniable.errors import InvalidArgument
 
 SMARTNOISE = """
 "":
@@ -23,7 +25,7 @@ SMARTNOISE = """
 def place(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.chdir(tmp_path)
-    write_parquet(visits(patients=300), tmp_path / "visits.parquet")
+    write_arrays(visits(patients=300), tmp_path / "visits.parquet")
     (tmp_path / "visits.yaml").write_text(VISITS_CODEBOOK)
     return tmp_path
 
@@ -76,7 +78,7 @@ def test_over_budget_has_an_exit_code_of_its_own(capsys, place):
     ("words", "says"),
     [
         (["--agg", "n=count()", "--epsilon", "-1"], "positive"),
-        (["--agg", "n=count()"], "say what to pay"),
+        (["--agg", "n=count()"], "say what it may cost: --epsilon"),
         (["--agg", "count", "--epsilon", "1"], "name=function(column)"),
         (["--agg", "n=nope(x)", "--epsilon", "1"], "not an aggregate"),
         (["--agg", "n=mean(nope)", "--epsilon", "1"], "unknown-column"),
@@ -196,3 +198,12 @@ def test_every_word_of_payment_reaches_the_ledger(capsys, place):
     assert code == 0
     out, _, _ = run(capsys, "budget", "epsilon.ledger", "--json")
     assert json.loads(out)[0]["spent"]["loss"] == "3/4"
+
+
+def test_a_wanted_error_may_be_a_share_and_a_missing_price_is_asked_for_in_the_words_of_the_shell():
+    assert asking.wanted_or_shares(["n=5%", "avg = 2.5"]) == {"n": "5%", "avg": 2.5}
+    with pytest.raises(InvalidArgument, match=r"got \['n=five'\]"):
+        asking.wanted_or_shares(["m=5%", "n=five"])
+    with pytest.raises(InvalidArgument, match=r"--epsilon 0\.1 or --rho"):
+        asking.payment(None, None, None, 0.95, 1000)
+    assert asking.payment(0.5, None, None, 0.95, 1000)["epsilon"] == 0.5

@@ -13,7 +13,8 @@ import pytest
 
 import deniable as dp
 from deniable.cli import main
-from deniable.cli.demo_data import VISITS_CODEBOOK, visits, write_parquet
+from deniable.cli.demo_data import VISITS_CODEBOOK, visits
+from deniable.engines.parquet import write_arrays
 from deniable.errors import DeniableError, EngineFailed
 from deniable.release.session import Session
 from tests.servers import POSTGRES
@@ -31,7 +32,7 @@ NO_NUMBER = VISITS_CODEBOOK.replace("[0, 240]", "[.nan, 240]")
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.chdir(tmp_path)
-    write_parquet(visits(patients=60), tmp_path / "visits.parquet")
+    write_arrays(visits(patients=60), tmp_path / "visits.parquet")
     for name, text in {"visits": VISITS_CODEBOOK, "unbounded": UNBOUNDED, "nan": NO_NUMBER}.items():
         (tmp_path / f"{name}.yaml").write_text(text)
     return tmp_path

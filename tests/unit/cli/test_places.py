@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from deniable.cli import main
-from deniable.cli.places import place, table_places, without_logins
+from deniable.cli.locations import place, table_places, without_logins
 from deniable.errors import InvalidArgument
 
 _URL = "postgresql://walburga:s%40fe/pass@db.example.org:5432/shop"

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import pytest
 
+import deniable as dp
 from deniable.cli import main
 
 BOOK = """
@@ -15,6 +18,13 @@ tables:
       patient: {type: integer}
       ward: {type: string, categories: [A, "B;C"]}
       minutes: {type: number, bounds: [0, 60], step: 1}
+"""
+PUBLIC = """      bed: {type: integer, bounds: [0, 9]}
+  wards:
+    public: true
+    variables:
+      name: {type: string}
+      beds: {type: integer, bounds: [0, 9]}
 """
 PLAN = """
 -- epsilon: 0.1
@@ -64,6 +74,31 @@ def test_a_changed_plan_is_code_three_with_the_difference(folder, capsys):
     (folder / "plan.sql").write_text(PLAN.replace("epsilon: 0.1", "epsilon: 0.2"), encoding="utf-8")
     assert code("--most", "epsilon=0.5", "--against", "before.txt") == 3
     assert "+1. epsilon 0.2" in capsys.readouterr().out
+
+
+STAGED = "SELECT count(*) AS n FROM visits WHERE minutes > (SELECT avg(minutes) FROM visits)"
+
+
+def test_stages_are_priced_together_and_cost_what_a_session_charges(folder, capsys):
+    (folder / "plan.sql").write_text(f"-- epsilon: 0.3\n{STAGED};{PLAN}", encoding="utf-8")
+    run("--most", "epsilon=0.9")
+    said = capsys.readouterr().out
+    assert "1. epsilon 0.3 in 2 stages; avg(minutes) ± " in said
+    assert f"; n ± 20; no groups\n   {STAGED}" in said
+    assert "in all: epsilon 0.527" in said
+    assert code("--most", "epsilon=0.25") == 4
+    data = dp.Dataset({"patient": [1, 2], "ward": ["A", "A"], "minutes": [3, 4]}, codebook=folder / "visits.yaml")
+    session = data.session(dp.budget(epsilon=1))
+    session.sql(STAGED, epsilon=Fraction(3, 10))
+    assert session.spent.loss == Fraction(3, 10)
+
+
+def test_a_stage_over_rows_of_a_public_table_is_not_priced_without_them(folder, capsys):
+    (folder / "visits.yaml").write_text(BOOK + PUBLIC, encoding="utf-8")
+    asked = "SELECT name FROM wards WHERE beds > (SELECT sum(minutes) FROM visits v WHERE v.bed = wards.beds)"
+    (folder / "plan.sql").write_text(f"-- epsilon: 0.3\n{asked}", encoding="utf-8")
+    assert code("--most", "epsilon=0.9") == 1
+    assert "cannot be priced without that table" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

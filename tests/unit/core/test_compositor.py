@@ -15,8 +15,8 @@ from deniable.accounting import Rule, RuleKind, Spend, budget
 from deniable.core import (
     AbsoluteDistance,
     Compositor,
-    Filter,
     Lattice,
+    PrivacyFilter,
     Space,
     compositor,
     integers,
@@ -116,14 +116,14 @@ class Slow:
 
 def test_sixteen_threads_cannot_overspend():
     rule = Slow(budget(epsilon=1).rule(), Meeting())
-    assert _asked_by_sixteen(Filter(rule)) == 1
+    assert _asked_by_sixteen(PrivacyFilter(rule)) == 1
     assert not rule.meeting.met
 
 
 def test_without_its_lock_a_filter_is_seen_to_overspend():
     """The test above can fail."""
 
-    class Open(Filter):
+    class Open(PrivacyFilter):
         def _turn(self):
             return contextlib.nullcontext()
 
@@ -178,7 +178,7 @@ LEAK = Fraction(1, 10**6)
 
 def basic():
     """Data behind a filter that adds epsilons up to 1 and deltas up to `LEAK`."""
-    return Compositor(7, SPACE, Filter(Rule(RuleKind.BASIC, Spend(Fraction(1), LEAK))), Fraction(1))
+    return Compositor(7, SPACE, PrivacyFilter(Rule(RuleKind.BASIC, Spend(Fraction(1), LEAK))), Fraction(1))
 
 
 def test_a_filter_counts_delta_beside_epsilon():

@@ -179,7 +179,7 @@ def test_a_filter_in_memory_compares_delta():
         (dp.budget(rho=1, delta=Fraction(1, 10**6)), 10),
         (dp.budget(epsilon=1, delta=Fraction(1, 10**6)), 2),
     ):
-        gate = dp.calculus.Filter(budget.filters())
+        gate = dp.calculus.PrivacyFilter(budget.filters())
         for _ in range(most):
             gate.charge(leak)
         with pytest.raises(BudgetExceeded, match="delta 1e-7"):

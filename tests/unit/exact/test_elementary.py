@@ -133,7 +133,7 @@ def test_beyond_its_range_exp_stays_true_or_refuses():
     assert exp(Fraction(-1048577), 20).upper < vanishing.upper * 2
     assert exp(Fraction(-1048576), 20).upper > vanishing.upper / 2
     assert exp(Interval(-(10**9), 0)) == Interval(0, 1)
-    with pytest.raises(InvalidArgument, match=r"x up to 1048576, got Fraction\(1000000000, 1\)"):
+    with pytest.raises(InvalidArgument, match=r"x up to 1048576, got 1000000000;"):
         exp(10**9)
 
 

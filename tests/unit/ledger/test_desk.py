@@ -12,7 +12,7 @@ import pytest
 from deniable.accounting import Spend, budget
 from deniable.cost import Bounded
 from deniable.errors import BudgetExceeded, InvalidArgument, NotGranted
-from deniable.ledger import Cap, Each, FolderAnchor, Kind, Ledger, Progress, journal_at, verify
+from deniable.ledger import Cap, Each, EventKind, FolderAnchor, Ledger, Progress, journal_at, verify
 from deniable.ledger.chain import canonical, linked
 
 START = datetime(2026, 5, 4, 12, tzinfo=UTC)
@@ -235,7 +235,7 @@ def test_a_forged_chain_is_noticed(granting, path, clock, tmp_path, fault):
     grant(granting)
     answer(granting)
     events = [json.loads(line) for line in granting.export()]
-    bodies = [(Kind(event["kind"]), event["body"]) for event in events]
+    bodies = [(EventKind(event["kind"]), event["body"]) for event in events]
     if fault == "charge without grant":
         del bodies[2]
     elif fault == "grant to oneself":
@@ -258,7 +258,7 @@ def test_a_forged_chain_is_noticed(granting, path, clock, tmp_path, fault):
             writing.append(before)
     with sqlite3.connect(path) as source, sqlite3.connect(place) as target:
         ((_, payload, salt),) = source.execute("SELECT * FROM answers").fetchall()
-        reserved = next(number for number, (kind, _) in enumerate(bodies, start=1) if kind is Kind.RESERVE)
+        reserved = next(number for number, (kind, _) in enumerate(bodies, start=1) if kind is EventKind.RESERVE)
         target.execute("INSERT INTO answers VALUES (?, ?, ?)", (reserved, payload, salt))
     source.close()
     target.close()

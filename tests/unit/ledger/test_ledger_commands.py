@@ -14,7 +14,7 @@ from deniable import cli
 from deniable.cost import Bounded
 from deniable.ledger import Ledger, SqliteJournal, verify
 from deniable.ledger.store import Packed, pack
-from deniable.release.facts import ReleaseFacts
+from deniable.release.release_facts import ReleaseFacts
 
 TENTH = Bounded(epsilon=0.1)
 FACTS = ReleaseFacts(

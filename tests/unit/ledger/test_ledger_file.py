@@ -13,7 +13,7 @@ import pytest
 
 from deniable.cost import Bounded
 from deniable.errors import InvalidArgument, LedgerError
-from deniable.ledger import Kind, Ledger, SqliteJournal, verify
+from deniable.ledger import EventKind, Ledger, SqliteJournal, verify
 from deniable.ledger.anchor import Unanchored
 from deniable.ledger.chain import canonical, checked, linked
 
@@ -124,7 +124,7 @@ def test_a_rewritten_chain_is_found_by_the_anchor(path: Path, used: Ledger, term
     events[1]["body"]["charges"][0]["loss"] = "1/1000"
     previous, rows = events[0]["previous"], []
     for event in events:
-        new = linked(count=event["count"], kind=Kind(event["kind"]), body=event["body"], previous=previous)
+        new = linked(count=event["count"], kind=EventKind(event["kind"]), body=event["body"], previous=previous)
         rows.append(
             f"UPDATE events SET body = '{canonical(new.body)}', previous = '{previous}', head = '{new.head}' "
             f"WHERE count = {new.count}"
@@ -230,7 +230,7 @@ def test_a_crash_while_making_the_file_leaves_no_trap(path: Path, terms):
 
 
 def test_a_read_only_file_can_be_verified(monkeypatch: pytest.MonkeyPatch, path: Path, used: Ledger):
-    monkeypatch.setattr("deniable.ledger.sqlite.os.access", lambda *_: False)
+    monkeypatch.setattr("deniable.ledger.sqlite_journal.os.access", lambda *_: False)
     assert verify(SqliteJournal(path)).sound
     with pytest.raises(LedgerError, match="cannot be used"):
         used.charge(TENTH)
@@ -290,11 +290,11 @@ def test_a_receipt_finds_a_lost_event_without_an_anchor(used: Ledger, tmp_path: 
 
 
 def test_the_chain_depends_on_every_part_of_every_event():
-    first = linked(count=1, kind=Kind.NOTE, body={"text": "a"}, previous="0" * 64)
+    first = linked(count=1, kind=EventKind.NOTE, body={"text": "a"}, previous="0" * 64)
     heads = {
         linked(count=count, kind=kind, body=body, previous=previous).head
         for count in (1, 2)
-        for kind in (Kind.NOTE, Kind.OPEN)
+        for kind in (EventKind.NOTE, EventKind.OPEN)
         for body in ({"text": "a"}, {"text": "b"}, {})
         for previous in ("0" * 64, first.head)
     }
@@ -309,7 +309,7 @@ def test_canonical_text_has_one_spelling_and_no_floats():
 
 
 def test_an_unknown_kind_asks_for_a_later_version():
-    event = linked(count=1, kind=Kind.NOTE, body={}, previous="")
+    event = linked(count=1, kind=EventKind.NOTE, body={}, previous="")
     with pytest.raises(LedgerError):
         checked(count=1, kind="note", body="{}", previous="", head=event.head, after=None)
 

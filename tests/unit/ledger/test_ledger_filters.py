@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from deniable.accounting import RuleKind, budget
-from deniable.cost import Bounded, Gaussian, Laplace
+from deniable.cost import Bounded, Calibrated, Gaussian, Laplace
 from deniable.errors import BudgetExceeded, Unanswered
 from deniable.ledger import Ledger, fingerprint, journal_at, verify
+from deniable.ledger.caps import Balance, Cap
 from deniable.ledger.state import tally_from_record, tally_record
 from tests.unit.release.test_session import ask, dataset
 
@@ -114,7 +115,7 @@ def test_replaying_the_recorded_costs_gives_the_same_filters(path, terms):
 def test_the_ledger_refuses_what_the_gate_in_memory_refuses(path, terms):
     import deniable as dp
 
-    ledger, gate = Ledger.open(path, terms=terms(budget=BUDGET)), dp.calculus.Filter(BUDGET.filters())
+    ledger, gate = Ledger.open(path, terms=terms(budget=BUDGET)), dp.calculus.PrivacyFilter(BUDGET.filters())
     costs = [Gaussian(scale=30, sensitivity=1), Laplace(scale=9), Bounded(epsilon=Fraction(1, 20), delta=1e-8)]
     for step in range(30):
         cost, outcomes = costs[step * step % 3], []
@@ -165,7 +166,7 @@ def test_a_session_counts_each_query_by_the_filter_that_leaves_most(tmp_path):
     assert session.remaining.more_like_the_last > 10
     price = session.query().agg(n=ask.count()).price(epsilon=0.03, law="gaussian")
     assert "costs epsilon = 0.03" in str(price)
-    assert "counted as mu squared" in str(price)
+    assert "added up as mu squared" in str(price)
 
 
 def test_a_declared_workload_shares_delta_its_way(tmp_path):
@@ -231,3 +232,26 @@ def test_a_ledger_in_rho_says_what_sampling_was_lost(path, terms):
     with pytest.raises(BudgetExceeded) as refusal:
         ledger.charge(Laplace(scale=1).sampled(rate=Fraction(1, 2)))
     assert "everybody" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("workload", [None, [Gaussian(scale=100, sensitivity=1)] * 12])
+def test_what_was_spent_is_never_more_delta_than_the_budget_nor_less_than_it_takes(workload):
+    """Answers of delta 4e-7 each come to more than 1e-6; the promise that is kept is one at 1e-6, whatever share a rule has."""
+    each = Fraction(4, 10**7)
+    cap = Cap(budget=BUDGET, rule=BUDGET.filters(workload))
+    one = cap.filters.read(Calibrated(Gaussian(scale=100, sensitivity=1), epsilon=Fraction(1, 20), delta=each))
+    tally = cap.filters.nothing
+    for number in range(1, 13):
+        tally += one
+        balance = Balance(cap, "", "", tally, tally)
+        assert cap.filters.fits(tally)
+        assert balance.spent.delta == balance.lifetime.delta == min(number * each, BUDGET.delta)
+
+
+def test_what_no_rule_keeps_is_said_in_full():
+    """As after a curator lowered the budget below what was spent."""
+    cap = Cap(budget=BUDGET)
+    one = Calibrated(Gaussian(scale=1, sensitivity=1), epsilon=Fraction(1, 2), delta=Fraction(4, 10**7))
+    tally = cap.filters.read(one) + cap.filters.read(one) + cap.filters.read(one)
+    assert not cap.filters.fits(tally)
+    assert Balance(cap, "", "", tally, tally).spent.delta == Fraction(12, 10**7)

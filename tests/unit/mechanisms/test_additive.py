@@ -11,12 +11,13 @@ from deniable.core.domain import Keyed, Lattice, Numbers, Rows, Vectors
 from deniable.core.metric import L1, L2, AbsoluteDistance, LInfinity, Lp, PartitionDistance, SymmetricDistance
 from deniable.core.space import Space
 from deniable.errors import InvalidArgument, SpaceMismatch
-from deniable.kernels.laws import Law
+from deniable.kernels import Law, noise_of
+from deniable.kernels.unit_sensitivity import Sensitivity
 from deniable.mechanisms.additive import noisy_values
 from deniable.mechanisms.carried import read_steps, saturated_sum, whole
 from deniable.mechanisms.gaussian_noise import discrete_gaussian, gaussian
 from deniable.mechanisms.laplace_noise import laplace
-from deniable.mechanisms.norms import Norms, norms, spread
+from deniable.mechanisms.lattice_norms import norms, spread
 from deniable.testing.scripted_entropy import Seeded, Silent
 
 NUMBER = Space(Lattice(), AbsoluteDistance())
@@ -126,8 +127,8 @@ def test_arrays_are_read_like_single_numbers(step):
 
 def test_plain_arrays_keep_their_shape():
     counts = np.arange(12).reshape(3, 4)
-    assert noisy_values(counts, law=Law.GAUSSIAN, scale=Fraction(3), entropy=Silent()).tolist() == counts.tolist()
-    assert noisy_values(counts, law=Law.DISCRETE_GAUSSIAN, scale=Fraction(3), entropy=Seeded(1)).shape == (3, 4)
+    assert noisy_values(counts, noise=noise_of(Law.GAUSSIAN, Fraction(3)), entropy=Silent()).tolist() == counts.tolist()
+    assert noisy_values(counts, noise=noise_of(Law.DISCRETE_GAUSSIAN, Fraction(3)), entropy=Seeded(1)).shape == (3, 4)
 
 
 def _vectors(size, reach):
@@ -150,11 +151,11 @@ def test_norms_hold_for_every_small_difference_and_are_reached(size):
         for d in range(5):
             bound = norms(metric, distance(Fraction(d)), step=Fraction(1), size=size)
             close = [v for v in _vectors(size, 4) if measured(v) <= d]
-            reached = Norms(
-                max(sum(x != 0 for x in v) for v in close),
-                max(sum(map(abs, v)) for v in close),
-                max(sum(x * x for x in v) for v in close),
-                max(max(map(abs, v)) for v in close),
+            reached = Sensitivity(
+                l0=max(sum(x != 0 for x in v) for v in close),
+                l1=max(sum(map(abs, v)) for v in close),
+                squares=max(sum(x * x for x in v) for v in close),
+                linf=max(max(map(abs, v)) for v in close),
             )
             for name in ("l0", "l1", "l2_squared", "linf"):
                 assert getattr(bound, name) >= getattr(reached, name)

@@ -8,14 +8,14 @@ import pytest
 
 from deniable.errors import InvalidArgument
 from deniable.exact import exp
-from deniable.kernels.laws import Law, upper_tail
-from deniable.mechanisms.norms import Norms
+from deniable.kernels import Law, Staircase, noise_of
+from deniable.kernels.key_threshold import new_key_chance
+from deniable.kernels.unit_sensitivity import Sensitivity
 from deniable.mechanisms.propose_test_release import StabilityTest
 from deniable.mechanisms.selection import (
     keep_probability,
     kept,
     new_key_delta,
-    shown_by_accident,
     threshold_for,
 )
 from deniable.mechanisms.sparse import _ratio, sparse_terms
@@ -59,19 +59,29 @@ def _splits(total, parts, largest):
                 yield (first, *rest)
 
 
-@pytest.mark.parametrize("law", list(Law))
+KINDS = [*(noise_of(law, Fraction(2)) for law in Law), Staircase(5, 3, Fraction(3)), Staircase(3, 1, Fraction(1))]
+
+
+@pytest.mark.parametrize("noise", KINDS, ids=str)
 @pytest.mark.parametrize("threshold", [2, 4, 7, 12])
-def test_every_split_of_a_change_is_covered(law, threshold):
-    scale = Fraction(2)
+def test_every_split_of_a_change_is_covered(noise, threshold):
     for l0, l1, linf in [(1, 3, 3), (3, 3, 3), (3, 4, 2), (4, 6, 3), (6, 6, 6), (2, 5, 4), (5, 7, 2)]:
-        bound = shown_by_accident(threshold, law=law, scale=scale, apart=Norms(l0, min(l1, l0 * linf), 0, linf))
+        bound = new_key_chance(threshold, noise=noise, apart=Sensitivity(l0=l0, l1=min(l1, l0 * linf), linf=linf))
         worst = 0.0
         for split in _splits(l1, l0, linf):
             hidden = 1.0
             for change in split:
-                hidden *= 1 - float(upper_tail(law, scale=scale, at_least=threshold - change).upper)
+                hidden *= 1 - float(noise.tail(threshold - change).upper)
             worst = max(worst, 1 - hidden)
         assert worst <= float(bound) * (1 + 1e-12)
+
+
+def test_stairs_are_not_log_concave_and_a_threshold_that_thinks_so_is_caught(monkeypatch):
+    noise, apart = Staircase(8, 1, Fraction(3)), Sensitivity(l0=4, l1=4, linf=4)
+    worst = 1 - (1 - noise.tail(2 - 2).lower) ** 2  # two keys, each moved by two: neither one step nor all four
+    assert worst <= new_key_chance(2, noise=noise, apart=apart)
+    monkeypatch.setattr(Staircase, "log_concave", True)
+    assert worst > new_key_chance(2, noise=noise, apart=apart)
 
 
 # The optimal rule ---------------------------------------------------------------------------------------------------------
@@ -152,7 +162,7 @@ def test_the_default_query_scale_is_the_cube_root_to_the_nearest_sixteenth():
 @pytest.mark.parametrize("delta", [Fraction(1, 10**9), Fraction(1, 1000), Fraction(1, 3)])
 def test_an_unstable_data_set_passes_with_at_most_delta_and_one_step_less_would_exceed_it(scale, delta):
     test = StabilityTest.made(scale=scale, delta=delta)
-    chances = [upper_tail(Law.LAPLACE, scale=scale, at_least=test.threshold - less) for less in (0, 1)]
+    chances = [noise_of(Law.LAPLACE, scale).tail(test.threshold - less) for less in (0, 1)]
     assert chances[0].upper <= delta < chances[1].lower
     for distance in (0, 1):  # silence draws zero: exactly the threshold passes, one less does not
         assert test.passes(test.threshold - distance, Silent()) == (distance == 0)

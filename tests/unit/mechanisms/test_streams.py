@@ -13,7 +13,7 @@ from deniable.core.stream import stream
 from deniable.core.transformation import Transformation
 from deniable.cost import Bounded, DiscreteLaplace, Gaussian
 from deniable.errors import BudgetExceeded, InvalidArgument, Retired, SpaceMismatch
-from deniable.kernels import Noise
+from deniable.kernels import noise_of
 from deniable.mechanisms import (
     Law,
     Side,
@@ -25,7 +25,6 @@ from deniable.mechanisms import (
     query_stream,
     running_total,
 )
-from deniable.mechanisms.continual import sum_error
 from deniable.mechanisms.sparse import Sparse
 from deniable.testing.scripted_entropy import Seeded, Silent
 
@@ -248,7 +247,7 @@ def test_changes_spread_over_pieces_are_priced_by_the_worst_spread():
 
 @pytest.mark.parametrize("law", list(Law))
 def test_the_error_of_a_sum_holds(law):
-    bound = sum_error(law, scale=Fraction(3), count=6, beta=Fraction(1, 20))
-    sums = abs(Noise(law, Fraction(3)).draw(6 * 4000, Seeded(1)).reshape(4000, 6).sum(axis=1))
+    bound = noise_of(law, Fraction(3)).sum_error(count=6, beta=Fraction(1, 20))
+    sums = abs(noise_of(law, Fraction(3)).draw(6 * 4000, Seeded(1)).reshape(4000, 6).sum(axis=1))
     assert (sums > bound).mean() < 0.05  # the bound is Chernoff's: the true share is far below, so this cannot flicker
     assert bound < 6 * 3 * 5

@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 
 import deniable as dp
-from deniable.models import LinearRegression, LogisticRegression, NaiveBayes
+from deniable.models import LinearRegression, LogisticRegression, NaiveBayes, Network, Training
+from deniable.models.centring import UNIT, Centre
 from deniable.models.descent import gradient, whole_weights
 from deniable.models.encoding import GRID
 from deniable.models.links import LOGISTIC
 from deniable.models.theil_sen import line_heights
-from deniable.models.unit_totals import PrivateRows, root_up
+from deniable.models.unit_totals import PrivateRows
 from deniable.testing import Seeded, Silent
 from tests.models_kit import book, people, session, table, trained
 
@@ -104,6 +105,8 @@ def _prepared(rows, model):
     held = PrivateRows.of(table(reading, rows))
     held.kept["features"] = reading.encoding.matrix(held.codes, held.count).astype(np.float64)
     held.kept["truth"] = (held.codes["smoker"][:, None] == 1).astype(np.float64)
+    means = np.arange(reading.encoding.width) * 37 % GRID
+    held.kept["pushes"] = Centre(means, 2 * GRID, 60.0).pushes(held.kept["features"])
     return reading, held
 
 
@@ -114,7 +117,7 @@ def test_shuffling_padding_or_removing_rows_changes_no_other_row():
     model = LogisticRegression("smoker")
     reading, held = _prepared(rows, model)
     weights = whole_weights(rng.normal(0, 1, (reading.encoding.width, 1)))
-    norm = root_up(GRID**4 * reading.encoding.most)
+    norm = UNIT * GRID
     whole = gradient(held, weights, LOGISTIC, norm=norm)
     each = [gradient(_prepared([row], model)[1], weights, LOGISTIC, norm=norm) for row in rows]
     assert (sum(each) == whole).all()
@@ -131,3 +134,19 @@ def test_the_same_in_float32_is_caught():
     exact = matrix.astype(np.int64) @ weights.astype(np.int64)
     assert not (np.floor(matrix @ weights).astype(np.int64) == exact).all()
     assert ((matrix.astype(np.float64) @ weights.astype(np.float64)).astype(np.int64) == exact).all()
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        LogisticRegression("smoker", steps=1),
+        Training(Network((3,)), target="smoker", rate=1, steps=1),
+        Training(Network((3,)), target="smoker", rate=Fraction(1, 4), steps=2, batches="disjoint"),
+    ],
+    ids=["logistic", "network", "disjoint"],
+)
+def test_a_single_step_gives_a_model(model):
+    """The weights are the mean of the last half of the steps, of which there is always one."""
+    fitted = trained(model, people(50), multiplier=2, entropy=Seeded(1))
+    assert np.isfinite(np.asarray(fitted.weights, dtype=np.float64)).all()
+    assert len(fitted.predict(people(5))) == 5

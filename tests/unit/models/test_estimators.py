@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -18,7 +19,9 @@ from deniable.models import (
     LinearRegression,
     LogisticRegression,
     NaiveBayes,
+    Network,
     RandomForest,
+    Training,
 )
 from tests.models_kit import CHANGED_BOOK, COLUMNS, ROW_BOOK, UNIT_BOOK, people, session
 
@@ -42,12 +45,16 @@ MODELS = {
     "naive Bayes of laws": NaiveBayes("smoker", law={"age": "lognormal", "wage": "exponential"}),
 }
 ONE_ROW_ONLY = {"functional", "objective"}
+NETWORKS = {
+    "network": Training(Network((3,)), target="smoker", steps=4, rate=Fraction(1, 4)),
+    "disjoint batches": Training(Network(()), target="smoker", steps=2, rate=Fraction(1, 2), batches="disjoint"),
+}
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", [*MODELS, *NETWORKS])
 def test_a_fit_is_priced_for_free_charged_once_and_stored(name):
     asked = session(ROWS)
-    model = MODELS[name]
+    model = (MODELS | NETWORKS)[name]
     price = model.price(asked, epsilon=1)
     assert asked.spent.loss == 0
     assert price.epsilon <= 1
@@ -58,9 +65,13 @@ def test_a_fit_is_priced_for_free_charged_once_and_stored(name):
     assert model.fit(asked, epsilon=1) == fitted  # the same question is the same answer
     assert asked.fetch("mine") == fitted
     assert asked.spent == spent
-    assert "with and without one row" in fitted.guarantee
+    assert "the presence or absence of one row" in fitted.guarantee
     assert model.title in fitted.card()["Estimator"]
-    assert "Relation" in str(fitted.card())
+    card = fitted.card()
+    assert card["Relation"] == "data sets with and without one row"
+    assert card["Unit"] == "one row"
+    assert 0 <= float(card["Delta"]) <= 1e-4
+    assert all(card[about] for about in ("Settings", "Sampler", "Noise", "Features", "Guarantee"))
     assert len(fitted.release_table().rows) == 8
     assert fitted.receipt is not None
     assert len(fitted.predict({column: ROWS[column] for column in COLUMNS})) == 60
@@ -96,14 +107,14 @@ ODD = {
 @functools.cache
 def usual(name):
     """The model of usual rows, whose shape every other one must have."""
-    return MODELS[name].fit(session(ROWS), epsilon=1)
+    return (MODELS | NETWORKS)[name].fit(session(ROWS), epsilon=1)
 
 
 @pytest.mark.parametrize("kind", ODD)
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", [*MODELS, *NETWORKS])
 def test_data_never_raises(name, kind):
     asked = session(ODD[kind])
-    fitted = MODELS[name].fit(asked, epsilon=1)
+    fitted = (MODELS | NETWORKS)[name].fit(asked, epsilon=1)
     shape = usual(name)
     assert fitted.results().keys() == shape.results().keys()
     assert fitted.interval(0.9).keys() == shape.interval(0.9).keys()
@@ -207,3 +218,10 @@ def test_a_public_frame_may_lack_no_column_and_hold_any_value():
 
 def test_the_facade_has_the_models():
     assert dp.models.LinearRegression is LinearRegression
+
+
+def test_a_card_names_the_sampler():
+    assert "independently with chance 1/4" in NETWORKS["network"].fit(session(ROWS), epsilon=1).card()["Sampler"]
+    assert "disjoint" in NETWORKS["disjoint batches"].fit(session(ROWS), epsilon=1).card()["Sampler"]
+    assert "one of 3 parts" in MODELS["forest"].fit(session(ROWS), epsilon=1).card()["Sampler"]
+    assert "all rows" in MODELS["logistic"].fit(session(ROWS), epsilon=1).card()["Sampler"]

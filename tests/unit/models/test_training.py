@@ -11,10 +11,18 @@ import pytest
 import deniable as dp
 from deniable.cost import Gaussian, Sampled
 from deniable.errors import InvalidArgument
-from deniable.models import Network, Training
+from deniable.models import Network, Training, network, unit_totals
 from deniable.models.encoding import GRID
 from deniable.models.links import LOGISTIC, MULTINOMIAL
-from deniable.models.network import GRADIENT_GRID, ghost_lengths, gradient_total, passed, shortened
+from deniable.models.network import (
+    GRADIENT_GRID,
+    LARGEST,
+    check_network,
+    ghost_lengths,
+    gradient_total,
+    passed,
+    shortened,
+)
 from deniable.models.task import TotalNoise
 from deniable.models.training import BatchStep, dealt
 from deniable.models.unit_totals import PrivateRows
@@ -93,6 +101,73 @@ def test_one_unit_moves_a_gradient_by_at_most_the_clip(units):
             rest = np.arange(6) != unit if units is None else labels != unit
             gap = whole - total(rest)
             assert sum(int(entry) ** 2 for entry in gap) <= most**2
+
+
+def _steep(count):
+    """One unit of many rows in a network whose weights are as large as they may be: every error comes back as far as it can."""
+    weights = [np.full((4, 32), float(LARGEST - 1)), np.full((33, 1), -float(LARGEST - 1))]
+    held = PrivateRows({"x": np.zeros(count, np.int64)}, count, np.array([0]), np.zeros(count, np.int64))
+    held.kept.update(features=np.full((count, 4), float(GRID)), truth=np.ones((count, 1)))
+    return held, weights
+
+
+@pytest.mark.parametrize("count", [2, 100, 400, 1000, 4000])
+def test_a_unit_of_many_rows_in_a_steep_network_moves_a_gradient_by_at_most_the_clip(count):
+    """Squared lengths beyond 64 bits; so many rows, and this clip, are accepted."""
+    held, weights = _steep(count)
+    check_network((4, 32, 1), GRADIENT_GRID, count)
+    moved = gradient_total(held, weights, LOGISTIC, clip_steps=GRADIENT_GRID).astype(object)
+    square = sum(int(entry) ** 2 for entry in moved)
+    assert (GRADIENT_GRID * 99 // 100) ** 2 <= square <= GRADIENT_GRID**2
+
+
+def test_squares_that_wrap_are_caught(monkeypatch):
+    """The planted fault: squared lengths added up in 64 bits alone."""
+
+    def wrapping(vectors, norm):
+        squares = (vectors * vectors).sum(axis=1)
+        lengths = np.maximum(np.sqrt(np.maximum(squares, 0)).astype(np.int64) + 1, norm)[:, None]
+        return np.where(squares[:, None] > norm * norm, vectors * norm // lengths, vectors)
+
+    monkeypatch.setattr(unit_totals, "cut", wrapping)
+    held, weights = _steep(400)
+    moved = gradient_total(held, weights, LOGISTIC, clip_steps=GRADIENT_GRID).astype(object)
+    assert sum(int(entry) ** 2 for entry in moved) > 100 * GRADIENT_GRID**2
+
+
+@pytest.mark.parametrize("width", [1, 2, 3, 5, 16, 17, 250])
+def test_rows_are_cut_to_their_length_whatever_their_size_and_company(width):
+    """Entries around every power of two up to 2**38: never longer than the norm, hardly shorter, and the same alone as together."""
+    edges = [0, *((1 << bits) + off for bits in range(39) for off in (-1, 0, 1))]
+    rows = np.array([[(-1) ** place * (edge >> place % 7) for place in range(width)] for edge in edges], dtype=np.int64)
+    norm = 1 << 20
+    shorter = unit_totals.cut(rows, norm)
+    for row, found in zip(rows, shorter, strict=True):
+        length, kept = sum(int(v) ** 2 for v in row), sum(int(v) ** 2 for v in found)
+        assert kept <= norm**2
+        assert np.array_equal(unit_totals.cut(row[None], norm)[0], found)
+        if length <= norm**2:
+            assert np.array_equal(found, row)
+        else:
+            assert kept >= (norm - 2 * width - 2) ** 2
+
+
+@pytest.mark.parametrize("clip_steps", [1, 63, 1 << 38])
+def test_a_clip_that_units_of_many_rows_cannot_be_cut_to_is_refused(clip_steps):
+    with pytest.raises(InvalidArgument, match="clip must lie between"):
+        check_network((4, 32, 1), clip_steps, 4000)
+
+
+def test_a_unit_whose_rows_are_all_as_long_as_can_be_is_cut(monkeypatch):
+    """A wide network and entries at their bounds: squares would leave 64 bits."""
+    inputs = [np.full((3, 115), float(GRID)), np.full((3, 251), float(network.REACH))]
+    run = network.Passed(inputs, [np.full((3, 250), float(network.REACH)), np.full((3, 1), float(network.REACH))])
+    monkeypatch.setattr(network, "passed", lambda *_: run)
+    held = PrivateRows({"x": np.zeros(3, np.int64)}, 3, np.array([0]), None)
+    held.kept.update(features=inputs[0], truth=np.zeros((3, 1)))
+    weights = [np.zeros((115, 250)), np.zeros((251, 1))]
+    total = gradient_total(held, weights, LOGISTIC, clip_steps=GRADIENT_GRID)
+    assert sum(int(entry) ** 2 for entry in total) <= GRADIENT_GRID**2
 
 
 def test_the_network_learns_and_its_gradient_points_upwards():

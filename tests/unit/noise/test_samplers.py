@@ -172,7 +172,7 @@ def test_coins_at_the_ends() -> None:
     assert noise.bernoullis(0, 3, Seeded(1)).tolist() == [False] * 3
     assert noise.bernoullis(1, 3, Seeded(1)).tolist() == [True] * 3
     assert noise.bernoulli_exp(0, Scripted([(1 << 64) - 1]))
-    assert not noise.bernoulli_exp(10**9, Scripted([1]))
+    assert not noise.bernoulli_exp(10**9, Scripted([1, 1]))  # a word for what is near, a word for all beyond
     with pytest.raises(InvalidArgument, match="p must be between 0 and 1, got 2"):
         noise.bernoulli(2, Silent())
     with pytest.raises(InvalidArgument, match="x must not be negative, got -1"):

@@ -7,6 +7,7 @@ import pytest
 
 from deniable.exact import exp
 from deniable.mechanisms.private_quantile import scored
+from deniable.noise import coin
 from deniable.noise import weighted_choice as module
 from deniable.noise.weighted_choice import (
     DRAWN,
@@ -154,6 +155,22 @@ def test_every_short_word_is_decided_by_the_true_share(monkeypatch):
                 assert _keeps(offer, index, word, 0) == (Fraction(word, 256) < share.lower)
                 assert _keeps(offer, index, word, 2**64 - 1) == (Fraction(word + 1, 256) <= share.lower)
     assert seen == {(True, True), (True, False), (False, True), (False, False)}
+
+
+@pytest.mark.parametrize(("gap", "forgotten"), [(7, 0), (7, 2), (3, 0), (2**70, 0)])
+def test_entries_beyond_the_reach_of_enclosures_have_their_chance_too(gap, forgotten, monkeypatch):
+    """The word decides exp(-near) in proportion to the proposal, a second coin the rest, and both together are the true share."""
+    for name, value in {"_WORD": 8, "MARGIN": 1 / 8, "DRAWN": 12, "LARGEST": 2.0}.items():
+        monkeypatch.setattr(module, name, value)
+    monkeypatch.setattr(coin, "FAR", 2)
+    coins = []
+    monkeypatch.setattr(module, "passes", lambda exponent, _: coins.append(exponent - forgotten) or True)
+    offer = proposal(np.array([[0, -gap]], dtype=object), scale=Fraction(3, 2), counts=np.array([[1, 900]]))
+    kept = sum(_keeps(offer, 1, word, 0) for word in range(256))
+    (beyond,) = set(coins)
+    assert 0 < kept < 256
+    share = exp(beyond - Fraction(2 * gap, 3)) * offer.factor(0, 1)  # the true share over the second coin's chance
+    assert (kept - 1 < share.lower * 256 <= kept) is (forgotten == 0)
 
 
 def _law_of_the_code(places: list[int], points: int) -> list[tuple[Fraction, Fraction]]:

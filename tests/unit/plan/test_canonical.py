@@ -26,6 +26,7 @@ from deniable.plan.expression import (
     Or,
 )
 from deniable.plan.facts import Facts, Kind
+from deniable.plan.nodes import RowCount, Units
 
 VALUES = (None, Fraction(0), Fraction(1), Fraction(2))
 ROWS = [{"a": a, "b": b} for a, b in product(VALUES, repeat=2)]
@@ -88,3 +89,9 @@ def test_the_one_form_has_the_same_value_on_every_row(grid: str) -> None:
         for row in ROWS:
             assert evaluate(form, row, SCHEMA) == evaluate(expression, row, SCHEMA), (expression, row)
     assert count >= 32
+
+
+def test_a_node_with_a_new_name_keeps_its_stored_one() -> None:
+    """Stored answers are found by the text of their plan, so the name of a node in it never changes."""
+    assert text(RowCount(2)) == '{"most":{"integer":"2"},"node":"Rows"}'
+    assert text(Units()) == '{"node":"Units"}'

@@ -3,8 +3,9 @@
 import pytest
 
 from deniable.errors import InvalidArgument
-from deniable.plan.codebook import SECTIONS, Codebook
+from deniable.plan.codebook import Codebook
 from deniable.plan.datasheet import datasheet
+from deniable.plan.tables import SECTIONS
 
 BARE = """
 name: survey

@@ -8,6 +8,7 @@ from fractions import Fraction
 import pytest
 
 from deniable.errors import InvalidArgument, QueryRefused
+from deniable.kernels.unit_sensitivity import Sensitivity
 from deniable.plan.canonical import identity
 from deniable.plan.codebook import Codebook
 from deniable.plan.expression import Column
@@ -22,18 +23,18 @@ from deniable.plan.nodes import (
     KeyColumn,
     Project,
     Relation,
-    Rows,
-    Summary,
+    RowCount,
     Total,
     Union,
     UnitAgg,
     Units,
+    UnitSummary,
     UnitValue,
     scan,
 )
 from deniable.plan.parse import parse
 from deniable.plan.relation import derive, shape
-from deniable.plan.sensitivity import Sensitivity, sensitivities
+from deniable.plan.sensitivity import sensitivities
 
 TABLES = """
 tables:
@@ -67,8 +68,8 @@ RENAMED = Project(LOG, (("who_2", Column("who")), ("v_2", Column("v"))))
         (lambda: Filter(LOG, Column("v")), "type-mismatch"),
         (lambda: Filter(LOG, parse("nope > 1")), "unknown-column"),
         (lambda: Project(LOG, (("a", Column("v")), ("A", Column("k")))), "ambiguous-column"),
-        (lambda: UnitAgg(PLACES, (), (UnitValue("n", Summary.ROWS),)), "no-unit"),
-        (lambda: UnitAgg(LOG, (), (UnitValue("n", Summary.SUM, Column("who")),)), "unbounded"),
+        (lambda: UnitAgg(PLACES, (), (UnitValue("n", UnitSummary.ROWS),)), "no-unit"),
+        (lambda: UnitAgg(LOG, (), (UnitValue("n", UnitSummary.SUM, Column("who")),)), "unbounded"),
     ],
 )
 def test_unsound_relations_are_refused(build: Callable[[], Relation], code: str) -> None:
@@ -92,7 +93,7 @@ def test_sound_joins_are_accepted() -> None:
 def _plan(relation: Relation, *, groups: int = 2, keys: tuple[KeyColumn, ...] | None = None, **bounds: int) -> GroupAgg:
     aggregates = (
         ("units", Units()),
-        ("rows", Rows(3)),
+        ("rows", RowCount(3)),
         ("sum", Total(Column("v"), Fraction(-6), Fraction(30))),
         ("high", Total(Column("v"), Fraction(5), Fraction(30))),
         ("distinct", Distinct(Column("k"), 9)),
@@ -137,16 +138,17 @@ def test_a_domain_smaller_than_the_cap_lowers_it() -> None:
 def test_the_squared_distance_is_the_smaller_bound() -> None:
     assert Sensitivity(l0=4, l1=3, linf=2).l2_squared == 6
     assert Sensitivity(l0=2, l1=60, linf=30).l2_squared == 1800
+    assert Sensitivity(l0=2, l1=60, linf=30, squares=900).l2_squared == 900
 
 
 @pytest.mark.parametrize(
     "build",
     [
-        lambda: GroupAgg(LOG, (KeyColumn("k", Column("k")),), Bounding(groups=1), (("n", Rows(1)),)),
+        lambda: GroupAgg(LOG, (KeyColumn("k", Column("k")),), Bounding(groups=1), (("n", RowCount(1)),)),
         lambda: GroupAgg(LOG, (), Bounding(groups=1), ()),
-        lambda: GroupAgg(LOG, (), Bounding(groups=1), (("n", Units()), ("n", Rows(1)))),
+        lambda: GroupAgg(LOG, (), Bounding(groups=1), (("n", Units()), ("n", RowCount(1)))),
         lambda: Bounding(groups=0),
-        lambda: Rows(0),
+        lambda: RowCount(0),
         lambda: Total(Column("v"), Fraction(1), Fraction(0)),
         lambda: Histogram(Column("v"), 2, 2**20),
     ],

@@ -10,7 +10,7 @@ import deniable as dp
 from deniable.errors import QueryRefused
 from deniable.plan.codebook import Codebook
 from deniable.plan.expression import Column
-from deniable.plan.nodes import Join, JoinKind, Project, Relation, Summary, Union, UnitAgg, UnitValue, scan
+from deniable.plan.nodes import Join, JoinKind, Project, Relation, Union, UnitAgg, UnitSummary, UnitValue, scan
 from deniable.plan.relation import MOST_TIMES, shape
 
 RECORD = """
@@ -59,7 +59,7 @@ def test_pairs_hidden_in_unions_filters_and_sub_queries_count() -> None:
 
 def test_what_cannot_multiply_is_not_counted() -> None:
     t = scan(BOOK, "t")
-    once = UnitAgg(t, (("p", Column("p")),), (UnitValue("n", Summary.ROWS),))
+    once = UnitAgg(t, (("p", Column("p")),), (UnitValue("n", UnitSummary.ROWS),))
     for chain in (
         _chain([scan(UNIQUE, "t")] * 9),
         _chain([once] * 9),

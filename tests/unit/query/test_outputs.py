@@ -6,7 +6,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from deniable.kernels import Noise
+from deniable.kernels import noise_of
 from deniable.kernels.laws import Law
 from deniable.query import noise_sum
 from deniable.query.aggregates import MeanOf, MomentOf
@@ -46,7 +46,7 @@ def held(intervals, truth, chances):
 
 
 def mean_coverage(data, law, beta, scale=1):
-    noises = Noise(law, Fraction(5 * scale)), Noise(law, Fraction(scale))
+    noises = noise_of(law, Fraction(5 * scale)), noise_of(law, Fraction(scale))
     (of_sum, of_count), chances = draws(*noises)
     columns = {
         "s": Noisy(sum(x - 5 for x in data) + of_sum, Fraction(1), noises[0]),
@@ -78,7 +78,7 @@ def test_and_not_much_more_often(law):
 @pytest.mark.parametrize(("name", "root"), [("in the middle", False), ("at both ends", True), ("a few rows", False)])
 def test_variance_intervals_hold_the_truth(law, name, root):
     data, beta = TABLES[name], Fraction(1, 5)
-    noises = Noise(law, Fraction(2)), Noise(law, Fraction(1)), Noise(law, Fraction(1, 2))
+    noises = noise_of(law, Fraction(2)), noise_of(law, Fraction(1)), noise_of(law, Fraction(1, 2))
     (of_products, of_sum, of_count), chances = draws(*noises)
     output = MomentOf("q", "s", "s", "n", Fraction(12), Fraction(0), Fraction(25), root=root, reaches=REACHES)
     columns = {
@@ -95,7 +95,7 @@ def test_variance_intervals_hold_the_truth(law, name, root):
 @pytest.mark.parametrize("law", [Law.LAPLACE, Law.GAUSSIAN])
 def test_covariance_intervals_hold_the_truth(law):
     data, beta = [(4, 9), (1, 2), (8, 8), (5, 5), (3, 1)] * 6, Fraction(1, 5)
-    noises = Noise(law, Fraction(1)), *(Noise(law, Fraction(1, 3)) for _ in range(3))
+    noises = noise_of(law, Fraction(1)), *(noise_of(law, Fraction(1, 3)) for _ in range(3))
     offs, chances = draws(*noises)
     exact = [
         sum((x - 5) * (y - 5) for x, y in data), sum(x - 5 for x, _ in data), sum(y - 5 for _, y in data), len(data)
@@ -138,7 +138,7 @@ def test_the_tail_of_a_sum_of_laplaces_is_that_of_the_sum(scales):
 
 
 def test_columns_of_several_laws_and_fitted_columns_keep_to_their_own_errors():
-    noises = Noise(Law.LAPLACE, Fraction(5)), Noise(Law.GAUSSIAN, Fraction(1))
+    noises = noise_of(Law.LAPLACE, Fraction(5)), noise_of(Law.GAUSSIAN, Fraction(1))
     (of_sum, of_count), chances = draws(*noises)
     data = TABLES["in the middle"]
     total = Noisy(sum(x - 5 for x in data) + of_sum, Fraction(1), noises[0])
@@ -150,7 +150,7 @@ def test_columns_of_several_laws_and_fitted_columns_keep_to_their_own_errors():
 
 
 def test_a_count_lost_in_noise_gives_the_whole_range():
-    noise = Noise(Law.LAPLACE, Fraction(3))
+    noise = noise_of(Law.LAPLACE, Fraction(3))
     columns = {
         "s": Noisy(np.array([0, 4]), Fraction(1), noise),
         "n": Noisy(np.array([-2, 1]), Fraction(1), noise),

@@ -45,4 +45,4 @@ def test_what_a_filter_implies(condition, present):
 @pytest.mark.parametrize(("condition", "counts"), [("x > 0", 1), ("y > 0", 2), ("coalesce(x, 1) > 0", 2)])
 def test_a_mean_shares_the_count_only_then(condition, counts):
     low = compile_query(query().where(condition).agg(n=ask.count(), m=ask.mean("x")), BOOK.unit)
-    assert sum(type(aggregate).__name__ == "Rows" for _, aggregate in low.plan.aggregates) == counts
+    assert sum(type(aggregate).__name__ == "RowCount" for _, aggregate in low.plan.aggregates) == counts

@@ -10,8 +10,8 @@ from deniable.accounting import Filters, Rule, RuleKind, Spend, budget, epsilon,
 from deniable.cost import Bounded
 from deniable.errors import InvalidArgument, QueryRefused
 from deniable.kernels.laws import Law
+from deniable.kernels.unit_sensitivity import Sensitivity
 from deniable.mechanisms.selection import new_key_delta
-from deniable.plan.sensitivity import Sensitivity
 from deniable.query.allocation import Additive, Measurements, Request, Selection, allocate, coarse
 from deniable.query.columns import SliceColumn
 

@@ -71,6 +71,16 @@ def test_a_public_condition_cuts_public_keys(session: Any, condition: str, key: 
     assert sum(answer.columns["n"].values) == plain.value("n")  # nothing that can hold a row is left out
 
 
+@pytest.mark.parametrize("keys", [("urgent", "month"), ("month", "urgent")])
+def test_truth_values_are_not_taken_for_numbers_that_equal_them(session: Any, keys: tuple[str, str]) -> None:
+    """Python holds (0, 1) and (False, True) for equal: what was asked before must not say which of them is shown."""
+    wanted = {"urgent": [False, True], "month": [0, 1]}
+    held = session.query().select(month="clamp(month - 1, 0, 1)", urgent="urgent", plane="plane")
+    for key in (*keys, *keys):
+        shown = [group[0] for group in held.group_by(key).agg(n=dp.count()).release(epsilon=1).groups]
+        assert [(type(value), value) for value in shown] == [(type(value), value) for value in wanted[key]]
+
+
 def test_keys_are_cut_through_names_and_joins_and_in_sql(session: Any) -> None:
     renamed = session.query().where("origin = 'LGA'").select(place="origin", plane="plane").where("place <> 'EWR'")
     assert [g[0] for g in renamed.group_by("place").agg(n=dp.count()).release(epsilon=1).groups] == ["LGA"]

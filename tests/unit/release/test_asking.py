@@ -107,7 +107,7 @@ def test_several_quantiles_share_one_pass_and_keep_their_order_without_noise(exa
 def test_the_budget_is_shared_evenly_or_as_fixed(exact):
     query = exact.query("stays").group_by("age").agg(n=ask.count(), s=ask.sum("cost"))
     even, fixed = query.price(epsilon=1), query.split(n=3).price(epsilon=1)
-    assert "2 numbers share the budget evenly" in str(even)
+    assert "2 numbers share the price evenly" in str(even)
     assert "in the parts asked for" in str(fixed)
     assert fixed.pair == even.pair
     scale = {name.column: noise.scale for name, noise in fixed.allocation.noises.items()}
@@ -153,7 +153,7 @@ def test_a_dataset_describes_its_codebook_and_refuses_rows():
 
 def test_totals_read_all_in_a_notebook(exact):
     answer = exact.query("stays").group_by("age").rollup().agg(n=ask.count()).release(epsilon=1)
-    assert "<td>all</td>" in answer._repr_html_()
+    assert ">all</td>" in answer._repr_html_()
     assert answer.to_arrow().column("age").to_pylist()[-1] is None
     assert answer.to_pandas().shape[0] == answer.to_polars().height == 4
 

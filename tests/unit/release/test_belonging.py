@@ -14,7 +14,7 @@ import deniable as dp
 from deniable.errors import DeniableError, InvalidArgument
 from deniable.query import Payment
 from deniable.query.builder import Query
-from deniable.release.rehearsal import Rehearsal
+from deniable.release.dataset import Rehearsal
 from deniable.release.session import Session
 from deniable.testing import Silent
 

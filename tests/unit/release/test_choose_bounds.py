@@ -14,8 +14,7 @@ from deniable.query import aggregates as ask
 from deniable.query import compile_query
 from deniable.query.contribution import unit_contributions
 from deniable.release.bounds_view import BoundCandidate
-from deniable.release.dataset import Dataset
-from deniable.release.rehearsal import Rehearsal
+from deniable.release.dataset import Dataset, Rehearsal
 from deniable.testing import Seeded, Silent
 
 BOOK = """
@@ -139,11 +138,11 @@ def test_the_view_shows_what_bounds_lose_and_what_noise_they_need():
 def test_the_expected_error_is_the_mean_of_bias_and_noise_together(law):
     import numpy as np
 
-    from deniable.kernels import Noise
+    from deniable.kernels import noise_of
 
     shift, scale = 30.0, 40
-    stated = BoundCandidate.of(1, np.array([100.0]), np.array([-shift]), Noise(law, Fraction(scale, 2)), 2.0)
-    draws = Noise(law, Fraction(scale)).draw(20000, Seeded(1))
+    stated = BoundCandidate.of(1, np.array([100.0]), np.array([-shift]), noise_of(law, Fraction(scale, 2)), 2.0)
+    draws = noise_of(law, Fraction(scale)).draw(20000, Seeded(1))
     assert stated.error == pytest.approx(float(np.abs(draws - shift).mean()), rel=0.03)
     assert stated.relative == pytest.approx(stated.error / 100)
 

@@ -63,7 +63,7 @@ def test_any_mechanism_is_released_and_a_missing_scale_is_solved(session):
     assert answer.accuracy.measure == "rank"
     assert session.spent.loss == 1
     assert answer.cost == dp.costs.Bounded(epsilon=1)
-    assert "epsilon = 1 for data sets with and without one who" in answer.guarantee
+    assert "epsilon = 1: the presence or absence of one who changes the chance of any answer" in answer.guarantee
     assert len(answer.release_table().rows) == 8
 
 

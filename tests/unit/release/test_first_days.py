@@ -47,7 +47,7 @@ def place(tmp_path):
 
 def test_a_ledger_is_made_at_the_first_charge(place):
     session = data().session(BUDGET, ledger=place)
-    assert str(session.remaining) == "epsilon = 1, delta = 2e-07"
+    assert str(session.remaining) == "epsilon = 1, delta = 2e-7"
     assert len(session.history) == 0
     assert session.ledger.charges() == ()
     session.query().agg(n=dp.count()).price(epsilon=1)
@@ -139,10 +139,89 @@ def test_the_curator_amends_codebook_and_budget_and_nothing_is_given_back(place)
         before.query().where("m > 3").agg(n=dp.count()).release(epsilon=0.1)
     after = wider.session(dp.budget(epsilon=2, delta=1e-6), ledger=place)
     assert str(after.remaining).startswith("epsilon = 1.5")
-    other = copy.deepcopy(BOOK)
-    other["unit"]["groups"] = 2
+    for unit in ({"id": "m"}, {"unique": True}, {"period": {"column": "day", "length": "month"}}):
+        with pytest.raises(InvalidArgument, match="start a new ledger"):
+            bounded(**unit).amend(place, reason="other people")
+
+
+def bounded(**unit):
+    book = copy.deepcopy(BOOK)
+    book["unit"] |= unit
+    book["tables"]["v"]["variables"] |= {"m": "integer", "day": "date"}
+    return dp.Dataset(ROWS | {"day": ["2024-01-01"] * 40}, codebook=book)
+
+
+@pytest.mark.parametrize("unit", [{"groups": 2}, {"rows_per_group": 7}, {"groups": 3, "rows": 9}])
+def test_bounds_on_a_units_groups_and_rows_are_amended_and_old_costs_stay_what_they_are(place, unit):
+    """Who is protected is the same; the same words under other bounds are another question, at its price."""
+    first = bounded().session(BUDGET, ledger=place)
+    count(first, epsilon=0.5)
+    with pytest.raises(LedgerError, match="unit 'one p"):
+        bounded(**unit).session(BUDGET, ledger=place)
+    bounded(**unit).amend(place, reason="people come more often")
+    after = bounded(**unit).session(BUDGET, ledger=place)
+    assert (after.spent.loss, len(after.history)) == (first.spent.loss, 1)
+    after.query().group_by("ward").agg(n=dp.count()).release(epsilon=0.25)
+    assert str(after.remaining).startswith("epsilon = 0.25")
+    assert dp.ledger.verify(dp.ledger.journal_at(place)).sound
+
+
+def test_bounds_are_not_amended_silently_where_a_cap_counts_in_another_unit(place):
+    count(bounded().session(BUDGET, ledger=place), epsilon=0.5)
+    household = dp.ledger.Cap(budget=dp.budget(epsilon=1), unit="household")
     with pytest.raises(InvalidArgument, match="start a new ledger"):
-        dp.Dataset(ROWS, codebook=other).amend(place, reason="more groups")
+        bounded(groups=2).amend(place, reason="families", caps=(household,))
+
+
+def test_next_years_data_is_a_new_version_and_the_budget_goes_on(place, capsys):
+    first = data().session(BUDGET, ledger=place)
+    before = count(first, epsilon=0.25, request="last year")
+    assert data().new_version(place, reason="the rows of 2027") == 2
+    again = data().session(BUDGET, ledger=place)
+    count(again, epsilon=0.25)
+    assert len(again.history) == 2  # the same words, of other data: a new answer at its price
+    assert again.fetch("last year").table == before.table
+    cli.main(["ledger", "new-version", str(place), "--reason", "the rows of 2028"])
+    assert "data version 3; what was charged stays charged" in capsys.readouterr().out
+    assert str(data().session(BUDGET, ledger=place).remaining).startswith("epsilon = 0.5")
+
+
+def test_caps_from_the_shell(place, tmp_path, capsys):
+    count(data().session(BUDGET, ledger=place, account="ann"), epsilon=0.25)
+    (tmp_path / "v.yaml").write_text(data().codebook.to_yaml())
+    words = ["ledger", "amend", str(place), "--codebook", str(tmp_path / "v.yaml"), "--reason", "a fair share"]
+    cli.main([*words, "--cap", "each=0.3", "--cap", "bob=0.2", "--cap", "everyone/year=0.9"])
+    capsys.readouterr()
+    cli.main(["budget", str(place), "--account", "ann"])
+    told = capsys.readouterr().out
+    assert "each analyst: epsilon 0.25 of epsilon 0.3 spent" in told
+    assert "per year" in told
+    Cap, Each, Period = dp.ledger.Cap, dp.ledger.Each, dp.ledger.Period
+    limits = {
+        name: dp.budget(epsilon=amount, delta=1e-6) for name, amount in (("each", 0.3), ("bob", 0.2), ("all", 0.9))
+    }
+    caps = (
+        Cap(budget=limits["each"], analyst=Each.ANALYST),
+        Cap(budget=limits["bob"], analyst="bob"),
+        Cap(budget=limits["all"], period=Period.YEAR),
+    )
+    bob, ann = (data().session(BUDGET, ledger=place, account=who, caps=caps) for who in ("bob", "ann"))
+    for who in (bob, ann):
+        with pytest.raises(BudgetExceeded):
+            who.query().where("m > 1").agg(n=dp.count()).release(epsilon=0.25)
+    rows = tmp_path / "v.csv"
+    rows.write_text("p,ward,word,m\n" + "".join(f"{i},A,w,5\n" for i in range(40)))
+    ask = ["sql", str(rows), "--codebook", str(tmp_path / "v.yaml"), "--ledger", str(place), "--account", "bob"]
+    cli.main([*ask, "SELECT SUM(m) AS s FROM v", "--epsilon", "0.15"])
+    with pytest.raises(SystemExit):
+        cli.main([*ask, "SELECT AVG(m) AS s FROM v", "--epsilon", "0.15"])
+    assert "(cap: analyst bob)" in capsys.readouterr().err
+    for wrong in ("each", "each=many", "each/fortnight=1", "=1", "each=-1"):
+        with pytest.raises(SystemExit):
+            cli.main([*words, "--cap", wrong])
+        assert "a cap is written each=0.5, ann=2 or everyone/month=1" in capsys.readouterr().err
+    cli.main([*words, "--cap", "none="])
+    assert data().session(BUDGET, ledger=place).ledger.terms.caps == ()
 
 
 def test_history_says_what_was_asked_in_words_and_at_what_price(place, capsys):

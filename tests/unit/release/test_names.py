@@ -32,6 +32,7 @@ def session():
         {"n": dp.count(), "n_low": dp.count_distinct()},
         {"n_high": dp.count_distinct(), "n": dp.count()},
         {"m": dp.median("quantity"), "m_ranks": dp.count()},
+        {"m": dp.median("quantity"), "m_low": dp.count()},
         {"n": dp.count(), "N": dp.count_distinct()},
     ],
 )
@@ -41,8 +42,15 @@ def test_two_columns_of_one_name_are_refused(names):
 
 
 def test_names_that_do_not_meet_are_fine():
-    asked = session().query().group_by("item").agg(m=dp.median("quantity"), m_low=dp.count())
-    assert set(asked.release(epsilon=1, delta=0.01).table[0]) >= {"item", "m", "m_low", "m_ranks", "m_low_low"}
+    asked = session().query().group_by("item").agg(m=dp.median("quantity"), m_rows=dp.count())
+    assert set(asked.release(epsilon=1, delta=0.01).table[0]) >= {
+        "item",
+        "m",
+        "m_low",
+        "m_high",
+        "m_ranks",
+        "m_rows_low",
+    }
 
 
 def test_the_statement_of_the_book_is_answered_as_printed():

@@ -14,7 +14,7 @@ from deniable import __version__
 from deniable.cost import Bounded
 from deniable.errors import InvalidArgument
 from deniable.ledger import Ledger
-from deniable.release.facts import ReleaseFacts
+from deniable.release.release_facts import ReleaseFacts
 from deniable.release.release_table import extended_release_table, release_table
 
 EIGHT = ["Project Scope", "Preprocessing methods", "ε", "δ", "Unit of privacy", "Mechanism", "Implementation", "URL"]

@@ -151,6 +151,34 @@ def test_a_first_look_shows_every_variable_and_spends_its_share():
         session.describe(share=2)
 
 
+def test_a_first_look_fits_on_a_screen_and_costs_what_was_said():
+    session = opened(entropy=Silent())
+    look = session.describe(epsilon=0.25)
+    text = str(look)
+    assert session.spent.loss == 0.25
+    assert text.startswith(f"rows    {COUNT} ± ")
+    income = next(row for row in look.table if row["about"] == "income")
+    assert f"quartiles {income['q1']}, {income['median']}, {income['q3']}; histogram " in text
+    assert len(text.splitlines()) == len(look.table) + 3
+    assert look._repr_html_().count("<tr>") >= len(look.table)
+    for bad in ({}, {"epsilon": 0.1, "share": 0.1}, {"epsilon": -1}):
+        with pytest.raises(InvalidArgument, match="epsilon"):
+            session.describe(**bad)
+    assert session.spent.loss == 0.25
+
+
+def test_quartiles_of_a_first_look_are_in_order_and_few_values_have_a_bin_each():
+    session = opened(entropy=Seeded(3))
+    for row in session.describe(epsilon=0.02).table:
+        if "median" in row:
+            assert row["q1"] <= row["median"] <= row["q3"]
+    flag = {"name": "f", "unit": {"id": "p", "groups": 1, "rows_per_group": 1}, "table": "f"}
+    flag["variables"] = {"p": "integer", "late": {"type": "integer", "bounds": [0, 1]}}
+    data = dp.Dataset({"p": list(range(10)), "late": [0] * 7 + [1] * 3}, codebook=flag)
+    look = data.session(dp.budget(epsilon=100), entropy=Silent()).describe(epsilon=50)
+    assert look.released["late"].columns["bins"].values[0] == [7, 3]
+
+
 def test_the_choice_by_slices_finds_what_separates_and_is_charged():
     session = opened(entropy=Seeded(1))
     chosen = session.slices(["sex", "ward"], choose="income by", epsilon=1, slices=20)

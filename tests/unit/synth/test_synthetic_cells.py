@@ -69,7 +69,7 @@ def test_rows_are_read_as_cells_and_counted_like_a_plain_group_by():
     columns = attributes()
     read, moved, _ = cell_rows(data.codebook, "people", columns, rows=None)
     found = read(data.session(dp.budget(epsilon=1))._data)
-    assert (moved.rows, moved.l1, moved.l2_squared) == (2, 2, 4)
+    assert (moved.rows, moved.table.l1, moved.table.l2_squared) == (2, 2, 4)
     sizes = columns.sizes
     names = {"sex": ["f", "m"], "town": ["a", "b", "c", "rest", None]}
     plain = Counter((sex, "rest" if town == "x" else town) for sex, town in zip(rows["sex"], rows["town"], strict=True))

@@ -21,18 +21,18 @@ from deniable.errors import InvalidArgument
 from deniable.synth import fitted
 from deniable.synth.attribute import Attribute, Attributes
 from deniable.synth.fitted.agreement import NoisyPair, agreed, raked, simplex
+from deniable.synth.fitted.cell_regression import area_under_curve, train
 from deniable.synth.fitted.conditions import conditions
 from deniable.synth.fitted.intervals import table_error
 from deniable.synth.fitted.joined_cells import grouping
-from deniable.synth.fitted.logistic import area_under_curve, train
 from deniable.synth.fitted.mwem_model import SWEEPS, TOLERANCE, reweighted
 from deniable.synth.fitted.pair_choice import shares, spanning_tree, uncovered, worthwhile
 from deniable.synth.fitted.pair_model import moved_weights
-from deniable.synth.fitted.stored import Marginal, Measurements, ungrouped
+from deniable.synth.fitted.stored import Marginal, TwinMeasurements, ungrouped
 from deniable.synth.fitted.twin_model import fit
 from deniable.synth.fitted.twin_query import ask
+from deniable.synth.fitted.twin_randomness import ReleasedWords, rounded, uniforms
 from deniable.synth.fitted.warnings_of_twin import failure_signs
-from deniable.synth.fitted.words import ReleasedWords, rounded, uniforms
 from deniable.synth.measured.aim_rounds import measure_aim
 from deniable.synth.measured.allowance import Allowance
 from deniable.synth.measured.coded import CellRows, Contribution
@@ -143,9 +143,9 @@ def test_contradicting_tables_are_told():
     assert any("Noise only" in sign for sign in failure_signs(model, lost))
 
 
-def flat_tables(counts, scale: int) -> Measurements:
+def flat_tables(counts, scale: int) -> TwinMeasurements:
     ones = [Marginal((place,), counts(size), Fraction(scale)) for place, size in enumerate(COLUMNS.sizes)]
-    return Measurements("pairs", COLUMNS, tuple(ones), ungrouped(COLUMNS))
+    return TwinMeasurements("pairs", COLUMNS, tuple(ones), ungrouped(COLUMNS))
 
 
 def test_weights_converge_really_and_the_printed_loop_does_not():
@@ -203,7 +203,7 @@ def test_cells_are_joined_by_released_counts_only():
 def test_the_same_measurements_give_the_same_model_and_noise_is_never_the_same():
     data = rows(300, 3)
     stored = measure_pairs(measurer(data, None), method="pairs", focus=(0,))
-    again = Measurements.from_record(json.loads(json.dumps(stored.to_record())))
+    again = TwinMeasurements.from_record(json.loads(json.dumps(stored.to_record())))
     first, second = fit(stored)[0], fit(again)[0]
     assert (first.weights == second.weights).all()
     other = measure_pairs(measurer(data, None), method="pairs", focus=(0,))
@@ -244,7 +244,7 @@ def test_intervals_cover_the_truth_as_often_as_they_say():
         assert np.mean(found) >= 0.93, (name, np.mean(found), len(found))
 
 
-def _grouped(data: CellRows, stored: Measurements, places: tuple[int, ...]):
+def _grouped(data: CellRows, stored: TwinMeasurements, places: tuple[int, ...]):
     columns = tuple(np.array(stored.groups[place])[data.columns[place]] for place in range(4))
     sizes = stored.group_sizes(places)
     return CellRows(columns).table(places, sizes).reshape(sizes)
@@ -306,7 +306,7 @@ def test_no_data_raises_and_every_method_gives_rows(count):
         measure_aim(measurer(data, Seeded(1), kind=RuleKind.CONCENTRATED), rounds=2, degree=3, focus=(1,)),
     ]
     for stored in runs:
-        model, _ = fit(Measurements.from_record(json.loads(json.dumps(stored.to_record()))))
+        model, _ = fit(TwinMeasurements.from_record(json.loads(json.dumps(stored.to_record()))))
         cells = model.cells(20, Seeded(1))
         assert [column.size for column in cells] == [20] * 4
         assert all(
@@ -390,10 +390,11 @@ class Gone:
 sys.meta_path.insert(0, Gone())
 import json
 from deniable.synth.fitted.twin_model import fit
-from deniable.synth.fitted import comparison, conditions, decoding, intervals, logistic, twin_page, twin_query, warnings_of_twin
-from deniable.synth.fitted.stored import Measurements
-from deniable.synth.fitted.words import ReleasedWords
-stored = Measurements.from_record(json.load(sys.stdin))
+from deniable.synth.fitted import cell_regression, conditions, decoding, intervals
+from deniable.synth.fitted import twin_comparison, twin_page, twin_query, warnings_of_twin
+from deniable.synth.fitted.stored import TwinMeasurements
+from deniable.synth.fitted.twin_randomness import ReleasedWords
+stored = TwinMeasurements.from_record(json.load(sys.stdin))
 model, _ = fit(stored)
 rows = decoding.decoded(stored.attributes, model.cells(7, ReleasedWords("x")), ReleasedWords("y"))
 print(len(rows["a"]), twin_page.twin_page(model, stored, (), "card").startswith("<!doctype"))

@@ -95,7 +95,7 @@ def test_rows_keep_public_rules(twin):
 
 
 def test_a_twin_says_what_it_promises_and_how_wrong_it_is(twin, tmp_path):
-    assert "with and without one who" in twin.guarantee
+    assert "presence or absence of one who" in twin.guarantee
     assert len(twin.release_table().rows) == 8
     assert "Synthetic rows" in twin.card()
     assert "Synthetic rows" in twin._repr_html_()

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from deniable import transformations as t
 from deniable.core import Anything, Lattice, Numbers, Rows, Space, SymmetricDistance, Texts, integers, numbers, rows
-from deniable.transformations.reading import exact_sum, floats, steps, whole_numbers
+from deniable.transformations.column_arrays import exact_sum, floats, steps, whole_numbers
 from tests.naming import case
 
 NAN = float("nan")

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from deniable import noise
-from deniable.audit.faults.fault import ONE, Fault
+from deniable.audit.faults.fault import ONE, Fault, above, at_most, named
 from deniable.audit.faults.sensitivity_faults import NOISE
 from deniable.core.domain import Categories
 from deniable.core.space import rows
@@ -19,6 +19,7 @@ from deniable.mechanisms import private_histogram
 from deniable.noise import Entropy
 
 LETTERS = ["a", "a", "b"]
+BOTH_LOW = named(*(f"[{-first}, {-second}]" for first in range(8) for second in range(8)))
 
 
 def _counts(data: Sequence[str], entropy: Entropy) -> dict[str, int]:
@@ -28,6 +29,8 @@ def _counts(data: Sequence[str], entropy: Entropy) -> dict[str, int]:
 class KeyLeak(Fault):
     """NOT PRIVATE: every group that exists is shown, noise or not."""
 
+    samples = 100
+    event = named("['a', 'b', 'rare']", of="answer: keys")
     title, left, right = "key leak", LETTERS, [*LETTERS, "rare"]
     claim, best = Bounded(epsilon=1, delta=Fraction(1, 10**6)), "the key 'rare' is there"
 
@@ -38,6 +41,8 @@ class KeyLeak(Fault):
 class ThresholdWithoutNoise(Fault):
     """NOT PRIVATE: groups of at least five are shown, by their true size."""
 
+    samples = 100
+    event = named("['a']", of="answer: keys")
     title, left, right, best = "threshold without noise", ["a"] * 4, ["a"] * 5, "the key 'a' is there"
 
     def function(self, data: Sequence[str], entropy: Entropy) -> dict[str, int]:
@@ -47,6 +52,8 @@ class ThresholdWithoutNoise(Fault):
 class DeltaNotSplit(Fault):
     """NOT PRIVATE as claimed: each of the twenty keys of one person is shown with probability delta, not delta / 20."""
 
+    samples = 1_000
+    event = above(0, of="answer: number of keys")
     title, left, right = "delta not split over partitions", [], list(range(20))
     claim, best = Bounded(epsilon=1, delta=Fraction(1, 100)), "at least one key is there"
 
@@ -57,6 +64,8 @@ class DeltaNotSplit(Fault):
 class QuantileCandidatesFromData(Fault):
     """NOT PRIVATE: the median is picked among the values that are there."""
 
+    samples = 1_000
+    event = above(76)
     title, left, right, best = "quantile candidates from the data", [1, 2, 3], [1, 2, 3, 77], "the answer is 77"
 
     def function(self, data: Sequence[int], entropy: Entropy) -> int:
@@ -67,6 +76,8 @@ class QuantileCandidatesFromData(Fault):
 class DomainFromData(Fault):
     """NOT PRIVATE: the categories of a histogram are those that occur."""
 
+    samples = 100
+    event = above(2, of="answer: number of keys")
     title, left, right, best = "domain from the data", LETTERS, [*LETTERS, "c"], "the number of bins is three"
 
     def function(self, data: Sequence[str], entropy: Entropy) -> Any:
@@ -83,8 +94,10 @@ class DomainFromData(Fault):
 class PartsByRowOrder(Fault):
     """NOT PRIVATE: parts made by the place of a row, so that one row more moves all the others."""
 
+    samples = 200
+    event = at_most(0, of="answer[1] - answer[0]")
     title, left, right = "parts by row order", [0, 1] * 4, [1, 0] * 3 + [1]
-    best, samples = "the first part is larger than the second", 5_000
+    best = "the first part is larger than the second"
 
     def function(self, data: Sequence[int], entropy: Entropy) -> list[int]:
         return [sum(data[place::2]) + noise.discrete_laplace(1, entropy) for place in (0, 1)]
@@ -93,6 +106,8 @@ class PartsByRowOrder(Fault):
 class SwappedResponse(Fault):
     """NOT PRIVATE: the probability to answer truly is used as the probability not to answer at random."""
 
+    samples = 1_000
+    event = named("True")
     title, left, right, best = "randomised response with p swapped", False, True, "the answer is False"
 
     def function(self, data: bool, entropy: Entropy) -> bool:
@@ -108,8 +123,9 @@ class AmplificationWithoutSecrecy(Fault):
     claim, best, samples = (
         Bounded(epsilon=Fraction(16, 100)),
         "the first is in the sample and the count is positive",
-        20_000,
+        10_000,
     )
+    event = named("[1, 1]", "[1, 2]", "[1, 3]", "[1, 4]")
 
     def function(self, data: Sequence[int], entropy: Entropy) -> list[int]:
         inside = [noise.bernoulli(Fraction(1, 10), entropy) for _ in data]
@@ -121,7 +137,9 @@ class AmplificationWithoutSecrecy(Fault):
 class DoubleSpend(Fault):
     """NOT PRIVATE: two answers for the price of one."""
 
-    title, best, samples = "double spend", "both answers are at most 0", 10_000
+    samples = 2_000
+    event = BOTH_LOW
+    title, best = "double spend", "both answers are at most 0"
 
     def function(self, data: int, entropy: Entropy) -> list[int]:
         return [data + noise.discrete_laplace(1, entropy) for _ in range(2)]
@@ -135,7 +153,9 @@ class DoubleSpend(Fault):
 class CheckAfterRun(Fault):
     """NOT PRIVATE: a filter that looks at its budget when the answer is already out."""
 
-    title, best, samples = "a filter that checks after running", "the sum of the answers is small", 10_000
+    samples = 2_000
+    event = BOTH_LOW
+    title, best = "a filter that checks after running", "both answers are at most 0"
 
     def function(self, data: int, entropy: Entropy) -> list[int]:
         answers: list[int] = []

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable import noise
-from deniable.audit.faults.fault import HALF, Fault
+from deniable.audit.answer_events import AnswerEvent
+from deniable.audit.faults.fault import HALF, Fault, at_most
 from deniable.cost import Bounded, Concentrated, Gaussian
 from deniable.noise import Entropy
 
@@ -18,6 +19,7 @@ from deniable.noise import Entropy
 class _Scaled(Fault):
     """A number plus discrete Laplace noise of a scale that the claim does not allow."""
 
+    event = at_most(0)
     scale: Fraction
     best = "answer at most 0"
 
@@ -32,25 +34,30 @@ class _Scaled(Fault):
 class HalfScale(_Scaled):
     """NOT PRIVATE: half the noise."""
 
+    samples = 500
     title, scale = "half the scale", HALF
 
 
 class NineTenthsScale(_Scaled):
     """NOT PRIVATE: nine tenths of the noise."""
 
-    title, scale, samples = "nine tenths of the scale", Fraction(9, 10), 100_000
+    samples = 50_000
+    title, scale = "nine tenths of the scale", Fraction(9, 10)
 
 
 class EpsilonAsScale(_Scaled):
     """NOT PRIVATE: epsilon where one over epsilon belongs."""
 
+    samples = 200
     title, scale, claim = "the scale is epsilon instead of one over epsilon", HALF, Bounded(epsilon=HALF)
 
 
 class TruncatedWithoutFolding(Fault):
     """NOT PRIVATE as claimed: cut-off noise reaches other answers from one neighbour than from the other."""
 
-    title, best, samples = "truncated support, claimed pure", "answer is -3", 20_000
+    samples = 10_000
+    event = at_most(-3)
+    title, best = "truncated support, claimed pure", "answer is -3"
 
     def function(self, data: int, entropy: Entropy) -> int:
         return data + noise.truncated_laplace(1, 3, entropy)
@@ -63,8 +70,9 @@ class TruncatedWithoutFolding(Fault):
 class ClassicSigma(Fault):
     """NOT PRIVATE as claimed: the classic Gaussian scale beyond epsilon = 1, where its theorem ends; in hundredths."""
 
+    event = at_most(1)
     title, claim = "classic Gaussian scale at epsilon 20", Bounded(epsilon=20, delta=Fraction(1, 100))
-    left, right, best, samples = 0, 100, "answer at most 50: delta is .48", None
+    left, right, best, samples = 0, 100, "answer at most 1: delta is .48", None
     scale = Fraction(31, 2)  # sqrt(2 ln 125) / 20 = .155
 
     def function(self, data: int, entropy: Entropy) -> int:
@@ -74,8 +82,9 @@ class ClassicSigma(Fault):
 class WrongRenyiConstant(Fault):
     """NOT PRIVATE as claimed: alpha / (4 sigma^2) for alpha / (2 sigma^2); in hundredths, sigma .3."""
 
+    event = at_most(-31)
     title, claim, left, right = "half the Rényi constant", Concentrated(rho=Fraction(25, 9)), 0, 100
-    best, samples = "answer at most 50: at epsilon 9 delta is .05", None
+    best, samples = "answer at most -31: at epsilon 9 delta is about .1", None
 
     def function(self, data: int, entropy: Entropy) -> int:
         return data + noise.rounded_gaussian(30, entropy)
@@ -84,6 +93,8 @@ class WrongRenyiConstant(Fault):
 class FloatLaplace(Fault):
     """NOT PRIVATE: Laplace noise by the inverse of its distribution function, in floating point."""
 
+    samples = 1_000
+    event = at_most(-54, of="answer: place of the lowest bit")
     title, left, right = "floating-point Laplace noise", 0.0, 1.0
     best = "the lowest bit of the answer stands below 2**-53"
 
@@ -99,8 +110,10 @@ class FloatLaplace(Fault):
 class FloatGaussian(Fault):
     """NOT PRIVATE: normal noise by Box and Muller, in floating point."""
 
+    samples = 5_000
+    event = at_most(-54, of="answer: place of the lowest bit")
     title, left, right, claim = "floating-point Gaussian noise", 0.0, 1.0, Gaussian(scale=1, sensitivity=1)
-    best, samples = "the lowest bit of the answer stands below 2**-53", 20_000
+    best = "the lowest bit of the answer stands below 2**-53"
 
     def function(self, data: float, entropy: Entropy) -> float:
         return float(self.draws(data, 1, entropy)[0])
@@ -114,6 +127,8 @@ class FloatGaussian(Fault):
 class DataDependentRounding(Fault):
     """NOT PRIVATE: the answer is rounded to tens where the true count is large, to ones where it is small."""
 
+    samples = 200
+    event = AnswerEvent("answer", ((0.0, 9.0), (10.0, 19.0)))
     title, left, right, best = "the grid depends on the truth", 9, 10, "the answer is no multiple of ten"
 
     def function(self, data: int, entropy: Entropy) -> int:
@@ -124,6 +139,8 @@ class DataDependentRounding(Fault):
 class NoiseReused(Fault):
     """NOT PRIVATE: two counts share one draw, so their difference is exact."""
 
+    samples = 500
+    event = at_most(-1, of="answer[1] - answer[0]")
     title, claim, left, right = "one draw for two answers", Bounded(epsilon=2), (0, 0), (1, 0)
     best = "the answers differ"
 
@@ -135,7 +152,9 @@ class NoiseReused(Fault):
 class SeededByQuery(Fault):
     """NOT PRIVATE: the noise is computed from the text of the question."""
 
-    title, best, samples, question = "noise seeded by the query text", "the answer itself", 1_000, "SELECT COUNT(*)"
+    samples = 100
+    event = at_most(0)
+    title, best, question = "noise seeded by the query text", "the answer itself", "SELECT COUNT(*)"
 
     def function(self, data: int, entropy: Entropy) -> int:
         return data + hashlib.sha256(self.question.encode()).digest()[0] % 7 - 3
@@ -144,6 +163,8 @@ class SeededByQuery(Fault):
 class SharedByFork(Fault):
     """NOT PRIVATE: a forked child repeats its parent's noise; both answer, one about the complement among ten people."""
 
+    samples = 500
+    event = at_most(8, of="answer[1] - answer[0]")
     title, claim, best = "noise repeated after a fork", Bounded(epsilon=2), "the difference of the two answers"
 
     def function(self, data: int, entropy: Entropy) -> list[int]:
@@ -154,7 +175,9 @@ class SharedByFork(Fault):
 class DrawnOnce(Fault):
     """NOT PRIVATE: the noise is drawn when the object is made, not when it is asked."""
 
-    title, best, samples = "noise drawn once", "the answer itself", 1_000
+    samples = 100
+    event = at_most(0)  # where the noise that was drawn once is 0
+    title, best = "noise drawn once", "the answer itself"
 
     def __init__(self) -> None:
         self._kept: Any = None

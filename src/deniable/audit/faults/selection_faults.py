@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable import noise
-from deniable.audit.faults.fault import Fault
+from deniable.audit.answer_events import AnswerEvent
+from deniable.audit.faults.fault import Fault, at_most, named
 from deniable.noise import Entropy
 
 STEPS = 12
@@ -28,15 +29,17 @@ def _noises(scale: Any, shape: tuple[int, ...], entropy: Entropy) -> NDArray[np.
 class NoisyMaxValue(Fault):
     """NOT PRIVATE: the noisy maximum of twenty counts says its value, at the price of saying which it is."""
 
+    event = at_most(33)
     title, left, right = "noisy max returns the value", [0] * 20, [1] * 20
-    best, samples = "answer at most about 3", 40_000
+    best, samples = "answer at most 33 twelfths", 40_000
 
     def function(self, data: Sequence[int], entropy: Entropy) -> float:
         return float(self.draws(data, 1, entropy)[0])
 
     def draws(self, data: Sequence[int], count: int, entropy: Entropy) -> NDArray[np.float64]:
         """Many answers at once."""
-        return np.asarray((np.array(data) + _noises(2, (count, len(data)), entropy)).max(axis=1))
+        shaken = np.array(data) + _noises(2, (count, len(data)), entropy)
+        return np.asarray(np.rint(shaken.max(axis=1) * STEPS))
 
 
 class _Sparse(Fault):
@@ -47,19 +50,26 @@ class _Sparse(Fault):
     most: int
 
     def function(self, data: Sequence[int], entropy: Entropy) -> list[bool]:
-        threshold = noise.discrete_laplace(Fraction(self.rho) * STEPS, entropy)
-        answers: list[bool] = []
-        for query in data:
-            shaken = query * STEPS + (noise.discrete_laplace(Fraction(self.nu) * STEPS, entropy) if self.nu else 0)
-            answers.append(shaken >= threshold)
-            if sum(answers) == self.most:
-                break
-        return answers
+        return self.draws(data, 1, entropy)[0]
+
+    def draws(self, data: Sequence[int], count: int, entropy: Entropy) -> list[list[bool]]:
+        """Many answers at once: what is above the threshold, up to the last one that is allowed."""
+        threshold = noise.discrete_laplaces(Fraction(self.rho) * STEPS, count, entropy).reshape(count, 1)
+        shaken = np.tile(np.array(data) * STEPS, (count, 1))
+        if self.nu:
+            many = noise.discrete_laplaces(Fraction(self.nu) * STEPS, count * len(data), entropy)
+            shaken = shaken + many.reshape(count, len(data))
+        above = shaken >= threshold
+        used_up = np.cumsum(above, axis=1) >= self.most
+        lengths = np.where(used_up.any(axis=1), used_up.argmax(axis=1) + 1, len(data))
+        return [row[:length].tolist() for row, length in zip(above, lengths, strict=True)]
 
 
 class SparseWithoutQueryNoise(_Sparse):
     """NOT PRIVATE: only the threshold is noisy."""
 
+    samples = 1_000
+    event = named("[False, True]")
     title, left, right = "sparse vector without noise on the queries", [0, 1], [1, 0]
     rho, nu, most, best = 2, 0, 2, "the first is below and the second above"
 
@@ -67,6 +77,7 @@ class SparseWithoutQueryNoise(_Sparse):
 class SparseWithoutCutOff(_Sparse):
     """NOT PRIVATE: any number of answers above the threshold at the price of one."""
 
+    event = named("[True, True, True, False, False, False]")
     title, left, right, samples = "sparse vector without a cut-off", [1] * 3 + [0] * 3, [0] * 3 + [1] * 3, 20_000
     rho, nu, most, best = 2, 2, 99, "the first three are above and the others below"
 
@@ -74,18 +85,25 @@ class SparseWithoutCutOff(_Sparse):
 class SparseNoiseNotScaled(_Sparse):
     """NOT PRIVATE: noise on the queries that does not grow with the number of answers allowed."""
 
+    event = named(
+        "[False, False, False, True, True, True]",
+        "[False, False, False, True, False, True]",
+        "[False, False, False, False, True, True]",
+        "[False, False, False, True, True, False]",
+    )
     title, left, right, samples = (
         "sparse vector, noise not scaled with the hits",
         [1] * 3 + [0] * 3,
         [0] * 3 + [1] * 3,
-        10_000,
+        20_000,
     )
-    rho, nu, most, best = 4, Fraction(4, 3), 3, "the first three are above"
+    rho, nu, most, best = 4, Fraction(4, 3), 3, "the first three are below and at least two of the others above"
 
 
 class SparseReturnsValue(Fault):
     """NOT PRIVATE: the query that is above the threshold is answered with the very value that was compared."""
 
+    event = AnswerEvent("answer", ((-999.0, 36.0),))
     title, left, right = "sparse vector returns the compared value", [0] * 5 + [1], [1] * 5 + [0]
     best, samples = "five below, and the last value at most 3", 100_000
 
@@ -105,4 +123,4 @@ class SparseReturnsValue(Fault):
         values, threshold = noisy
         above = values >= threshold
         places = np.where(above.any(axis=1), above.argmax(axis=1), -1)
-        return [(int(place), float(row[place])) for place, row in zip(places, values, strict=True)]
+        return [(int(place), float(np.rint(row[place] * STEPS))) for place, row in zip(places, values, strict=True)]

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable import noise
-from deniable.audit.faults.fault import Fault
+from deniable.audit.faults.fault import Fault, above, at_most, named
 from deniable.core.domain import Lattice, Numbers
 from deniable.core.mechanism import Mechanism
 from deniable.core.metric import AbsoluteDistance
@@ -45,6 +45,8 @@ class _Summed(Fault):
 class ChangeOneForAddRemove(_Summed):
     """NOT PRIVATE: values in [100, 101] move the sum by 1 when one is changed, and by 100 when one comes or goes."""
 
+    samples = 100
+    event = above(50)
     title, left, right = "sensitivity of changing a row, for rows that come and go", [100], []
 
     def number(self, data: Sequence[int]) -> int:
@@ -54,6 +56,8 @@ class ChangeOneForAddRemove(_Summed):
 class ClipAfterSum(_Summed):
     """NOT PRIVATE: the total is limited, not each row."""
 
+    samples = 100
+    event = above(25)
     title, left, right = "clip after sum", [1], [1, 50]
 
     def number(self, data: Sequence[int]) -> int:
@@ -67,6 +71,8 @@ class ClipAfterSum(_Summed):
 class SquaredBound(_Summed):
     """NOT PRIVATE: a sum of squares with noise for the bound of the values."""
 
+    samples = 100
+    event = above(50)
     title, left, right, scale = "R for R squared", [], [10], 10
 
     def number(self, data: Sequence[int]) -> int:
@@ -76,6 +82,8 @@ class SquaredBound(_Summed):
 class SaturatingReordered(_Summed):
     """NOT PRIVATE: a running sum that saturates at 3, over rows whose order depends on how many there are."""
 
+    samples = 200
+    event = above(0)
     title, left, right = "saturating sums re-ordered", [1] * 6 + [-1] * 6, [1] * 6 + [-1] * 6 + [0]
 
     def number(self, data: Sequence[int]) -> int:
@@ -88,6 +96,8 @@ class SaturatingReordered(_Summed):
 class FirstRowsAcrossUnits(_Summed):
     """NOT PRIVATE: the bound on rows keeps the first ten of the whole sorted table instead of one of each person."""
 
+    samples = 100
+    event = above(5)
     title = "first rows of a sort across units"
     left = [("other", 0)] * 10
     right = [("other", 0)] * 10 + [("person", 1)] * 10
@@ -99,6 +109,8 @@ class FirstRowsAcrossUnits(_Summed):
 class BatchSizeDivisor(_Summed):
     """NOT PRIVATE: a mean over the batch's own size with noise for the expected ten; in hundredths."""
 
+    samples = 200
+    event = above(50)
     title, left, right, scale = "the batch's own size as divisor", [100], [100, -100], 20
 
     def number(self, data: Sequence[int]) -> int:
@@ -108,6 +120,8 @@ class BatchSizeDivisor(_Summed):
 class PerBatchClipping(_Summed):
     """NOT PRIVATE: the mean gradient of ten is clipped instead of each gradient; in hundredths of the norm."""
 
+    samples = 200
+    event = above(50)
     title, left, right, scale = "per-batch clipping", [0] * 10, [0] * 9 + [10_000], 20
 
     def number(self, data: Sequence[int]) -> int:
@@ -117,7 +131,9 @@ class PerBatchClipping(_Summed):
 class SensitivityZero(Fault):
     """NOT PRIVATE: the query is said to have sensitivity zero, so its noise has scale zero."""
 
-    title, best, samples = "sensitivity zero", "the answer itself", 1_000
+    samples = 100
+    event = at_most(0)
+    title, best = "sensitivity zero", "the answer itself"
 
     def function(self, data: int, entropy: Entropy) -> int:
         return data
@@ -130,6 +146,8 @@ class SensitivityZero(Fault):
 class TrueDivisor(Fault):
     """NOT PRIVATE: a noisy sum divided by the true number of rows."""
 
+    samples = 500
+    event = above(-2, of="answer: place of the lowest bit")
     title, left, right, best = "true n as divisor", [1, 1], [1, 1, 1], "the answer is a multiple of a half"
 
     def function(self, data: Sequence[int], entropy: Entropy) -> float:
@@ -143,6 +161,8 @@ class TrueDivisor(Fault):
 class NanThroughClip(Fault):
     """NOT PRIVATE: clipping by comparisons lets NaN through, and one NaN makes the sum NaN."""
 
+    samples = 100
+    event = named("NaN", of="answer: kind of number")
     title, left, right, best = "NaN through clip", [1.0], [1.0, math.nan], "the answer is NaN"
 
     def number(self, data: Sequence[float]) -> float:
@@ -160,8 +180,10 @@ class NanThroughClip(Fault):
 class UnboundedContribution(Fault):
     """NOT PRIVATE: a histogram in which one person is in five bins, with noise for one."""
 
+    samples = 1_000
+    event = above(2, of="answer: sum")
     title, left, right = "histogram without the contribution bound", [0] * 5, [1] * 5
-    best, samples = "the sum of the bins", 10_000
+    best = "the sum of the bins"
 
     def function(self, data: Sequence[int], entropy: Entropy) -> NDArray[np.int64]:
         return np.array(data) + noise.discrete_laplaces(1, len(data), entropy)
@@ -170,6 +192,8 @@ class UnboundedContribution(Fault):
 class HalvedScoreSensitivity(Fault):
     """NOT PRIVATE: the exponential mechanism as if scores moved by half of what they move."""
 
+    samples = 5_000
+    event = at_most(0)
     title, left, right, best = "halved score sensitivity", [1] + [0] * 10, [0] + [1] * 10, "the first candidate wins"
 
     def function(self, data: Sequence[int], entropy: Entropy) -> int:

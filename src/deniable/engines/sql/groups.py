@@ -12,7 +12,18 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from deniable.engines.order import NUMBER_MASK, OrderKey
-from deniable.engines.sql.build import (
+from deniable.engines.sql.expressions import Expressions, constant
+from deniable.engines.sql.kept import Kept
+from deniable.engines.sql.keyed_order import hashed_text, layers, start_tree, word_trees
+from deniable.engines.sql.relations import Relations, named, over, unit_names
+from deniable.engines.sql.spreading import part_tree, spread_bins
+from deniable.plan.analysis import facts
+from deniable.plan.expression import Expression, columns
+from deniable.plan.facts import LARGEST, Facts, Kind
+from deniable.plan.nodes import Aggregate, ByOrder, Distinct, GroupAgg, Histogram, KeyColumn, RowCount, Total, Units
+from deniable.plan.profile import Profile
+from deniable.plan.sensitivity import checked, limits, total_ends
+from deniable.plan.sql_trees import (
     Tree,
     bigint,
     binary,
@@ -29,17 +40,6 @@ from deniable.engines.sql.build import (
     subtract,
     within,
 )
-from deniable.engines.sql.expressions import Expressions, constant
-from deniable.engines.sql.kept import Kept
-from deniable.engines.sql.ordering import hashed_text, layers, start_tree, word_trees
-from deniable.engines.sql.profile import Profile
-from deniable.engines.sql.relations import Relations, named, over, unit_names
-from deniable.engines.sql.spreading import part_tree, spread_bins
-from deniable.plan.analysis import facts
-from deniable.plan.expression import Expression, columns
-from deniable.plan.facts import LARGEST, Facts, Kind
-from deniable.plan.nodes import Aggregate, ByOrder, Distinct, GroupAgg, Histogram, KeyColumn, Rows, Total, Units
-from deniable.plan.sensitivity import checked, limits, total_ends
 
 _AMONG = Facts(Kind.NUMBER, nullable=False, lower=0, upper=NUMBER_MASK)
 """A row's number among equals, as a word of the keyed order."""
@@ -49,7 +49,7 @@ FEW_ROWS = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Statement:
+class SqlStatement:
     """One query of a plan. Its columns: the keys in order, then `cells`; for a Histogram the bin and the count."""
 
     tree: exp.Expression
@@ -74,22 +74,22 @@ class Groups:
         self._inputs = {expression: f"value_{index}" for index, expression in enumerate(plan.inputs)}
         self._single = self._below.most_rows == 1
 
-    def main(self) -> Statement:
+    def main(self) -> SqlStatement:
         """Keys, the number of units, and every aggregate that adds up per unit."""
-        added = [(name, a) for name, a in self._plan.aggregates if isinstance(a, Rows | Units | Total)]
+        added = [(name, a) for name, a in self._plan.aggregates if isinstance(a, RowCount | Units | Total)]
         cells = tuple(name for name, _ in added)
-        return Statement(self._totals([aggregate for _, aggregate in added]), cells)
+        return SqlStatement(self._totals([aggregate for _, aggregate in added]), cells)
 
-    def distinct(self, name: str, aggregate: Distinct) -> Statement:
+    def distinct(self, name: str, aggregate: Distinct) -> SqlStatement:
         """Keys and the number of distinct values."""
         value = self._inputs[aggregate.of]
         rows = self._chosen_rows([value]).where(present(column(value)), copy=False)
         if not self._single:
             rows = self._few_values(rows, value, aggregate)
         counted = exp.Count(this=exp.Distinct(expressions=[column(value)]))
-        return Statement(self._by_key([named(counted, "cell_0")], rows), (name,))
+        return SqlStatement(self._by_key([named(counted, "cell_0")], rows), (name,))
 
-    def histogram(self, name: str, aggregate: Histogram) -> Statement:
+    def histogram(self, name: str, aggregate: Histogram) -> SqlStatement:
         """Keys, bin and count, for bins that are not empty."""
         value, spread = self._inputs[aggregate.of], aggregate.spread
         rows = self._chosen_rows([value])
@@ -98,20 +98,25 @@ class Groups:
             counted = scaled(exp.Count(this=exp.Star()), spread.scale)
         else:
             rows = spread_bins(rows, self._units, self._keys, value, spread, self._profile)
-            counted = self._whole_sum(column("kept"))
+            counted = self.whole_sum(column("kept"))
         written = [named(column(value), "bin"), named(counted, "cell_0")]
-        return Statement(self._by_key(written, rows, column(value)), (name,))
+        return SqlStatement(self._by_key(written, rows, column(value)), (name,))
 
-    def bounded(self, table: str) -> tuple[Kept, Statement]:
+    def bounded(self, table: str) -> tuple[Kept, SqlStatement]:
         """What to keep of this plan, and the statement that computes it."""
         values = list(self._inputs.values())
         kept = [*self._units, *self._keys, *values]
-        return Kept(self._plan, table, dict(self._inputs)), Statement(self._chosen_rows(values), tuple(kept))
+        return Kept(self._plan, table, dict(self._inputs)), SqlStatement(self._chosen_rows(values), tuple(kept))
 
-    def rows(self) -> Statement:
+    def rows(self) -> SqlStatement:
         """The bounded rows themselves: the hidden columns of their units, then the values the aggregates read."""
+        rows, units, values = self.bounded_rows()
+        return SqlStatement(rows, (*units, *values.values()))
+
+    def bounded_rows(self) -> tuple[exp.Select, tuple[str, ...], dict[Expression, str]]:
+        """The bounded rows, with the names of their hidden columns and of the value of each expression that is read."""
         written = [*self._units, *self._inputs.values()]
-        return Statement(over([column(name) for name in written], self._rows()), tuple(written))
+        return over([column(name) for name in written], self._rows()), tuple(self._units), dict(self._inputs)
 
     # rows
 
@@ -269,7 +274,7 @@ class Groups:
             cells = [named(self._alone(a), f"cell_{i}") for i, a in enumerate(aggregates)]
             rows = self._rows() if self._kept is None else self._chosen_rows(list(self._inputs.values()))
             return self._by_key(cells, rows)
-        few = [a.most for a in aggregates if isinstance(a, Rows)]
+        few = [a.most for a in aggregates if isinstance(a, RowCount)]
         if self._kept is not None or (self._capped() and few and max(few) <= FEW_ROWS):
             per_unit = self._per_unit(aggregates, self._chosen_rows(list(self._inputs.values())), ordered=False)
         else:
@@ -287,7 +292,7 @@ class Groups:
                 there = binary(exp.GT, column(part), number(0))
                 units = [case([(there.copy(), unit)]) for unit in units]
             return exp.Count(this=exp.Distinct(expressions=units))
-        return exp.Count(this=exp.Star()) if aggregate == Units() else self._whole_sum(column(part))
+        return exp.Count(this=exp.Star()) if aggregate == Units() else self.whole_sum(column(part))
 
     def _per_unit(self, aggregates: list[Aggregate], rows: exp.Select, *, ordered: bool) -> exp.Select:
         """One row per unit and group: what the unit adds to each aggregate, clipped."""
@@ -301,7 +306,7 @@ class Groups:
         return over(written, rows).group_by(*(column(name) for name in grouped), copy=False)
 
     def _first_groups(self, per_unit: exp.Select, count: int) -> exp.Select:
-        aggregates = [a for _, a in self._plan.aggregates if isinstance(a, Rows | Units | Total)]
+        aggregates = [a for _, a in self._plan.aggregates if isinstance(a, RowCount | Units | Total)]
         parts = [f"part_{i}" for i in range(count) if aggregates[i] != Units()]
         kept = [*self._units, *self._keys, *parts]
         ordered = ["sorted"] if isinstance(self._plan.bounding.choice, ByOrder) else []
@@ -335,14 +340,14 @@ class Groups:
         total.set("group", exp.Group(grouping_sets=[exp.GroupingSets(expressions=sets)]))
         return total
 
-    def _whole_sum(self, value: Tree) -> Tree:
+    def whole_sum(self, value: Tree) -> Tree:
         """An exact sum, zero of nothing; it saturates far beyond what a declared grid reaches."""
         total = exp.Coalesce(this=self._profile.wide_sum(value), expressions=[number(0)])
         return bigint(limited(total, -LARGEST, LARGEST))
 
     def _part(self, aggregate: Aggregate) -> Tree:
         match aggregate:
-            case Rows(most, of, spread):
+            case RowCount(most, of, spread):
                 if spread is None:
                     return limited(self._count(of), 0, most)
                 count = cast(self._count(of), self._profile.wide)
@@ -365,14 +370,14 @@ class Groups:
         match aggregate:
             case Units(of):
                 return self._count(of)
-            case Rows(_, of, spread):
+            case RowCount(_, of, spread):
                 return scaled(self._count(of), spread.scale if spread else 1)
             case Total(of, _, _, spread):
                 known, scale = facts(of, self._below.columns), spread.scale if spread else 1
                 low, high = total_ends(aggregate, known)
                 value = scaled(column(self._inputs[of]), scale)
                 inside = low <= known.ends[0] * scale and known.ends[1] * scale <= high
-                return self._whole_sum(value if inside else clamped(value, low, high))
+                return self.whole_sum(value if inside else clamped(value, low, high))
             case Distinct() | Histogram():
                 raise AssertionError("these have statements of their own")
 
@@ -408,7 +413,7 @@ def _first(
 
 def statements(
     plan: GroupAgg, relations: Relations, profile: Profile, key: OrderKey, kept: Kept | None = None
-) -> tuple[Statement, dict[str, Statement]]:
+) -> tuple[SqlStatement, dict[str, SqlStatement]]:
     """The main statement of a plan, and one for every distinct count and histogram, by name; from kept rows if there are."""
     groups = Groups(plan, relations, profile, key, kept)
     further = {}

@@ -11,13 +11,37 @@ from typing import assert_never
 
 from sqlglot import exp
 
-from deniable.engines.sql.build import (
+from deniable.engines.sql.expressions import Expressions
+from deniable.engines.sql.physical import Physical
+from deniable.engines.sql.stored_cells import cell_feature, read
+from deniable.plan.arithmetic import clamp_ends
+from deniable.plan.codebook import Codebook
+from deniable.plan.expression import Column, Expression, columns
+from deniable.plan.facts import LARGEST, Facts, Kind, common_step, hull
+from deniable.plan.functions.calendar import Truncate
+from deniable.plan.nodes import (
+    Filter,
+    Join,
+    JoinKind,
+    Project,
+    Relation,
+    Scan,
+    Union,
+    UnitAgg,
+    UnitSummary,
+    UnitValue,
+    ValueTable,
+)
+from deniable.plan.profile import Profile
+from deniable.plan.relation import schema, shape, summary_facts
+from deniable.plan.sql_trees import (
     Tree,
     add,
     bigint,
     binary,
     both,
     case,
+    cast,
     clamped,
     column,
     missing,
@@ -26,29 +50,9 @@ from deniable.engines.sql.build import (
     number,
     present,
     scaled,
+    text,
 )
-from deniable.engines.sql.cells import read
-from deniable.engines.sql.expressions import Expressions
-from deniable.engines.sql.features import cell_feature
-from deniable.engines.sql.physical import Physical
-from deniable.engines.sql.profile import Profile
-from deniable.plan.codebook import Codebook, Table
-from deniable.plan.expression import Column, Expression, Truncate, columns
-from deniable.plan.facts import LARGEST, Facts, Kind, common_step, hull
-from deniable.plan.nodes import (
-    Filter,
-    Join,
-    JoinKind,
-    Project,
-    Relation,
-    Scan,
-    Summary,
-    Union,
-    UnitAgg,
-    UnitValue,
-)
-from deniable.plan.relation import schema, shape, summary_facts
-from deniable.plan.semantics import clamp_ends
+from deniable.plan.tables import Table
 
 UNIT = "__deniable_unit_"
 """The hidden columns that carry the identity of the unit: this and a number."""
@@ -78,6 +82,8 @@ class Relations:
         match relation:
             case Scan(codebook, table):
                 return self._scan(codebook, codebook[table], names)
+            case ValueTable():
+                return _values(relation, names)
             case Filter(source, condition):
                 inner = self.select(source, {*names, *columns(condition)})
                 kept = _visible(names, unit_names(relation))
@@ -152,14 +158,17 @@ class Relations:
     def _join(self, join: Join, names: list[str]) -> exp.Select:
         left, right = schema(join.left), schema(join.right)
         filtering = join.kind in (JoinKind.SEMI, JoinKind.ANTI)
-        left_side = self._identified(join.left, {*(n for n in names if n in left), *(a for a, _ in join.on)}, join)
-        right_side = self._identified(
-            join.right, {*(n for n in names if n in right and n not in left), *(b for _, b in join.on)}, join
-        )
+        read = columns(join.condition) if join.condition is not None else frozenset()
+        wanted = {*(n for n in names if n in left), *(a for a, _ in join.on), *(read & left.keys())}
+        left_side = self._identified(join.left, wanted, join)
+        beside = {*(n for n in names if n in right and n not in left), *(b for _, b in join.on), *(read - left.keys())}
+        right_side = self._identified(join.right, beside, join)
         matched = [self._matched(left[a], a, right[b], b) for a, b in join.on]
         left_units, right_units = (_units_of(side, join) for side in (join.left, join.right))
         if left_units and right_units:
             matched += [exp.EQ(this=column(n, "l"), expression=column(n, "r")) for n in left_units]
+        if join.condition is not None:  # the sides share no name, so a column needs no alias
+            matched.append(Expressions(left | right, self._profile).tree(join.condition))
         owner = "l" if left_units else "r"
         kept = [named(column(name, "l" if name in left else "r"), name) for name in names]
         kept += [named(column(name, owner), name) for name in (left_units or right_units)]
@@ -197,7 +206,8 @@ class Relations:
             known = schema(source)
             together = {name: hull([schema(s)[name] for s in sources]) for name in names}
             written = [named(_rescaled(name, known[name], together[name]), name) for name in names]
-            numbered = shape(union).unit is not None and shape(union).unit.is_row  # type: ignore[union-attr]
+            unit = shape(union).unit
+            numbered = unit is not None and unit.is_row
             for name in units:
                 identity: Tree = column(name)
                 if numbered:
@@ -233,24 +243,24 @@ class Relations:
             (None, None) if value.lower is None or value.upper is None else clamp_ends(step, value.lower, value.upper)
         )
         match value.summary:
-            case Summary.ROWS:
+            case UnitSummary.ROWS:
                 return clamped(exp.Count(this=exp.Star()), *ends)
-            case Summary.COUNT:
+            case UnitSummary.COUNT:
                 return clamped(exp.Count(this=column(name)), *ends)
-            case Summary.DISTINCT:
+            case UnitSummary.DISTINCT:
                 return clamped(exp.Count(this=exp.Distinct(expressions=[column(name)])), *ends)
-            case Summary.SUM:
+            case UnitSummary.SUM:
                 low, high = (1 - LARGEST, LARGEST - 1) if ends[0] is None or ends[1] is None else (ends[0], ends[1])
                 total = self._profile.wide_sum(column(name))
                 return bigint(clamped(total, low, high))
-            case Summary.LEAST:
+            case UnitSummary.LEAST:
                 return clamped(exp.Min(this=column(name)), *ends)
-            case Summary.GREATEST:
+            case UnitSummary.GREATEST:
                 return clamped(exp.Max(this=column(name)), *ends)
-            case Summary.MEDIAN:
+            case UnitSummary.MEDIAN:
                 middle = self._profile.quotient(add(column(f"{name}_times"), number(1)), number(2))
                 return clamped(_at(name, middle), *ends)
-            case Summary.MODE:
+            case UnitSummary.MODE:
                 found = _at(name, number(1))
                 is_truth = summary_facts(value, dict(known)).kind is Kind.BOOLEAN
                 return binary(exp.EQ, found, number(1)) if is_truth else clamped(found, *ends)
@@ -258,32 +268,68 @@ class Relations:
     def _sortable(self, tree: Tree, value: UnitValue, known: Mapping[str, Facts]) -> Tree:
         """What a mode is made of: truths as 0 and 1, which every engine has a maximum of, and texts by code points."""
         kind = summary_facts(value, dict(known)).kind
-        if value.summary is not Summary.MODE or kind not in (Kind.BOOLEAN, Kind.STRING):
+        if value.summary is not UnitSummary.MODE or kind not in (Kind.BOOLEAN, Kind.STRING):
             return tree
         if kind is Kind.STRING:
             return self._profile.sortable(tree)
         return case([(tree, number(1)), (missing(tree.copy()), null("INT"))], number(0))
 
 
-def _placed(rows: exp.Select, values: Mapping[str, Summary], keys: int, units: Sequence[str]) -> exp.Select:
+_HELD = {
+    Kind.NUMBER: "BIGINT",
+    Kind.BOOLEAN: "BOOLEAN",
+    Kind.STRING: "TEXT",
+    Kind.DATE: "DATE",
+    Kind.TIMESTAMP: "TIMESTAMP",
+}
+
+
+def _values(table: ValueTable, names: Sequence[str]) -> exp.Select:
+    """A table of values, each cast to the type its column has everywhere."""
+    kinds = [(place, name, known.kind) for place, (name, known) in enumerate(table.columns) if name in names]
+    written = [named(cast(column(f"value_{place}", "given"), _HELD[kind]), name) for place, name, kind in kinds]
+    chosen = written or [named(number(1), "__deniable_one")]
+    rows = table.rows or ((None,) * len(table.columns),)
+    tuples = [exp.Tuple(expressions=[_constant(cell) for cell in row]) for row in rows]
+    listed = [exp.to_identifier(f"value_{place}", quoted=True) for place in range(len(table.columns))]
+    alias = exp.TableAlias(this=exp.to_identifier("given", quoted=True), columns=listed)
+    selected = exp.select(*chosen, copy=False).from_(exp.Values(expressions=tuples, alias=alias), copy=False)
+    return selected if table.rows else selected.where(exp.false(), copy=False)
+
+
+def _constant(cell: object) -> Tree:
+    match cell:
+        case None:
+            return exp.null()
+        case bool():
+            return exp.Boolean(this=cell)
+        case int():
+            return number(cell)
+        case str():
+            return text(cell)
+        case _:
+            return text(str(cell))
+
+
+def _placed(rows: exp.Select, values: Mapping[str, UnitSummary], keys: int, units: Sequence[str]) -> exp.Select:
     """Rows with the place of each value whose median or mode is asked: by size, or by how often it stands.
 
     Missing values come last; `times` are the values of the group, or those equal to this one.
     """
-    asked = {name: each for name, each in values.items() if each in (Summary.MEDIAN, Summary.MODE)}
+    asked = {name: each for name, each in values.items() if each in (UnitSummary.MEDIAN, UnitSummary.MODE)}
     if not asked:
         return rows
     group = [*units, *(f"key_{index}" for index in range(keys))]
-    carried = [*group, *(name for name, summary in values.items() if summary is not Summary.ROWS)]
+    carried = [*group, *(name for name, summary in values.items() if summary is not UnitSummary.ROWS)]
     counts, places = [], []
     for name, summary in asked.items():
-        alike = [*group, name] if summary is Summary.MODE else group
+        alike = [*group, name] if summary is UnitSummary.MODE else group
         counts.append(named(_window(exp.Count(this=column(name)), alike), f"{name}_times"))
         by_size = [
             exp.Ordered(this=case([(missing(column(name)), number(1))], number(0))),
             exp.Ordered(this=column(name)),
         ]
-        by_times = [exp.Ordered(this=column(f"{name}_times"), desc=True)] if summary is Summary.MODE else []
+        by_times = [exp.Ordered(this=column(f"{name}_times"), desc=True)] if summary is UnitSummary.MODE else []
         places.append(named(_window(exp.RowNumber(), group, by_times + by_size), f"{name}_place"))
     counted = over([*map(column, carried), *counts], rows)
     return over([*map(column, [*carried, *(f"{name}_times" for name in asked)]), *places], counted)

@@ -1,4 +1,4 @@
-"""Even weights as SQL: one grouping by unit and group, then whole numbers only; the same integers as `plan.spread`.
+"""Even weights as SQL: one grouping by unit and group, then whole numbers only; the same integers as `plan.even_weights`.
 
 Guarantee: products are formed in at least 126 bits, which the plan's check keeps them within; division is of numbers that are
 not negative, where every engine rounds alike.
@@ -10,7 +10,10 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from deniable.engines.sql.build import (
+from deniable.engines.sql.relations import named, over
+from deniable.plan.even_weights import Spread
+from deniable.plan.profile import Profile
+from deniable.plan.sql_trees import (
     Tree,
     add,
     bigint,
@@ -26,9 +29,6 @@ from deniable.engines.sql.build import (
     scaled,
     subtract,
 )
-from deniable.engines.sql.profile import Profile
-from deniable.engines.sql.relations import named, over
-from deniable.plan.spread import Spread
 
 
 def part_tree(total: Tree, spread: Spread, profile: Profile, *, signed: bool = False) -> Tree:

@@ -16,8 +16,8 @@ from typing import BinaryIO, cast
 
 import numpy as np
 
-from deniable.engines.text.rows import row_cells
 from deniable.engines.text.scan import FEED, QUOTE, Dialect, inside_quotes, scanned
+from deniable.engines.text.text_rows import row_cells
 from deniable.errors import InvalidArgument
 
 KINDS = (".csv", ".tsv", ".tab", ".txt", ".psv")

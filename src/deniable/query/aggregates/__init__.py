@@ -18,7 +18,7 @@ from deniable.query.aggregates.histogram import BinnedCounts, HistogramOf, histo
 from deniable.query.aggregates.mean import REGISTRATION as _MEAN
 from deniable.query.aggregates.mean import Mean, MeanOf, mean
 from deniable.query.aggregates.percentile import REGISTRATION as _PERCENTILE
-from deniable.query.aggregates.percentile import Quantile, QuantileOf, median, quantile
+from deniable.query.aggregates.percentile import Quantile, QuantileList, QuantileOf, median, quantile
 from deniable.query.aggregates.spread import REGISTRATION as _SPREAD
 from deniable.query.aggregates.spread import (
     Covariance,
@@ -67,6 +67,7 @@ __all__ = [
     "Output",
     "Plain",
     "Quantile",
+    "QuantileList",
     "QuantileOf",
     "SqlReader",
     "StandardDeviation",

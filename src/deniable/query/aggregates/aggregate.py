@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.exact.figures import error_figures
 from deniable.kernels import Noise
 from deniable.noise import Entropy
 from deniable.plan.expression import Expression
@@ -40,7 +41,7 @@ class Error:
     measure: str
 
     def __str__(self) -> str:
-        return f"± {self.within:,.6g} {self.measure}".rstrip()
+        return f"± {error_figures(self.within)} {self.measure}".rstrip()
 
 
 class Forecast(Protocol):
@@ -124,6 +125,10 @@ class Output(ABC):
     def error(self, forecast: Forecast) -> Error:
         """How wrong it may be in one slice, from public facts."""
 
+    def least_rows(self, forecast: Forecast) -> int | None:
+        """From about how many rows in a group on it says something at this price; None where any number does."""
+        return None
+
 
 class SliceHistogram(Protocol):
     """The exact rows in each bin, for the groups of a slice that are shown; only private choices look at it."""
@@ -157,9 +162,9 @@ class PrivateChoice(Protocol):
         ...
 
     def pick(
-        self, histogram: SliceHistogram, *, temperature: Fraction, entropy: Entropy
+        self, histogram: SliceHistogram, *, temperature: Fraction, beta: Fraction, entropy: Entropy
     ) -> tuple[tuple[int, ...], ...]:
-        """The chosen bins of every group."""
+        """The chosen bins of every group; an interval among them fails with probability at most `beta`."""
         ...
 
 

@@ -10,7 +10,8 @@ from typing import Any
 
 from deniable.errors import InvalidArgument, QueryRefused
 from deniable.exact.guards import Real, rational
-from deniable.plan.expression import Bin, Expression
+from deniable.plan.expression import Expression
+from deniable.plan.functions.bins import Bin
 from deniable.plan.provenance import bin_labels, declared_bins
 from deniable.query.aggregates.aggregate import (
     Aggregate,
@@ -50,7 +51,8 @@ class HistogramOf(Output):
             around = column.around(drawn.beta)
             tables = (around.value, around.lower, around.upper)
         value, lower, upper = (tuple(row.tolist() for row in table) for table in tables)
-        return AnswerColumn(name, "histogram", value, lower, upper, error)
+        edges = tuple(int(edge) if edge.denominator == 1 else float(edge) for edge in self.edges)
+        return AnswerColumn(name, "histogram", value, lower, upper, error, edges=edges)
 
     def error(self, forecast: Forecast) -> Error:
         """The same for every bin."""

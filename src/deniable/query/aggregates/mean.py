@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from sqlglot import exp
 
+from deniable.exact.figures import counted
 from deniable.query.aggregates.aggregate import (
     Aggregate,
     CommandForm,
@@ -20,7 +21,7 @@ from deniable.query.aggregates.aggregate import (
 )
 from deniable.query.aggregates.measuring import Measuring
 from deniable.query.columns import AnswerColumn, interval_column
-from deniable.query.ratio import mean_error, mean_intervals
+from deniable.query.ratio import mean_error, mean_intervals, rows_for_a_mean
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +42,16 @@ class MeanOf(Output):
 
     def answer(self, name: str, drawn: SliceAnswer, error: str) -> AnswerColumn:
         """The mean with its interval."""
-        return interval_column(name, "mean", mean_intervals(self, drawn.columns, drawn.beta), error)
+        found = mean_intervals(self, drawn.columns, drawn.beta)
+        return interval_column(name, "mean", found, error, within=(float(self.lower), float(self.upper)))
 
     def error(self, forecast: Forecast) -> Error:
         """For groups of the stated size, whatever their mean."""
-        return Error(mean_error(self, forecast), f"for {forecast.group_size:,} rows")
+        return Error(mean_error(self, forecast, forecast.beta), f"for {counted(forecast.group_size, 'row')}")
+
+    def least_rows(self, forecast: Forecast) -> int | None:
+        """From how many rows on its interval is shorter than its bounds, wherever the mean is."""
+        return rows_for_a_mean(self, forecast)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,14 +64,14 @@ class Mean(Aggregate):
 
     def measure(self, measuring: Measuring) -> Output:
         """A centred total and the count of the same rows."""
-        of = measuring.read(self.of)
+        of = measuring.numeric(self.of)
         total, centre, known = measuring.centred(of)
         lower, upper = known.ends
         return MeanOf(total, measuring.count(of), centre, lower * known.step, upper * known.step)
 
 
 def mean(of: Of) -> Mean:
-    """The mean of a bounded number.
+    """The mean of a bounded number; of a condition or a truth value the share of rows on which it is true.
 
     Guarantee: post-processing of a noisy sum and a noisy count, both charged; the count is shared with `count(of)`.
     """

@@ -13,11 +13,11 @@ from typing import TypeAlias
 from deniable.errors import QueryRefused
 from deniable.plan import nodes as plan
 from deniable.plan.analysis import facts
+from deniable.plan.even_weights import FINEST, Spread, fine_bits, fine_step
 from deniable.plan.expression import (
     And,
     Arithmetic,
     Case,
-    Clamp,
     Column,
     Compare,
     Comparison,
@@ -30,11 +30,10 @@ from deniable.plan.expression import (
     Operator,
 )
 from deniable.plan.facts import Facts, Kind
+from deniable.plan.functions.numeric import Clamp, clamp_step, refined
 from deniable.plan.nodes import Filter, Relation
 from deniable.plan.parse import parse
 from deniable.plan.relation import schema
-from deniable.plan.rewriting import clamp_step, refined
-from deniable.plan.spread import FINEST, Spread, fine_bits, fine_step
 from deniable.query.aggregates.aggregate import Of, PrivateChoice
 
 TOTAL: Word["total"] = "total"
@@ -48,7 +47,7 @@ Clip: TypeAlias = tuple[Fraction, Fraction] | Word["total"] | None
 class Measuring:
     """The measurements of one query as its aggregates register them; at most `rows` rows of one unit count in a group.
 
-    `spreads` says whether a unit with more is spread evenly over all it has, in every output alike (`plan.spread`).
+    `spreads` says whether a unit with more is spread evenly over all it has, in every output alike (`plan.even_weights`).
     `measured` names each integer of the plan, `steps` its grid, `grains` what it is shown in whole multiples of, `bins` the
     bins of histograms, `choices` the private choices. `shown_histograms` get noise of their own; others are only chosen from.
     """
@@ -71,6 +70,13 @@ class Measuring:
         """A column or expression, checked against the schema."""
         return parse(of, schema=schema(self.source)) if isinstance(of, str) else of
 
+    def numeric(self, of: Of) -> Expression:
+        """A column or expression to be averaged: of a truth value one and zero, so that its mean is a share."""
+        read = self.read(of)
+        if self.facts(read).kind is not Kind.BOOLEAN:
+            return read
+        return Case(((read, Literal(1)), (Not(read), Literal(0))))
+
     def facts(self, of: Expression) -> Facts:
         """What is publicly known of an expression."""
         return facts(of, schema(self.source))
@@ -79,7 +85,8 @@ class Measuring:
         """The facts of a bounded number, or a refusal."""
         known = self.facts(of)
         if known.kind is not Kind.NUMBER:
-            raise QueryRefused("not-a-number", f"{what} needs a number, this column is a {known.kind.value}")
+            name = f" ({of.name})" if isinstance(of, Column) else ""
+            raise QueryRefused("not-a-number", f"{what} needs a number, this column{name} is a {known.kind.value}")
         if not known.bounded:
             raise QueryRefused(
                 "unbounded",
@@ -113,8 +120,8 @@ class Measuring:
         """Rows where `of` is present; one shared count of all rows where it cannot be missing."""
         counted = of if of is not None and self.may_be_missing(of) else None
         if counted is None or most is not None:  # all rows of a unit together weigh a whole number of rows
-            return self.add(plan.Rows(self.rows if most is None else most, counted))
-        return self.add(plan.Rows(self.rows, counted, self.spread(FINEST)))
+            return self.add(plan.RowCount(self.rows if most is None else most, counted))
+        return self.add(plan.RowCount(self.rows, counted, self.spread(FINEST)))
 
     def may_be_missing(self, of: Expression) -> bool:
         """Whether some row may lack a value of `of`: its facts allow it, and no filter rules it out."""

@@ -8,18 +8,10 @@ from typing import Any, ClassVar
 
 from sqlglot import exp
 
-from deniable.plan.expression import (
-    Arithmetic,
-    Case,
-    Expression,
-    IsNull,
-    Literal,
-    Not,
-    Operator,
-    Round,
-    Rounding,
-)
+from deniable.exact.figures import counted
+from deniable.plan.expression import Arithmetic, Case, Expression, IsNull, Literal, Not, Operator
 from deniable.plan.facts import Facts
+from deniable.plan.functions.numeric import Round, Rounding
 from deniable.query.aggregates.aggregate import (
     Aggregate,
     CommandForm,
@@ -68,11 +60,13 @@ class MomentOf(Output):
     def answer(self, name: str, drawn: SliceAnswer, error: str) -> AnswerColumn:
         """The variance, standard deviation or covariance with its interval."""
         kind = "standard deviation" if self.root else "variance" if self.left == self.right else "covariance"
-        return interval_column(name, kind, moment_intervals(self, drawn.columns, drawn.beta), error)
+        ends = float(self.lower), float(self.upper)
+        within = (ends[0] ** 0.5, ends[1] ** 0.5) if self.root else ends
+        return interval_column(name, kind, moment_intervals(self, drawn.columns, drawn.beta), error, within=within)
 
     def error(self, forecast: Forecast) -> Error:
         """For groups of the stated size, whatever their values."""
-        return Error(moment_error(self, forecast, forecast.beta), f"for {forecast.group_size:,} rows")
+        return Error(moment_error(self, forecast, forecast.beta), f"for {counted(forecast.group_size, 'row')}")
 
 
 @dataclass(frozen=True, slots=True)

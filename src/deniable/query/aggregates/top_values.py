@@ -15,6 +15,8 @@ from deniable.exact.guards import integer
 from deniable.kernels.peeling import peel
 from deniable.noise import Entropy
 from deniable.noise.weighted_choice import weighted_choices
+from deniable.plan.expression import Expression
+from deniable.plan.facts import Kind
 from deniable.query.aggregates.aggregate import (
     Aggregate,
     CommandForm,
@@ -28,8 +30,12 @@ from deniable.query.aggregates.aggregate import (
     SqlCall,
 )
 from deniable.query.aggregates.measuring import Measuring
+from deniable.query.aggregates.percentile import steps_above
 from deniable.query.allocation import Selection
 from deniable.query.columns import AnswerColumn, SliceColumn
+
+_MOST_VALUES = 10_000
+"""The most numbers that compete: all of them have a chance, however rare."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +55,10 @@ class Ordered:
         self, key: SliceColumn, *, rows: Fraction, groups: int, replaced: bool, weight: Fraction
     ) -> Selection:
         """One unit's rows move the counts of all bins in one direction, unless they replace another's."""
-        return Selection(key, rows, not replaced, groups, self.times, self.bins, weight)
+        return Selection(key, rows, not replaced, groups, self.times, self.bins, weight, self.times)
 
     def pick(
-        self, histogram: SliceHistogram, *, temperature: Fraction, entropy: Entropy
+        self, histogram: SliceHistogram, *, temperature: Fraction, beta: Fraction, entropy: Entropy
     ) -> tuple[tuple[int, ...], ...]:
         """One row of chosen bins for every group."""
         fullest = [self._fullest(counts, temperature, entropy) for counts in histogram.blocks(self.bins)]
@@ -73,7 +79,7 @@ class TopKOf(Output):
     """The chosen values, most frequent first."""
 
     choice: str
-    values: tuple[str, ...]
+    values: tuple[Any, ...]
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -112,19 +118,41 @@ class TopK(Aggregate):
     def measure(self, measuring: Measuring) -> Output:
         """A histogram over the declared values, to choose from."""
         of = measuring.read(self.of)
-        values = measuring.facts(of).categories
-        if values is None:
-            raise QueryRefused(
-                "no-categories", "top_k chooses among declared values", rewrite="declare the column's categories"
-            )
-        column = measuring.histogram(measuring.category_number(of, values), len(values), shown=False)
+        number, values = _numbered(measuring, of)
+        column = measuring.histogram(number, len(values), shown=False)
         return TopKOf(measuring.choose(Ordered(column, self.k, len(values))), values)
+
+
+def _numbered(measuring: Measuring, of: Expression) -> tuple[Expression, tuple[Any, ...]]:
+    """The number of a value among the public ones, and these: declared categories, truth values, the grid of a bounded number."""
+    known = measuring.facts(of)
+    if known.categories is not None:
+        return measuring.category_number(of, known.categories), known.categories
+    if known.kind is Kind.BOOLEAN:
+        return measuring.numeric(of), (False, True)
+    if known.kind is not Kind.NUMBER or not known.bounded:
+        raise QueryRefused(
+            "no-categories",
+            "top_k chooses among declared values",
+            rewrite="declare the column's categories, or a number's bounds",
+        )
+    low, high = known.ends
+    if high - low >= _MOST_VALUES:
+        raise QueryRefused(
+            "too-many-values",
+            f"top_k chooses among at most {_MOST_VALUES:,} numbers, and these bounds hold {high - low + 1:,}",
+            rewrite="round them, as in ROUND(x, -1), or declare tighter bounds or a coarser step",
+        )
+    values = tuple(count * known.step for count in range(low, high + 1))
+    plain = tuple(int(value) if value.denominator == 1 else float(value) for value in values)
+    return steps_above(of, low * known.step, known.step), plain
 
 
 def top_k(of: Of, k: int) -> TopK:
     """The `k` most frequent values of a column, most frequent first.
 
-    Of a text column without declared values they are found in the data, which needs a delta; it is then asked alone.
+    They are chosen among declared categories, truth values, or the grid of a bounded number. Of a text column without declared
+    values they are found in the data, which needs a delta; it is then asked alone.
 
     Guarantee: one exponential choice after another, among public values or, for a delta, among found ones and a stop; the
     error is stated in counts.

@@ -8,6 +8,7 @@ from typing import Literal
 from sqlglot import exp
 
 from deniable.errors import InvalidArgument
+from deniable.exact.figures import counted
 from deniable.exact.guards import Real, rational
 from deniable.query.aggregates.aggregate import Aggregate, CommandForm, Of, Output, Registration
 from deniable.query.aggregates.count import Plain
@@ -30,7 +31,7 @@ class Sum(Aggregate):
         if self.clip is None:
             return None
         if self.clip == TOTAL:
-            return f"what it adds to {name} is clipped to what {rows} row{'s' if rows > 1 else ''} can add"
+            return f"what it adds to {name} is clipped to what {counted(rows, 'row')} can add"
         lower, upper = (f"{float(end):g}" for end in self.clip)
         return f"what it adds to {name} is clipped to [{lower}, {upper}]"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from deniable.plan.nodes import Summary
+from deniable.plan.nodes import UnitSummary
 from deniable.query.aggregates.aggregate import Of
 
 
@@ -12,7 +12,7 @@ from deniable.query.aggregates.aggregate import Of
 class OfUnit:
     """A summary of one unit's own rows, for `per_unit` alone: it is no answer about many units."""
 
-    summary: Summary
+    summary: UnitSummary
     of: Of
 
 
@@ -21,7 +21,7 @@ def minimum(of: Of) -> OfUnit:
 
     Guarantee: exact and within one unit; nothing is released before an aggregate over units.
     """
-    return OfUnit(Summary.LEAST, of)
+    return OfUnit(UnitSummary.LEAST, of)
 
 
 def maximum(of: Of) -> OfUnit:
@@ -29,7 +29,7 @@ def maximum(of: Of) -> OfUnit:
 
     Guarantee: exact and within one unit; nothing is released before an aggregate over units.
     """
-    return OfUnit(Summary.GREATEST, of)
+    return OfUnit(UnitSummary.GREATEST, of)
 
 
 def mode(of: Of) -> OfUnit:
@@ -37,4 +37,4 @@ def mode(of: Of) -> OfUnit:
 
     Guarantee: exact and within one unit; nothing is released before an aggregate over units.
     """
-    return OfUnit(Summary.MODE, of)
+    return OfUnit(UnitSummary.MODE, of)

@@ -13,20 +13,20 @@ from sqlglot import exp
 
 from deniable.plan.analysis import facts
 from deniable.plan.expression import Case, Column, Expression, Literal
-from deniable.plan.nodes import Filter, Join, JoinKind, Project, Relation, Scan, Union, UnitAgg
+from deniable.plan.nodes import Filter, Join, JoinKind, Project, Relation, Scan, Union, UnitAgg, ValueTable
 from deniable.plan.relation import OWN_UNIT, shape
 from deniable.query.aggregates import SQL_FUNCTIONS, SQL_NAMES, Aggregate, Count, Sum
 from deniable.query.aggregates.count import counted
 from deniable.query.sql.env import is_aggregate
-from deniable.query.sql.post import Apply, Constant, Field, Function, Operation, Operator, Value
-from deniable.query.sql.source import Source, placed, refused
+from deniable.query.sql.post import Apply, CellOperator, Constant, Field, Function, Operation, Value
+from deniable.query.sql.source import FromClause, placed, refused
 
 
 @dataclass(slots=True)
 class AggregateCalls:
     """The aggregates a statement calls, each once, by name; and what must be said about them."""
 
-    source: Source
+    source: FromClause
     found: dict[Aggregate, str] = field(default_factory=dict)
     notices: list[str] = field(default_factory=list)
     nodes: dict[str, exp.Expression] = field(default_factory=dict)
@@ -116,8 +116,8 @@ class _Call:
 
     def sample_value(self, population: Value, count: Value) -> Value:
         """population·n/(n - 1)."""
-        less = Operation(Operator.MINUS, count, Constant(1))
-        return Operation(Operator.DIVIDE, Operation(Operator.TIMES, population, count), less)
+        less = Operation(CellOperator.MINUS, count, Constant(1))
+        return Operation(CellOperator.DIVIDE, Operation(CellOperator.TIMES, population, count), less)
 
     def root(self, value: Value) -> Value:
         """The square root of a released value."""
@@ -195,7 +195,7 @@ def _without_bounds(call: _Call, function: str, arguments: list[exp.Expression])
 def _outer_joined(relation: Relation) -> bool:
     """Whether a unit's own column may be missing because of a LEFT JOIN."""
     match relation:
-        case Scan():
+        case Scan() | ValueTable():
             return False
         case Join(left, right, _, kind):
             return kind is JoinKind.LEFT or _outer_joined(left) or _outer_joined(right)

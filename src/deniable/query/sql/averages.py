@@ -15,7 +15,7 @@ from sqlglot import exp
 from deniable.plan.relation import OWN_UNIT, shape
 from deniable.query.sql.env import is_aggregate
 from deniable.query.sql.grouping import grouping_sets, one_set
-from deniable.query.sql.source import Source, refused
+from deniable.query.sql.source import FromClause, refused
 
 _OUTER = {"having", "order", "limit", "offset", "distinct", "with", "with_"}
 _UNIT = "unit of the row"
@@ -38,7 +38,7 @@ def _per_group(node: exp.Expression) -> bool:
     return isinstance(node, exp.Kwarg) and node.name.lower() == "contribution_bounds_per_group"
 
 
-def over_units(select: exp.Select, source: Source) -> exp.Select:
+def over_units(select: exp.Select, source: FromClause) -> exp.Select:
     """The same SELECT over one row for every unit and group."""
     terms = one_set(
         select, source, grouping_sets(select, source), "a unit's own average is another number on every level of totals",
@@ -50,7 +50,7 @@ def over_units(select: exp.Select, source: Source) -> exp.Select:
 @dataclass(slots=True)
 class _Rewriting:
     select: exp.Select
-    source: Source
+    source: FromClause
     terms: Sequence[exp.Expression]
     inner: dict[str, exp.Expression] = field(default_factory=dict)
 

@@ -5,6 +5,8 @@ Below it everything becomes one `Query`, the same a builder makes; above it only
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
@@ -21,13 +23,15 @@ from deniable.query.compile import compile_query
 from deniable.query.keys import key_set
 from deniable.query.sql.aggregates import AggregateCalls
 from deniable.query.sql.averages import averages_units, over_units
+from deniable.query.sql.ending import NotPublic, public_ending
 from deniable.query.sql.env import Env, aggregates, checked_clauses, output_name, part, unknown_function
 from deniable.query.sql.grouping import grouping_sets
-from deniable.query.sql.post import Constant, Field, Operation, Operator, Value
-from deniable.query.sql.reading import Statement
-from deniable.query.sql.rows import rows
-from deniable.query.sql.source import Source, placed, refused
+from deniable.query.sql.post import CellOperator, Constant, Field, Operation, Value
+from deniable.query.sql.select_rows import rows
+from deniable.query.sql.source import FromClause, placed, refused
+from deniable.query.sql.sql_parser import Statement
 from deniable.query.sql.stage import Ordering, Stage, identity
+from deniable.query.sql.staging import PublicReader, StagePart, Staging, scalar_select
 from deniable.query.sql.values import Values
 
 Answer = TypeVar("Answer")
@@ -46,7 +50,7 @@ def compile_statement(
     statement: Statement, codebook: Codebook, runner: QueryRunner[Answer]
 ) -> PrivateStatement[Answer]:
     """The query a statement asks, or its refusal; nothing is read or spent."""
-    try:
+    with _understood():
         env = Env(codebook, statement.text)
         built = _select(statement.tree, env, runner)
         _checked_unit(statement, codebook)
@@ -54,7 +58,14 @@ def compile_statement(
         _checked_strategy(statement, observed=key_set(query).observed)
         built = replace(built, query=query, notices=(*built.notices, *dict.fromkeys(env.said)))
         return built if statement.options.least_units is None else _filled(built, statement.options.least_units)
-    except DeniableError:
+
+
+@contextmanager
+def _understood() -> Iterator[None]:
+    """Whatever goes wrong while a statement is read is a refusal."""
+    try:
+        yield
+    except (DeniableError, NotPublic):
         raise
     except RecursionError:
         raise QueryRefused("too-deep", "the query is nested too deeply", rewrite="name parts of it in a WITH") from None
@@ -62,6 +73,59 @@ def compile_statement(
         raise QueryRefused(
             "not-understood", "a part of this query is not understood", rewrite="write it plainly"
         ) from None
+
+
+@dataclass(frozen=True, slots=True)
+class StagedStatement(Generic[Answer]):
+    """A statement in stages: each is released, and is public for what comes after it.
+
+    The end is one more private query, or a query on public tables and released ones alone.
+    """
+
+    stages: tuple[StagePart, ...]
+    end: PrivateStatement[Answer] | exp.Expression
+    notices: tuple[str, ...]
+
+    @property
+    def private(self) -> tuple[PrivateStatement[Answer], ...]:
+        """The private statements in the order they are released."""
+        last = (self.end,) if isinstance(self.end, PrivateStatement) else ()
+        return (*(stage.statement for stage in self.stages), *last)
+
+
+def compile_stages(
+    statement: Statement, codebook: Codebook, runner: QueryRunner[Answer], public: PublicReader | None = None
+) -> StagedStatement[Answer]:
+    """The stages of a statement that one release does not answer, or its refusal; nothing private is read and nothing spent.
+
+    `public` reads public tables: keys that a sub-query is asked for come from them.
+    """
+    options = statement.options
+    if options.least_units is not None or options.strategy is not None:
+        raise QueryRefused("bad-option", "options on groups go with one release", rewrite="ask the stages singly")
+    _checked_unit(statement, codebook)
+
+    def compiled(query: exp.Expression, env: Env) -> PrivateStatement[Answer]:
+        built = _select(query, env, runner)
+        return replace(built, query=replace(built.query, groups=options.groups, total=options.rows))
+
+    def staged(finish: Callable[[Env], PrivateStatement[Answer] | exp.Expression]) -> StagedStatement[Answer]:
+        staging = Staging(compiled, _filled, public)
+        env = Env(codebook, statement.text, staging=staging)
+        with _understood():
+            end = finish(env)
+        if not staging.parts:
+            raise QueryRefused("rows", "no part of this query can be released first")
+        notices = [note for part in staging.parts for note in part.statement.notices]
+        return StagedStatement(tuple(staging.parts), end, tuple(dict.fromkeys((*notices, *env.said))))
+
+    try:
+        return staged(lambda env: compiled(statement.tree, env))
+    except QueryRefused as refusal:
+        try:
+            return staged(lambda env: public_ending(statement.tree, env))
+        except NotPublic:
+            raise refusal from None
 
 
 def _checked_unit(statement: Statement, codebook: Codebook) -> None:
@@ -90,7 +154,7 @@ def _filled(private: PrivateStatement[Answer], least: int) -> PrivateStatement[A
     kept = Stage(
         tuple((key.name, key.name) for key in query.keys),
         tuple((name, Field(name)) for name, _ in private.query.aggregates),
-        Operation(Operator.AT_LEAST, Field(units), Constant(least)),
+        Operation(CellOperator.AT_LEAST, Field(units), Constant(least)),
     )
     return replace(private, query=query, stages=(kept, *private.stages))
 
@@ -231,7 +295,8 @@ class _Boundary(Generic[Answer]):
             query = query.grouping_sets(*levels)
         calls = AggregateCalls(source)
         named = {key.of: key.name for key in keys}
-        values = Values(self.env.text, keys=named, calls=calls, levels=query.levels or (tuple(named.values()),))
+        sets = query.levels or (tuple(named.values()),)
+        values = Values(self.env.text, keys=named, calls=calls, levels=sets, scalar=self._scalar())
         if any(isinstance(each, exp.Star) for each in select.expressions):
             raise refused(select, self.env.text, "rows", "single rows are private", "list keys and aggregates")
         items = [
@@ -251,6 +316,21 @@ class _Boundary(Generic[Answer]):
         notices = [*self._missing_keys(keys, source, query.levels), *calls.notices]
         return PrivateStatement(query, () if plain else (stage,), tuple(notices))
 
+    def _scalar(self) -> Callable[[exp.Subquery], Value] | None:
+        """Reads a scalar sub-query beside released values, as the value of a stage; None where there are no stages."""
+        if self.env.staging is None:
+            return None
+
+        def read(node: exp.Subquery) -> Value:
+            part, pairs = self.env.staging.value_of(scalar_select(node, self.env), node, self.env)
+            if pairs:
+                raise refused(
+                    node, self.env.text, "correlated", "beside an aggregate a sub-query looks at no outer row"
+                )
+            return Field(part.scalar)
+
+        return read
+
     def _checked_aggregates(self, query: Query[Any], calls: AggregateCalls) -> None:
         """Refuse an aggregate that has no bounds where it stands, rather than when all are compiled together."""
         unit = self.env.codebook.unit
@@ -261,7 +341,7 @@ class _Boundary(Generic[Answer]):
                     replace(query, keys=(), levels=None, aggregates=((name, aggregate),), rows=unit.rows or 1), unit
                 )
 
-    def _keys(self, source: Source) -> tuple[tuple[Key, ...], list[list[str]]]:
+    def _keys(self, source: FromClause) -> tuple[tuple[Key, ...], list[list[str]]]:
         """The keys, and the names of those in each grouping set."""
         sets = grouping_sets(self.select, source)
         if self.select.args.get("distinct"):
@@ -274,7 +354,7 @@ class _Boundary(Generic[Answer]):
             raise refused(self.select, self.env.text, "ambiguous-column", "two keys have one name", "use AS")
         return tuple(Key(name, of) for of, name in found.items()), levels
 
-    def _key(self, term: exp.Expression, source: Source) -> tuple[Expression, str]:
+    def _key(self, term: exp.Expression, source: FromClause) -> tuple[Expression, str]:
         if isinstance(term, exp.Star) or term.find(exp.Select) is not None:
             raise refused(term, self.env.text, "group-key", "a key is a column or an expression of one row")
         with placed(term, self.env.text):
@@ -283,7 +363,7 @@ class _Boundary(Generic[Answer]):
         names = {each.unalias().sql(): each.alias for each in self.select.expressions if each.alias}
         return of, of.name if isinstance(of, Column) else names.get(term.sql()) or term.sql().lower()
 
-    def _checked_key(self, of: Expression, term: exp.Expression, source: Source) -> None:
+    def _checked_key(self, of: Expression, term: exp.Expression, source: FromClause) -> None:
         below = shape(source.relation)
         if isinstance(of, Column) and (of.name in below.anchors or (below.unit and of.name == below.unit.id)):
             raise refused(
@@ -300,7 +380,7 @@ class _Boundary(Generic[Answer]):
                 "add COUNT(*)",
             )  # fmt: skip
 
-    def _missing_keys(self, keys: tuple[Key, ...], source: Source, levels: object) -> list[str]:
+    def _missing_keys(self, keys: tuple[Key, ...], source: FromClause, levels: object) -> list[str]:
         absent = [key.name for key in keys if facts(key.of, source.schema).nullable]
-        totals = " and in no total" if levels else ""
-        return [f"Rows whose {' or '.join(absent)} is missing are in no group{totals}."] if absent else []
+        totals = ", of totals too" if levels else ""
+        return [f"Rows whose {' or '.join(absent)} is missing are left out{totals}."] if absent else []

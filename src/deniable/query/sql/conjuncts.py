@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from deniable.query.sql.source import Name, Source
+from deniable.query.sql.source import FromClause, Name
 
 
 def conjuncts(condition: Any) -> list[exp.Expression]:
@@ -39,7 +39,7 @@ def is_column_pair(part: exp.Expression) -> bool:
 
 
 def pairs_between(
-    left: Source, right: Source, parts: Iterable[exp.Expression]
+    left: FromClause, right: FromClause, parts: Iterable[exp.Expression]
 ) -> list[tuple[exp.Expression, tuple[Name, Name]]]:
     """The equalities among `parts` that match a column of `left` with one of `right`."""
     found = []
@@ -55,7 +55,7 @@ def pairs_between(
     return found
 
 
-def reads_only(part: exp.Expression, source: Source) -> bool:
+def reads_only(part: exp.Expression, source: FromClause) -> bool:
     """Whether every column of a condition is known to `source`; a condition with a sub-query is not."""
     if part.find(exp.Select) is not None:
         return False

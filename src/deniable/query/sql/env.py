@@ -13,6 +13,7 @@ from sqlglot import exp
 
 from deniable.errors import QueryRefused
 from deniable.plan.codebook import Codebook
+from deniable.plan.nodes import ValueTable
 from deniable.query.sql.options import STAND_INS
 from deniable.query.sql.source import refused
 
@@ -29,6 +30,14 @@ class Env:
     depth: int = 0
     said: list[str] = field(default_factory=list)
     """What must be said about parts of the query; one list for the whole statement."""
+    staging: Any = None
+    """Where aggregates inside the query are released first (`Staging`); None where there is one release only."""
+    values: Mapping[str, ValueTable] = field(default_factory=dict)
+    """Tables of public values by name."""
+
+    def beside(self, table: ValueTable) -> Env:
+        """The same, with one more table of values in sight."""
+        return replace(self, values={**self.values, table.name: table})
 
     def within(self, query: exp.Expression) -> Env:
         """The names in sight inside `query`, after its WITH."""

@@ -9,14 +9,30 @@ from enum import Enum
 from fractions import Fraction
 from typing import Any
 
+from deniable.exact.figures import counted
+from deniable.plan.canonical import node_name
 from deniable.plan.codebook import Codebook
+from deniable.plan.even_weights import Spread
 from deniable.plan.expression import Arithmetic, Column, Compare, Literal
-from deniable.plan.nodes import Filter, GroupAgg, Histogram, Join, Project, Relation, Rows, Scan, Total, Union, UnitAgg
-from deniable.plan.spread import Spread
+from deniable.plan.html_card import html_card, html_folded, html_lines, html_pairs
+from deniable.plan.nodes import (
+    Filter,
+    GroupAgg,
+    Histogram,
+    Join,
+    Project,
+    Relation,
+    RowCount,
+    Scan,
+    Total,
+    Union,
+    UnitAgg,
+    ValueTable,
+)
 from deniable.query.compile import CompiledQuery
 from deniable.query.price import Price
 from deniable.query.sql.compiler import PrivateStatement
-from deniable.query.sql.post import Apply, Constant, Operation
+from deniable.query.sql.post import Apply, Constant, Field, Operation
 from deniable.query.sql.stage import Stage
 
 
@@ -37,10 +53,16 @@ class Explanation:
     after: tuple[str, ...]
     notices: tuple[str, ...]
     public: bool = False
+    stages: tuple[Explanation, ...] = ()
+    """Of a query in stages, each in the order it is released; the rest is then about the whole."""
+    whole: str = ""
+    """The price of all stages together."""
 
     def __str__(self) -> str:
         if self.public:
             return "\n".join(["public: reads public tables only; answered exactly and free", *self.notices])
+        if self.stages:
+            return "\n".join(self._staged())
         lines = [f"protects  {self.unit}", f"bounds    {self.bounds}", f"keys      {self.keys}"]
         lines += [f"measures  {each}" for each in self.split]
         lines += [f"by        {each}" for each in self.mechanisms]
@@ -53,6 +75,24 @@ class Explanation:
         return "\n".join([*lines, "plan", *(f"  {line}" for line in self.plan.splitlines())])
 
     __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        if self.public or self.price is None or self.stages:
+            return html_card(html_lines(str(self).splitlines()))
+        pairs = [("protects", self.unit), ("bounds", self.bounds), ("keys", self.keys)]
+        pairs += [("measures", each) for each in self.split] + [("by", each) for each in self.mechanisms]
+        pairs += [("price", line.strip()) for line in str(self.price).splitlines()]
+        pairs += [("then", each) for each in self.after] + [("note", each) for each in self.notices]
+        return html_card(html_pairs(pairs), html_folded("Plan", self.plan))
+
+    def _staged(self) -> Iterator[str]:
+        count = len(self.stages)
+        yield f"{count} stage{'s' if count > 1 else ''}, charged at once before the first: {self.whole}"
+        for place, stage in enumerate(self.stages, 1):
+            yield f"stage {place} of {count}"
+            yield from (f"  {line}" for line in str(stage).splitlines())
+        yield from (f"then      {each}" for each in self.after)
+        yield from (f"note      {each}" for each in self.notices)
 
 
 def explain_statement(
@@ -80,10 +120,10 @@ def numbers_measured(compiled: CompiledQuery, price: Price) -> Iterator[str]:
         apart, noise = part.sensitivity, allocation.noises[part.key]
         yield (
             f"{_shown(measured[part.key.column])}: one unit moves it by at most {apart.linf * apart.step} in each of "
-            f"{apart.l0} cell{'s' if apart.l0 > 1 else ''}; {noise.law.value} noise of scale {float(noise.scale * apart.step):.6g}"
+            f"{counted(apart.l0, 'cell')}; {noise.law.value} noise of scale {float(noise.scale * apart.step):.6g}"
         )
     for found, margin in zip(compiled.measurements.found, allocation.margins, strict=True):
-        yield f"{found.k} private choices among found values and a stop {margin.at} rows above the next"
+        yield f"{counted(found.k, 'private choice')} among found values and a stop {counted(margin.at, 'row')} above the next"
     for selection in compiled.measurements.selections:
         yield f"a private choice among {selection.candidates} public values, {selection.times} per group"
 
@@ -105,9 +145,9 @@ def _steps(stage: Stage) -> Iterator[str]:
     if stage.order:
         yield "order by " + ", ".join(_shown(term.value) + (" desc" if term.descending else "") for term in stage.order)
     if stage.offset:
-        yield f"leave out the first {stage.offset} rows"
+        yield f"leave out the first {counted(stage.offset, 'row')}"
     if stage.limit is not None:
-        yield f"show at most {stage.limit} rows"
+        yield f"show at most {counted(stage.limit, 'row')}"
     named = [(new, old) for new, old in stage.keys] + [(name, _shown(of)) for name, of in stage.columns]
     yield "show " + ", ".join(name if name == of else f"{name} = {of}" for name, of in named)
 
@@ -115,12 +155,12 @@ def _steps(stage: Stage) -> Iterator[str]:
 def plan_text(plan: GroupAgg) -> str:
     """The inner plan, as an indented tree; the same facts the engine compiles to its own language."""
     bounding = plan.bounding
-    spread = {each.spread.rows for _, each in plan.aggregates if isinstance(each, Rows | Total) and each.spread}
+    spread = {each.spread.rows for _, each in plan.aggregates if isinstance(each, RowCount | Total) and each.spread}
     spread |= {each.most for _, each in plan.aggregates if isinstance(each, Histogram) and each.bits}
     most = bounding.rows_per_group or min(spread, default=None)
     how = "as at most " if bounding.rows_per_group is None else ""
-    rows = "" if most is None else f", {how}{most} row{'s' if most > 1 else ''} in each"
-    groups = f"{bounding.groups} group{'s' if bounding.groups > 1 else ''}"
+    rows = "" if most is None else f", {how}{counted(most, 'row')} in each"
+    groups = counted(bounding.groups, "group")
     keys = ", ".join(
         key.name if key.expression == Column(key.name) else f"{key.name} = {_shown(key.expression)}"
         for key in plan.keys
@@ -135,6 +175,9 @@ def _lines(relation: Relation) -> Iterator[str]:
         case Scan(_, table):
             yield f"scan {table}"
             return
+        case ValueTable(name):
+            yield f"values of {name}"
+            return
         case Filter(source, condition):
             yield f"filter {_shown(condition)}"
             below: tuple[Relation, ...] = (source,)
@@ -143,10 +186,11 @@ def _lines(relation: Relation) -> Iterator[str]:
                 name if of == Column(name) else f"{name} = {_shown(of)}" for name, of in columns
             )
             below = (source,)
-        case Join(left, right, on, kind):
+        case Join(left, right, on, kind, condition):
             yield (
                 f"{kind.value} join on "
                 + (", ".join(f"{a} = {b}" for a, b in on) or "nothing")
+                + ("" if condition is None else f" where {_shown(condition)}")
                 + " (and the same unit)"
             )
             below = (left, right)
@@ -190,8 +234,6 @@ def _shown(node: Any) -> str:
             return str(node)
         case _ if is_dataclass(node):
             inside = [_shown(getattr(node, each.name)) for each in fields(node) if getattr(node, each.name) is not None]
-            return (
-                inside[0] if type(node).__name__ == "Field" else f"{type(node).__name__.lower()}({', '.join(inside)})"
-            )
+            return inside[0] if isinstance(node, Field) else f"{node_name(node).lower()}({', '.join(inside)})"
         case _:
             return str(node)

@@ -12,7 +12,7 @@ from typing import Any
 from sqlglot import exp
 
 from deniable.query.sql.env import own_aggregates
-from deniable.query.sql.source import Source, refused
+from deniable.query.sql.source import FromClause, refused
 
 _MOST_SETS = 64
 """More grouping sets than this are refused: each is measured and shares the price."""
@@ -20,14 +20,14 @@ _MOST_SETS = 64
 Terms = tuple[exp.Expression, ...]
 
 
-def one_set(select: exp.Expression, source: Source, sets: Sequence[Terms], reason: str, rewrite: str) -> Terms:
+def one_set(select: exp.Expression, source: FromClause, sets: Sequence[Terms], reason: str, rewrite: str) -> Terms:
     """The only grouping set of a SELECT; several are refused for this reason."""
     if len(sets) != 1:
         raise refused(select.args["group"], source.text, "grouping-sets", reason, rewrite)
     return sets[0]
 
 
-def grouping_sets(select: exp.Expression, source: Source) -> list[Terms]:
+def grouping_sets(select: exp.Expression, source: FromClause) -> list[Terms]:
     """The grouping sets of a SELECT, each a tuple of expressions; one, empty, when it does not group."""
     group = select.args.get("group")
     if group is None:
@@ -73,7 +73,7 @@ def _rolled(kind: str, parts: Sequence[Terms]) -> list[Terms]:
 class _Reading:
     """Reads one element of a GROUP BY after another."""
 
-    def __init__(self, select: exp.Expression, source: Source) -> None:
+    def __init__(self, select: exp.Expression, source: FromClause) -> None:
         self._select, self._source = select, source
 
     def sets(self, node: Any) -> list[Terms]:

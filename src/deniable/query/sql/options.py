@@ -115,7 +115,7 @@ def _law(text: str, token: Token) -> Law:
     try:
         return law_of(token.text.lower().replace("_", " "))
     except InvalidArgument:
-        raise _refused(text, token, "a law of noise is LAPLACE, GAUSSIAN or DISCRETE_GAUSSIAN") from None
+        raise _refused(text, token, f"a law of noise is one of {', '.join(law.name for law in Law)}") from None
 
 
 def _value(tokens: Sequence[Token], at: int) -> tuple[Token, int]:

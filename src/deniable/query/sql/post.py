@@ -31,7 +31,7 @@ LEVEL = "(level)"
 """The field that holds which grouping set a row belongs to."""
 
 
-class Operator(Enum):
+class CellOperator(Enum):
     """Arithmetic and comparison."""
 
     PLUS = "+"
@@ -50,7 +50,7 @@ class Operator(Enum):
 class Operation:
     """Two values and an operator; NULL when either is, and when a divisor is zero."""
 
-    operator: Operator
+    operator: CellOperator
     left: Value
     right: Value
 
@@ -138,23 +138,23 @@ def _plain(value: Any) -> Any:
     return None if isinstance(value, float) and math.isnan(value) else value
 
 
-_ARITHMETIC: dict[Operator, Callable[[Any, Any], Any]] = {
-    Operator.PLUS: lambda a, b: a + b,
-    Operator.MINUS: lambda a, b: a - b,
-    Operator.TIMES: lambda a, b: a * b,
-    Operator.DIVIDE: lambda a, b: a / b,
+_ARITHMETIC: dict[CellOperator, Callable[[Any, Any], Any]] = {
+    CellOperator.PLUS: lambda a, b: a + b,
+    CellOperator.MINUS: lambda a, b: a - b,
+    CellOperator.TIMES: lambda a, b: a * b,
+    CellOperator.DIVIDE: lambda a, b: a / b,
 }
-_COMPARISONS: dict[Operator, Callable[[Any, Any], bool]] = {
-    Operator.EQUAL: lambda a, b: a == b,
-    Operator.NOT_EQUAL: lambda a, b: a != b,
-    Operator.LESS: lambda a, b: a < b,
-    Operator.AT_MOST: lambda a, b: a <= b,
-    Operator.MORE: lambda a, b: a > b,
-    Operator.AT_LEAST: lambda a, b: a >= b,
+_COMPARISONS: dict[CellOperator, Callable[[Any, Any], bool]] = {
+    CellOperator.EQUAL: lambda a, b: a == b,
+    CellOperator.NOT_EQUAL: lambda a, b: a != b,
+    CellOperator.LESS: lambda a, b: a < b,
+    CellOperator.AT_MOST: lambda a, b: a <= b,
+    CellOperator.MORE: lambda a, b: a > b,
+    CellOperator.AT_LEAST: lambda a, b: a >= b,
 }
 
 
-def _operation(operator: Operator, left: Cell, right: Cell) -> Cell:
+def _operation(operator: CellOperator, left: Cell, right: Cell) -> Cell:
     if left.value is None or right.value is None:
         return NULL
     if operator in _COMPARISONS:
@@ -170,8 +170,8 @@ def _operation(operator: Operator, left: Cell, right: Cell) -> Cell:
     return Cell(value, *_ends(operator, left, right))
 
 
-def _computed(operator: Operator, left: Any, right: Any) -> Any:
-    if operator is Operator.DIVIDE and right == 0:
+def _computed(operator: CellOperator, left: Any, right: Any) -> Any:
+    if operator is CellOperator.DIVIDE and right == 0:
         return None
     try:
         return _plain(_ARITHMETIC[operator](left, right))
@@ -179,12 +179,12 @@ def _computed(operator: Operator, left: Any, right: Any) -> Any:
         return None
 
 
-def _ends(operator: Operator, left: Cell, right: Cell) -> tuple[Any, Any]:
-    if operator is Operator.PLUS:
+def _ends(operator: CellOperator, left: Cell, right: Cell) -> tuple[Any, Any]:
+    if operator is CellOperator.PLUS:
         corners = [_computed(operator, left.low, right.low), _computed(operator, left.high, right.high)]
-    elif operator is Operator.MINUS:
+    elif operator is CellOperator.MINUS:
         corners = [_computed(operator, left.low, right.high), _computed(operator, left.high, right.low)]
-    elif operator is Operator.DIVIDE and right.low <= 0 <= right.high:
+    elif operator is CellOperator.DIVIDE and right.low <= 0 <= right.high:
         corners = [None]
     else:
         corners = [_computed(operator, a, b) for a in (left.low, left.high) for b in (right.low, right.high)]

@@ -10,7 +10,7 @@ from typing import Any
 from sqlglot import exp
 
 from deniable.errors import QueryRefused
-from deniable.plan.expression import Column
+from deniable.plan.expression import And, Column
 from deniable.plan.facts import Facts
 from deniable.plan.nodes import Join, JoinKind, Project, Relation
 from deniable.plan.relation import schema
@@ -28,7 +28,7 @@ class Name:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class FromClause:
     """The rows a SELECT reads."""
 
     relation: Relation
@@ -69,7 +69,7 @@ class Source:
         known = ", ".join(each.visible for each in self.names)
         raise refused(node, self.text, "unknown-column", f"there is no column {node.sql()!r}", f"columns here: {known}")
 
-    def on(self, relation: Relation) -> Source:
+    def on(self, relation: Relation) -> FromClause:
         """The same names over another relation with the same columns."""
         return replace(self, relation=relation)
 
@@ -90,7 +90,7 @@ def refused(node: Any, text: str, code: str, reason: str, rewrite: str = "") -> 
     return QueryRefused(code, reason, span=span(node, text), rewrite=rewrite)
 
 
-def apart(left: Source, right: Source) -> Source:
+def apart(left: FromClause, right: FromClause) -> FromClause:
     """`right` with new column names where `left` has the same."""
     taken = {name.lower() for name in left.schema}
     renamed: dict[str, str] = {}
@@ -111,12 +111,23 @@ def _mapped(names: Sequence[Name], renamed: dict[str, str]) -> tuple[Name, ...]:
 
 
 def joined(
-    left: Source, right: Source, pairs: Sequence[tuple[Name, Name]], kind: JoinKind, *, hidden: Sequence[str] = ()
-) -> Source:
-    """Both sides as one; columns in `hidden` (of USING) are known by their bare name on the left only."""
-    if kind in (JoinKind.SEMI, JoinKind.ANTI):
+    left: FromClause,
+    right: FromClause,
+    pairs: Sequence[tuple[Name, Name]],
+    kind: JoinKind,
+    *,
+    hidden: Sequence[str] = (),
+    residual: Sequence[exp.Expression] = (),
+) -> FromClause:
+    """Both sides as one; columns in `hidden` (of USING) are known by their bare name on the left only.
+
+    Conditions in `residual` are over both sides of a semi or anti join; a bare name means the right side first.
+    """
+    if kind in (JoinKind.SEMI, JoinKind.ANTI) and not residual:
         on = tuple((a.column, b.column) for a, b in pairs)
         return left.on(checked(Join(left.relation, right.relation, on, kind)))
+    if kind in (JoinKind.SEMI, JoinKind.ANTI):
+        return _filtering(left, right, pairs, kind, residual)
     renamed = dict(zip([name.column for name in right.names], apart(left, right).names, strict=True))
     other = apart(left, right)
     on = tuple((a.column, renamed[b.column].column) for a, b in pairs)
@@ -124,6 +135,35 @@ def joined(
     names = tuple(replace(name, bare=name.bare and name.visible.lower() not in folded) for name in other.names)
     relation = checked(Join(left.relation, other.relation, on, kind))
     return replace(left, relation=relation, names=(*left.names, *names))
+
+
+def _filtering(
+    left: FromClause,
+    right: FromClause,
+    pairs: Sequence[tuple[Name, Name]],
+    kind: JoinKind,
+    residual: Sequence[exp.Expression],
+) -> FromClause:
+    """A semi or anti join whose rows meet under further conditions."""
+    other = apart(left, right)
+    renamed = {old.column: new.column for old, new in zip(right.names, other.names, strict=True)}
+    nearer = {name.visible.lower() for name in other.names if name.bare}
+    outer = tuple(replace(name, bare=name.bare and name.visible.lower() not in nearer) for name in left.names)
+    nearer_tables = {name.table.lower() for name in other.names}
+    outer = tuple(name for name in outer if name.bare or name.table.lower() not in nearer_tables)
+    columns = dict.fromkeys((*left.schema, *other.schema))
+    read = Translator(
+        text=left.text,
+        schema={name: (left.schema | other.schema)[name] for name in columns},
+        column=replace(left, names=(*outer, *other.names)).resolve,
+    )
+    parts = []
+    for each in residual:
+        with placed(each, left.text):
+            parts.append(read.expression(each))
+    condition = parts[0] if len(parts) == 1 else And(tuple(parts))
+    on = tuple((a.column, renamed[b.column]) for a, b in pairs)
+    return left.on(checked(Join(left.relation, other.relation, on, kind, condition)))
 
 
 def checked(relation: Join) -> Join:

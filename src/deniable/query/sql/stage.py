@@ -5,10 +5,11 @@ Rows are sorted stably from the public order of the keys, so equal values never 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cmp_to_key
+from math import inf
 from typing import Any
 
 from deniable.query.columns import AnswerColumn
@@ -40,7 +41,7 @@ class Stage:
 
 
 @dataclass(frozen=True, slots=True)
-class Released:
+class AnswerTable:
     """A release as post-processing sees it."""
 
     keys: tuple[str, ...]
@@ -48,12 +49,14 @@ class Released:
     columns: tuple[AnswerColumn, ...]
     levels: tuple[tuple[str, ...], ...] = ()
     level: tuple[int, ...] = ()
+    scalars: Mapping[str, Cell] = field(default_factory=dict)
+    """Values of earlier stages, beside every row."""
 
     def rows(self) -> list[dict[str, Cell]]:
         """Each group with its cells by name."""
         found: list[dict[str, Cell]] = []
         for index, group in enumerate(self.groups):
-            row = {name: Cell(part) for name, part in zip(self.keys, group, strict=True)}
+            row = {**self.scalars, **{name: Cell(part) for name, part in zip(self.keys, group, strict=True)}}
             for column in self.columns:
                 sure = column.lower is not None and column.upper is not None
                 ends = (column.lower[index], column.upper[index]) if sure else (None, None)  # type: ignore[index]
@@ -63,7 +66,7 @@ class Released:
         return found
 
 
-def applied(stage: Stage, released: Released, confidence: Fraction) -> Released:
+def applied(stage: Stage, released: AnswerTable, confidence: Fraction) -> AnswerTable:
     """The release after one stage."""
     rows = released.rows()
     if stage.where is not None:
@@ -73,12 +76,18 @@ def applied(stage: Stage, released: Released, confidence: Fraction) -> Released:
     rows = rows[stage.offset : None if stage.limit is None else stage.offset + stage.limit]
     groups = tuple(tuple(row[old].value for _, old in stage.keys) for row in rows)
     known = {column.name: column for column in released.columns}
-    columns = tuple(_column(name, value, rows, known, confidence) for name, value in stage.columns)
+    noisy = frozenset(known) | frozenset(released.scalars)
+    columns = tuple(_column(name, value, rows, known, noisy, confidence) for name, value in stage.columns)
     if not released.levels:
-        return Released(tuple(new for new, _ in stage.keys), groups, columns)
+        return AnswerTable(tuple(new for new, _ in stage.keys), groups, columns, scalars=released.scalars)
     levels = tuple(tuple(new for new, old in stage.keys if old in level) for level in released.levels)
-    return Released(
-        tuple(new for new, _ in stage.keys), groups, columns, levels, tuple(row[LEVEL].value for row in rows)
+    return AnswerTable(
+        tuple(new for new, _ in stage.keys),
+        groups,
+        columns,
+        levels,
+        tuple(row[LEVEL].value for row in rows),
+        released.scalars,
     )
 
 
@@ -113,22 +122,29 @@ def _sorted(rows: list[dict[str, Cell]], term: Ordering) -> list[dict[str, Cell]
 
 
 def _column(
-    name: str, value: Value, rows: Sequence[dict[str, Cell]], known: dict[str, AnswerColumn], confidence: Fraction
+    name: str,
+    value: Value,
+    rows: Sequence[dict[str, Cell]],
+    known: dict[str, AnswerColumn],
+    released: frozenset[str],
+    confidence: Fraction,
 ) -> AnswerColumn:
     cells = [evaluate(value, row) for row in rows]
     values = tuple(cell.value for cell in cells)
     sure = bool(cells) and all(cell.low is not None and cell.high is not None for cell in cells)
     lower = tuple(cell.low for cell in cells) if sure else None
     upper = tuple(cell.high for cell in cells) if sure else None
-    if isinstance(value, Field):
+    if isinstance(value, Field) and value.name not in released - frozenset(known):
         kind, error = (known[value.name].kind, known[value.name].error) if value.name in known else ("key", "exact")
         if value.name in known and not cells and known[value.name].lower is not None:
             lower, upper = (), ()
         return replace(
             AnswerColumn(name, kind, values, lower, upper, error), **_choice_error(known.get(value.name), rows)
         )
-    noisy = len(fields(value) & set(known))
+    noisy = len(fields(value) & released)
     sureness = max(Fraction(0), 1 - noisy * (1 - confidence))
+    if sure:  # an interval that goes on for ever says nothing
+        values = tuple(None if cell.low == -inf and cell.high == inf else cell.value for cell in cells)
     error = f"interval by arithmetic, holds with probability {float(sureness):g}" if sure else "no interval is said"
     return AnswerColumn(name, "computed", values, lower, upper, error)
 

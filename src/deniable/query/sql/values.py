@@ -13,24 +13,25 @@ from sqlglot import exp
 from deniable.errors import QueryRefused
 from deniable.plan.expression import Expression, Literal
 from deniable.plan.translate import Translator
+from deniable.plan.wording import spoken
 from deniable.query.sql.aggregates import AggregateCalls
 from deniable.query.sql.env import is_aggregate, own_aggregates, unknown_function
-from deniable.query.sql.post import LEVEL, Apply, Constant, Field, Function, Operation, Operator, Value
+from deniable.query.sql.post import LEVEL, Apply, CellOperator, Constant, Field, Function, Operation, Value
 from deniable.query.sql.source import refused
 
-_OPERATORS: dict[type[exp.Expression], Operator] = {
-    exp.Add: Operator.PLUS,
-    exp.Sub: Operator.MINUS,
-    exp.Mul: Operator.TIMES,
-    exp.Div: Operator.DIVIDE,
+_OPERATORS: dict[type[exp.Expression], CellOperator] = {
+    exp.Add: CellOperator.PLUS,
+    exp.Sub: CellOperator.MINUS,
+    exp.Mul: CellOperator.TIMES,
+    exp.Div: CellOperator.DIVIDE,
 }
-_COMPARISONS: dict[type[exp.Expression], Operator] = {
-    exp.EQ: Operator.EQUAL,
-    exp.NEQ: Operator.NOT_EQUAL,
-    exp.LT: Operator.LESS,
-    exp.LTE: Operator.AT_MOST,
-    exp.GT: Operator.MORE,
-    exp.GTE: Operator.AT_LEAST,
+_COMPARISONS: dict[type[exp.Expression], CellOperator] = {
+    exp.EQ: CellOperator.EQUAL,
+    exp.NEQ: CellOperator.NOT_EQUAL,
+    exp.LT: CellOperator.LESS,
+    exp.LTE: CellOperator.AT_MOST,
+    exp.GT: CellOperator.MORE,
+    exp.GTE: CellOperator.AT_LEAST,
 }
 _SIMPLE: dict[type[exp.Expression], Function] = {
     exp.Neg: Function.NEGATE,
@@ -61,6 +62,7 @@ class Values:
     visible: Mapping[str, str] = field(default_factory=dict)
     table: str = ""
     levels: tuple[tuple[str, ...], ...] = ()
+    scalar: Callable[[exp.Subquery], Value] | None = None
     aliases: Mapping[str, Value] = field(default_factory=dict)
 
     def value(self, node: exp.Expression, name: str = "") -> Value:
@@ -78,9 +80,11 @@ class Values:
                     node, "aggregate-of-release", "an aggregate over released rows", "aggregate outside"
                 )
             return self.calls.value(node, name)
+        if isinstance(node, exp.Subquery) and self.scalar is not None:
+            return self.scalar(node)
         if isinstance(node, exp.Select | exp.Subquery | exp.Exists | exp.Window) or isinstance(node.parent, exp.Window):
             code = "window" if isinstance(node, exp.Window) else "subquery"
-            raise self._refused(node, code, f"{type(node).__name__.lower()} over released values is not answered")
+            raise self._refused(node, code, f"{spoken(node, self.text)} over released values is not answered")
         known = self._known(node)
         if known is not None:
             return known
@@ -103,7 +107,7 @@ class Values:
             total = (
                 digit
                 if total is None
-                else Operation(Operator.PLUS, Operation(Operator.TIMES, total, Constant(2)), digit)
+                else Operation(CellOperator.PLUS, Operation(CellOperator.TIMES, total, Constant(2)), digit)
             )
         assert total is not None
         return total
@@ -186,7 +190,7 @@ class Values:
             if subject is None:
                 parts.append(self.condition(branch.this))
             else:
-                parts.append(Operation(Operator.EQUAL, self.value(subject), self.value(branch.this)))
+                parts.append(Operation(CellOperator.EQUAL, self.value(subject), self.value(branch.this)))
             parts.append(self.value(branch.args["true"]))
         otherwise = node.args.get("default")
         return Apply(Function.CHOOSE, (*parts, Constant(None) if otherwise is None else self.value(otherwise)))
@@ -196,7 +200,7 @@ class Values:
             unknown = unknown_function(node, self.text)
             if unknown is not None:
                 raise unknown
-            name = type(node).__name__
+            name = spoken(node, self.text)
             raise self._refused(node, "unsupported", f"{name} of released values is not answered", "compute it outside")
         read = Translator(text=self.text).expression(node)
         if not isinstance(read, Literal):
@@ -223,7 +227,7 @@ class Values:
             return Apply(Function.OPPOSITE, (missing,)) if node.args.get("negate") else missing
         if isinstance(node, exp.Between) and not node.args.get("symmetric"):
             low, high = self._alike(node.this, node.args["low"]), self._alike(node.this, node.args["high"])
-            return Apply(Function.ALL, (Operation(Operator.AT_LEAST, *low), Operation(Operator.AT_MOST, *high)))
+            return Apply(Function.ALL, (Operation(CellOperator.AT_LEAST, *low), Operation(CellOperator.AT_MOST, *high)))
         if isinstance(node, exp.In) and node.expressions and not node.args.get("query"):
             return Apply(Function.AMONG, (self.value(node.this), *(self._constant(each) for each in node.expressions)))
         if isinstance(node, exp.Boolean):

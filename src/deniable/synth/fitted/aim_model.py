@@ -16,18 +16,18 @@ from deniable.synth.fitted.joined_cells import group_sums
 from deniable.synth.fitted.pair_choice import spanning_tree
 from deniable.synth.fitted.pair_model import dependence, moved_weights, tree_records
 from deniable.synth.fitted.record_model import Floats, RecordModel, within_groups
-from deniable.synth.fitted.stored import Marginal, Measurements
-from deniable.synth.fitted.words import ReleasedWords
+from deniable.synth.fitted.stored import Marginal, TwinMeasurements
+from deniable.synth.fitted.twin_randomness import ReleasedWords
 
 _RECORDS = 30_000
 
 
-def aim_model(stored: Measurements) -> RecordModel:
+def aim_model(stored: TwinMeasurements) -> RecordModel:
     """The model of what has been measured so far; fixed by it."""
     return fit_aim(stored)[0]
 
 
-def fit_aim(stored: Measurements) -> tuple[RecordModel, tuple[str, ...]]:
+def fit_aim(stored: TwinMeasurements) -> tuple[RecordModel, tuple[str, ...]]:
     """The model of an AIM synthesizer, and what a reader should know about its fit."""
     source = ReleasedWords(json.dumps([stored.method, stored.attributes.names, len(stored.marginals)]))
     ones = stored.ones()
@@ -61,7 +61,7 @@ def _pairs(tables: list[tuple[tuple[int, ...], Floats]], singles: dict[int, Floa
     return found
 
 
-def _combined(stored: Measurements) -> list[Marginal]:
+def _combined(stored: TwinMeasurements) -> list[Marginal]:
     """Every measured table of groups once: those that were measured again by the inverse of their variances."""
     found: dict[tuple[int, ...], list[Marginal]] = {}
     for table in stored.marginals:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from deniable.errors import InvalidArgument
 from deniable.synth.attribute import Attribute, Attributes
 from deniable.synth.fitted.conditions import Condition
-from deniable.synth.fitted.words import WordSource, uniforms
+from deniable.synth.fitted.twin_randomness import WordSource, uniforms
 
 _EPOCH = date(1970, 1, 1)
 FORMS = ("pandas", "polars", "arrow", "dict")

@@ -19,7 +19,7 @@ from deniable.synth.attribute import Attribute
 from deniable.synth.fitted.agreement import simplex, weighted_total
 from deniable.synth.fitted.joined_cells import group_sums
 from deniable.synth.fitted.record_model import RecordModel
-from deniable.synth.fitted.stored import Marginal, Measurements
+from deniable.synth.fitted.stored import Marginal, TwinMeasurements
 
 Floats = NDArray[np.float64]
 
@@ -65,7 +65,7 @@ class TableError:
 
 
 def table_error(
-    model: RecordModel, stored: Measurements, places: tuple[int, ...], *, confidence: float = 0.95
+    model: RecordModel, stored: TwinMeasurements, places: tuple[int, ...], *, confidence: float = 0.95
 ) -> TableError:
     """Intervals for the table of these columns: of cells for one column, of groups for several."""
     if not 0 < confidence < 1:
@@ -86,7 +86,7 @@ def table_error(
 
 
 def _bounds(
-    model: RecordModel, stored: Measurements, places: tuple[int, ...], estimate: Floats, confidence: float
+    model: RecordModel, stored: TwinMeasurements, places: tuple[int, ...], estimate: Floats, confidence: float
 ) -> tuple[Floats, Floats, float, str]:
     """Lowest and highest counts, and the most that absolute errors add up to."""
     chance = 1 - confidence
@@ -100,7 +100,7 @@ def _bounds(
     return *_frechet_bounds(model, stored, places, estimate, chance), "implied: by its one-way tables alone"
 
 
-def measured(stored: Measurements, places: Sequence[int]) -> Marginal | None:
+def measured(stored: TwinMeasurements, places: Sequence[int]) -> Marginal | None:
     """The measured table of these columns, in their order, the one with the least noise; None if there is none.
 
     A table of cells serves where one of groups is wanted and the columns are not grouped.
@@ -118,7 +118,7 @@ def measured(stored: Measurements, places: Sequence[int]) -> Marginal | None:
     return Marginal(tuple(places), np.transpose(best.counts, order), best.scale, best.law, best.grouped)
 
 
-def _at_groups(stored: Measurements, table: Marginal) -> bool:
+def _at_groups(stored: TwinMeasurements, table: Marginal) -> bool:
     plain = all(stored.group_count(place) == stored.attributes.sizes[place] for place in table.places)
     return table.grouped or plain
 
@@ -139,7 +139,7 @@ def _noisy_bounds(table: Marginal, estimate: Floats, chance: float) -> tuple[Flo
     return counts - half, counts + half, float(np.abs(counts - estimate).sum()) + noise
 
 
-def _one_way(stored: Measurements, place: int, chance: float) -> tuple[Floats, Floats]:
+def _one_way(stored: TwinMeasurements, place: int, chance: float) -> tuple[Floats, Floats]:
     """Lowest and highest counts of a column's groups."""
     table = measured(stored, (place,))
     if table is None:
@@ -152,7 +152,7 @@ def _one_way(stored: Measurements, place: int, chance: float) -> tuple[Floats, F
 
 
 def _scored_bounds(
-    model: RecordModel, stored: Measurements, places: tuple[int, ...], estimate: Floats, chance: float
+    model: RecordModel, stored: TwinMeasurements, places: tuple[int, ...], estimate: Floats, chance: float
 ) -> tuple[Floats, Floats, float]:
     """Around the product of one-way tables that the score was measured against, as far as half the score goes.
 
@@ -173,7 +173,7 @@ def _scored_bounds(
     )
 
 
-def expected(stored: Measurements, pair: tuple[int, int]) -> Floats:
+def expected(stored: TwinMeasurements, pair: tuple[int, int]) -> Floats:
     """The product of one-way tables that a pair's score was measured against."""
     ones = {one.places[0]: one for one in stored.ones()}
     total = weighted_total(
@@ -183,13 +183,13 @@ def expected(stored: Measurements, pair: tuple[int, int]) -> Floats:
     return np.rint(np.outer(first, second) / max(total, 1.0))
 
 
-def _total_error(stored: Measurements, chance: float) -> float:
+def _total_error(stored: TwinMeasurements, chance: float) -> float:
     trust = sum(1 / (one.counts.size * one.variance) for one in stored.ones())
     return NormalDist().inv_cdf(1 - chance / 2) / sqrt(trust) if trust else np.inf
 
 
 def _frechet_bounds(
-    model: RecordModel, stored: Measurements, places: tuple[int, ...], estimate: Floats, chance: float
+    model: RecordModel, stored: TwinMeasurements, places: tuple[int, ...], estimate: Floats, chance: float
 ) -> tuple[Floats, Floats, float]:
     """What one-way tables alone say of a cell: no more than any of its margins, no less than they must overlap."""
     each = chance / (len(places) + 1)
@@ -205,7 +205,7 @@ def _frechet_bounds(
     return low, high, float(2 * model.total)
 
 
-def group_labels(stored: Measurements, place: int, *, cells: bool = False) -> tuple[str, ...]:
+def group_labels(stored: TwinMeasurements, place: int, *, cells: bool = False) -> tuple[str, ...]:
     """The names of a column's groups: a range for neighbouring cells, a list for rare categories; or of its cells."""
     column = stored.attributes.columns[place]
     if cells:

@@ -13,7 +13,7 @@ import numpy as np
 from deniable.synth.attribute import Attributes
 from deniable.synth.fitted.agreement import simplex
 from deniable.synth.fitted.record_model import Codes, Floats, RecordModel
-from deniable.synth.fitted.stored import Marginal, Measurements
+from deniable.synth.fitted.stored import Marginal, TwinMeasurements
 
 TOLERANCE = 1e-4
 SWEEPS = 200
@@ -82,7 +82,7 @@ def noisy_rows(stored: Sequence[Marginal]) -> float:
     return max(float(next(table for table in stored if not table.places).counts.sum()), 1.0)
 
 
-def fit_mwem(stored: Measurements) -> tuple[RecordModel, tuple[str, ...]]:
+def fit_mwem(stored: TwinMeasurements) -> tuple[RecordModel, tuple[str, ...]]:
     """The model of an MWEM synthesizer: exact weights for every combination of cells."""
     tables = [table for table in stored.marginals if table.places]
     average, converged = _average(stored.attributes, tables)

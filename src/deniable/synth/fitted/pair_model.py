@@ -14,8 +14,8 @@ from deniable.synth.fitted.agreement import NoisyPair, agreed, simplex, weighted
 from deniable.synth.fitted.joined_cells import group_sums
 from deniable.synth.fitted.pair_choice import spanning_tree
 from deniable.synth.fitted.record_model import Codes, Floats, RecordModel, conditional, within_groups
-from deniable.synth.fitted.stored import Measurements
-from deniable.synth.fitted.words import WordSource, rounded, shuffled
+from deniable.synth.fitted.stored import TwinMeasurements
+from deniable.synth.fitted.twin_randomness import WordSource, rounded, shuffled
 
 RECORDS = (10_000, 100_000)
 """A model has at least and at most so many records; between them twice the noisy number of rows."""
@@ -25,7 +25,7 @@ _DAMPING = 0.7
 _ENOUGH = 0.002
 
 
-def fit_pairs(stored: Measurements, source: WordSource) -> tuple[RecordModel, tuple[str, ...]]:
+def fit_pairs(stored: TwinMeasurements, source: WordSource) -> tuple[RecordModel, tuple[str, ...]]:
     """The model of a default or a tree synthesizer, and what a reader should know about its fit."""
     ones = stored.ones()
     total = weighted_total([float(one.counts.sum()) for one in ones], [one.counts.size * one.variance for one in ones])

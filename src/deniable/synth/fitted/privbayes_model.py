@@ -8,11 +8,11 @@ from deniable.synth.fitted.agreement import simplex
 from deniable.synth.fitted.mwem_model import noisy_rows
 from deniable.synth.fitted.pair_model import RECORDS
 from deniable.synth.fitted.record_model import Codes, Floats, RecordModel, conditional
-from deniable.synth.fitted.stored import Marginal, Measurements
-from deniable.synth.fitted.words import WordSource
+from deniable.synth.fitted.stored import Marginal, TwinMeasurements
+from deniable.synth.fitted.twin_randomness import WordSource
 
 
-def fit_privbayes(stored: Measurements, source: WordSource) -> tuple[RecordModel, tuple[str, ...]]:
+def fit_privbayes(stored: TwinMeasurements, source: WordSource) -> tuple[RecordModel, tuple[str, ...]]:
     """The model of a PrivBayes synthesizer: so many records that rounding is not seen."""
     total = noisy_rows(stored.marginals)
     count = int(min(max(2 * total, RECORDS[0]), RECORDS[1]))

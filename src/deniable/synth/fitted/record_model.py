@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from deniable.errors import InvalidArgument
 from deniable.synth.attribute import Attributes
 from deniable.synth.fitted.joined_cells import group_sums
-from deniable.synth.fitted.words import WordSource, rounded, shuffled, uniforms
+from deniable.synth.fitted.twin_randomness import WordSource, rounded, shuffled, uniforms
 
 Codes = NDArray[np.int64]
 Floats = NDArray[np.float64]

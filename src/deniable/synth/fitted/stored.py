@@ -47,7 +47,7 @@ class Marginal:
 
 
 @dataclass(frozen=True, slots=True)
-class Measurements:
+class TwinMeasurements:
     """Everything that was released to make a twin.
 
     `groups` says for every column which group each of its cells belongs to. `scores` are noisy distances (in rows, both signs
@@ -92,7 +92,7 @@ class Measurements:
         }
 
     @classmethod
-    def from_record(cls, record: Mapping[str, Any]) -> Measurements:
+    def from_record(cls, record: Mapping[str, Any]) -> TwinMeasurements:
         """What `to_record` wrote."""
         return cls(
             record["method"],

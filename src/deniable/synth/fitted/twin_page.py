@@ -11,7 +11,7 @@ from deniable.errors import InvalidArgument
 from deniable.svg import Series, horizontal_bars
 from deniable.synth.fitted.intervals import TableError, group_labels, table_error
 from deniable.synth.fitted.record_model import RecordModel
-from deniable.synth.fitted.stored import Measurements
+from deniable.synth.fitted.stored import TwinMeasurements
 
 _STYLE = (
     ":root{color-scheme:light dark}body{font:16px/1.5 system-ui,sans-serif;max-width:62rem;margin:2rem auto;padding:0 1.2rem}"
@@ -21,7 +21,7 @@ _STYLE = (
 _BARS = 24
 
 
-def twin_page(model: RecordModel, stored: Measurements, notes: Sequence[str], card: str) -> str:
+def twin_page(model: RecordModel, stored: TwinMeasurements, notes: Sequence[str], card: str) -> str:
     """The whole page as HTML. It shows released numbers and the model; nothing else was ever at hand."""
     signs = "".join(f'<p class="sign">{escape(note)}</p>' for note in notes) or "<p>No sign of failure.</p>"
     return (
@@ -32,7 +32,7 @@ def twin_page(model: RecordModel, stored: Measurements, notes: Sequence[str], ca
     )
 
 
-def _pictures(model: RecordModel, stored: Measurements) -> Iterator[str]:
+def _pictures(model: RecordModel, stored: TwinMeasurements) -> Iterator[str]:
     for place, name in enumerate(stored.attributes.names):
         try:
             error = table_error(model, stored, (place,))
@@ -52,14 +52,14 @@ def _pictures(model: RecordModel, stored: Measurements) -> Iterator[str]:
         yield horizontal_bars(released, twin, title=name, note="error bars: noise, 95 %").svg
 
 
-def _pairs(model: RecordModel, stored: Measurements) -> str:
+def _pairs(model: RecordModel, stored: TwinMeasurements) -> str:
     errors = [table_error(model, stored, (a, b)) for a, b in _places(stored)]
     errors.sort(key=lambda error: -error.tvd)
     rows = "".join(_row(error) for error in errors)
     return f"<table><tr><th>columns</th><th>TVD from the data at most</th><th>basis</th></tr>{rows}</table>"
 
 
-def _places(stored: Measurements) -> Iterator[tuple[int, int]]:
+def _places(stored: TwinMeasurements) -> Iterator[tuple[int, int]]:
     count = len(stored.attributes.columns)
     return ((a, b) for a in range(count) for b in range(a + 1, count))
 
@@ -70,7 +70,7 @@ def _row(error: TableError) -> str:
     )
 
 
-def _unmeasured(stored: Measurements) -> str:
+def _unmeasured(stored: TwinMeasurements) -> str:
     pairs = {tuple(sorted(table.places)) for table in stored.marginals if len(table.places) == 2}
     missing = sum(pair not in pairs for pair in _places(stored))
     joined = [

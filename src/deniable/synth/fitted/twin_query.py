@@ -18,7 +18,7 @@ from deniable.synth.fitted.conditions import Condition
 from deniable.synth.fitted.intervals import expected, group_labels, measured
 from deniable.synth.fitted.joined_cells import group_sums
 from deniable.synth.fitted.record_model import RecordModel
-from deniable.synth.fitted.stored import Marginal, Measurements
+from deniable.synth.fitted.stored import Marginal, TwinMeasurements
 from deniable.synth.fitted.twin_sql import TwinAggregate, TwinQuestion, read_question
 
 Floats = NDArray[np.float64]
@@ -73,7 +73,7 @@ class _Ground:
         return float(values.max() - values.min()) / 2 * self.distance + abs(middle) * self.apart
 
 
-def ask(model: RecordModel, stored: Measurements, text: str, *, confidence: float = 0.95) -> TwinAnswer:
+def ask(model: RecordModel, stored: TwinMeasurements, text: str, *, confidence: float = 0.95) -> TwinAnswer:
     """The answer to a question in SQL, with intervals; refused where they would be guesses."""
     question = read_question(text, stored.attributes)
     places = question.places
@@ -98,7 +98,9 @@ def ask(model: RecordModel, stored: Measurements, text: str, *, confidence: floa
     return TwinAnswer(tuple(rows), confidence, basis)
 
 
-def _ground(model: RecordModel, stored: Measurements, places: tuple[int, ...], chance: float) -> tuple[_Ground, str]:
+def _ground(
+    model: RecordModel, stored: TwinMeasurements, places: tuple[int, ...], chance: float
+) -> tuple[_Ground, str]:
     ones = stored.ones()
     trust = sum(1 / (one.counts.size * one.variance) for one in ones)
     off = NormalDist().inv_cdf(1 - chance / 4) / sqrt(trust) if trust else inf
@@ -121,7 +123,7 @@ def _ground(model: RecordModel, stored: Measurements, places: tuple[int, ...], c
 
 
 def _keys(
-    stored: Measurements, question: TwinQuestion, places: tuple[int, ...]
+    stored: TwinMeasurements, question: TwinQuestion, places: tuple[int, ...]
 ) -> list[tuple[dict[int, int], list[str]]]:
     """For every group the level of each key, and its labels."""
     found: list[tuple[dict[int, int], list[str]]] = [({}, [])]
@@ -133,7 +135,7 @@ def _keys(
 
 def _output(
     model: RecordModel,
-    stored: Measurements,
+    stored: TwinMeasurements,
     question: TwinQuestion,
     output: TwinAggregate,
     places: tuple[int, ...],
@@ -185,7 +187,7 @@ def _sum(ground: _Ground, factors: list[_Factor], chance: float) -> tuple[float,
 
 def _factor(
     model: RecordModel,
-    stored: Measurements,
+    stored: TwinMeasurements,
     where: dict[int, Condition],
     output: TwinAggregate,
     place: int,

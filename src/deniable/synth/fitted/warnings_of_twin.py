@@ -6,18 +6,18 @@ import numpy as np
 
 from deniable.synth.fitted.intervals import measured, quantile
 from deniable.synth.fitted.record_model import RecordModel
-from deniable.synth.fitted.stored import Measurements
+from deniable.synth.fitted.stored import TwinMeasurements
 
 _COLLAPSED = 0.7
 _DUPLICATES = 0.5
 
 
-def failure_signs(model: RecordModel, stored: Measurements) -> tuple[str, ...]:
+def failure_signs(model: RecordModel, stored: TwinMeasurements) -> tuple[str, ...]:
     """Sentences about what went wrong; none when nothing did."""
     return (*_collapse(model, stored), *_copies(model), *_drowned(stored))
 
 
-def _collapse(model: RecordModel, stored: Measurements) -> list[str]:
+def _collapse(model: RecordModel, stored: TwinMeasurements) -> list[str]:
     """Mode collapse: a column of the model has far less entropy than its released one-way table."""
     found = []
     for place, name in enumerate(stored.attributes.names):
@@ -49,7 +49,7 @@ def _copies(model: RecordModel) -> list[str]:
     ]
 
 
-def _drowned(stored: Measurements) -> list[str]:
+def _drowned(stored: TwinMeasurements) -> list[str]:
     """More noise than rows: no cell of a column can be told from zero."""
     found = []
     for place, name in enumerate(stored.attributes.names):

@@ -11,7 +11,7 @@ import numpy as np
 from deniable.synth.fitted.aim_model import aim_model
 from deniable.synth.fitted.pair_choice import shares
 from deniable.synth.fitted.record_model import RecordModel
-from deniable.synth.fitted.stored import Marginal, Measurements
+from deniable.synth.fitted.stored import Marginal, TwinMeasurements
 from deniable.synth.measured.coded import CellRows
 from deniable.synth.measured.pair_rounds import ONES, expectation
 from deniable.synth.measured.table_noise import Integers, Measurer, distances, grouped_rows
@@ -22,7 +22,7 @@ MOST_CELLS = 20_000
 """Tables with more groups than this are not in the workload."""
 
 
-def measure_aim(measurer: Measurer, *, rounds: int, degree: int, focus: tuple[int, ...]) -> Measurements:
+def measure_aim(measurer: Measurer, *, rounds: int, degree: int, focus: tuple[int, ...]) -> TwinMeasurements:
     """One-way tables, then tables of up to `degree` columns; at most `rounds` at first, fewer where noise has to be halved."""
     attributes = measurer.attributes
     columns = len(attributes.columns)
@@ -30,7 +30,7 @@ def measure_aim(measurer: Measurer, *, rounds: int, degree: int, focus: tuple[in
     first = ONES if columns > 1 else 1.0
     ones = [measurer.table((place,), first * share) for place, share in enumerate(weights)]
     groups, _ = expectation(measurer, ones, [])
-    stored = Measurements("aim", attributes, tuple(ones), groups)
+    stored = TwinMeasurements("aim", attributes, tuple(ones), groups)
     workload = [
         places
         for size in range(2, min(degree, columns) + 1)
@@ -52,13 +52,13 @@ def measure_aim(measurer: Measurer, *, rounds: int, degree: int, focus: tuple[in
     return stored
 
 
-def _with(stored: Measurements, table: Marginal) -> Measurements:
-    return Measurements(stored.method, stored.attributes, (*stored.marginals, table), stored.groups)
+def _with(stored: TwinMeasurements, table: Marginal) -> TwinMeasurements:
+    return TwinMeasurements(stored.method, stored.attributes, (*stored.marginals, table), stored.groups)
 
 
 def _choice(
     measurer: Measurer,
-    stored: Measurements,
+    stored: TwinMeasurements,
     model: RecordModel,
     workload: list[tuple[int, ...]],
     share: float,
@@ -72,12 +72,12 @@ def _choice(
     def scores(rows: CellRows) -> list[int]:
         return _wrong(rows, stored, expected, counts, noise)
 
-    return measurer.choice(scores, share * CHOOSING, sensitivity=max(counts) * measurer.moved.l1)
+    return measurer.choice(scores, share * CHOOSING, sensitivity=max(counts) * measurer.moved.table.l1)
 
 
 def _wrong(
     rows: CellRows,
-    stored: Measurements,
+    stored: TwinMeasurements,
     expected: list[tuple[tuple[int, ...], Integers]],
     counts: list[int],
     noise: float,

@@ -10,8 +10,7 @@ from deniable.accounting import Rule, RuleKind, Spend
 from deniable.cost import Bounded, Concentrated, Cost, Gaussian
 from deniable.errors import InvalidArgument
 from deniable.exact import sqrt
-from deniable.kernels import Law, Noise
-from deniable.synth.measured.coded import Contribution
+from deniable.kernels import DiscreteLaplaceNoise, Noise, RoundedGaussianNoise, Sensitivity
 
 _GRID = 1 << 10
 _PARTS = 1 << 24
@@ -56,16 +55,16 @@ class Allowance:
             case _:
                 return Bounded(epsilon=self.whole)
 
-    def noise(self, share: float | Fraction, moved: Contribution, *, tables: int = 1) -> Noise:
+    def noise(self, share: float | Fraction, moved: Sensitivity, *, tables: int = 1) -> Noise:
         """The noise on `tables` tables (or numbers), each moved by one unit as `moved` says, that this share pays for."""
         part = self._part(share)
         match self.kind:
             case RuleKind.GAUSSIAN:
-                return Noise(Law.GAUSSIAN, _up(sqrt(moved.l2_squared * tables / part, 80).upper))
+                return RoundedGaussianNoise(_up(sqrt(moved.l2_squared * tables / part, 80).upper))
             case RuleKind.CONCENTRATED:
-                return Noise(Law.GAUSSIAN, _up(sqrt(moved.l2_squared * tables / (2 * part), 80).upper))
+                return RoundedGaussianNoise(_up(sqrt(moved.l2_squared * tables / (2 * part), 80).upper))
             case RuleKind.PURE:
-                return Noise(Law.LAPLACE, _up(moved.l1 * tables / part))
+                return DiscreteLaplaceNoise(_up(moved.l1 * tables / part))
             case RuleKind.BASIC | RuleKind.RENYI:
                 raise InvalidArgument(f"a synthesizer counts mu squared, rho or epsilon, not {self.kind.unit}")
             case _:

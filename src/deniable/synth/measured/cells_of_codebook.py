@@ -7,8 +7,9 @@ from datetime import date, datetime, time, timedelta
 
 from deniable.errors import InvalidArgument
 from deniable.exact.guards import integer, shown
-from deniable.plan.codebook import Codebook, Table
+from deniable.plan.codebook import Codebook
 from deniable.plan.facts import Facts, days
+from deniable.plan.tables import Table
 from deniable.plan.variable import Type, Variable
 from deniable.synth.attribute import CELLS, Attribute, Attributes
 

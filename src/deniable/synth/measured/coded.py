@@ -14,24 +14,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.cost import Neighbours
-from deniable.engines.table_space import frame_rows
+from deniable.engines.table_space import UNIT, frame_rows
 from deniable.errors import InvalidArgument
 from deniable.exact.guards import integer
+from deniable.kernels.unit_sensitivity import Sensitivity
 from deniable.noise import system_entropy
 from deniable.plan.codebook import Codebook
-from deniable.plan.expression import (
-    Case,
-    Clamp,
-    Coalesce,
-    Column,
-    Compare,
-    Comparison,
-    DaysBetween,
-    Expression,
-    Literal,
-    ToDate,
-)
+from deniable.plan.expression import Case, Column, Compare, Comparison, Expression, Literal
 from deniable.plan.facts import date_of
+from deniable.plan.functions.calendar import DaysBetween, ToDate
+from deniable.plan.functions.numeric import Clamp
+from deniable.plan.functions.several import Coalesce
 from deniable.plan.nodes import scan
 from deniable.plan.relation import schema, shape
 from deniable.synth.attribute import Attribute, Attributes
@@ -39,9 +32,13 @@ from deniable.synth.attribute import Attribute, Attributes
 
 @dataclass(frozen=True, slots=True)
 class CellRows:
-    """Rows of cells, one column of whole numbers for each attribute. Private: only mechanisms may look at it."""
+    """Rows of cells, one column of whole numbers for each attribute, and whose they are where units have several rows.
+
+    Private: only mechanisms may look at it.
+    """
 
     columns: tuple[NDArray[np.int64], ...]
+    labels: NDArray[np.int64] | None = None
 
     def table(self, places: tuple[int, ...], sizes: tuple[int, ...]) -> NDArray[np.int64]:
         """How many rows fall into each cell of these columns, as one flat table with the last column fastest.
@@ -69,24 +66,20 @@ class Contribution:
     moves: int = 1
 
     @property
-    def l0(self) -> int:
-        """At most so many cells."""
-        return self.rows * self.moves
+    def table(self) -> Sensitivity:
+        """How far one unit moves a table: all its rows may be in one cell."""
+        most = self.rows * self.moves
+        return Sensitivity(l0=most, l1=most, linf=self.rows)
 
     @property
-    def l1(self) -> int:
-        """By so much in total."""
-        return self.rows * self.moves
+    def total(self) -> Sensitivity:
+        """How far one unit moves one number that each of its rows moves by at most one."""
+        return self.totals(1)
 
-    @property
-    def l2_squared(self) -> int:
-        """All rows of a unit may be in one cell."""
-        return self.rows * self.rows * self.moves
-
-    @property
-    def linf(self) -> int:
-        """By so much in each."""
-        return self.rows
+    def totals(self, count: int) -> Sensitivity:
+        """How far one unit moves several such numbers, which all may move alike."""
+        most = self.rows * self.moves
+        return Sensitivity(l0=count, l1=most * count, linf=most)
 
 
 Read = Callable[[Any], CellRows]
@@ -112,7 +105,7 @@ def cell_rows(
             return data
         found = frame.function(data, system_entropy())  # reading draws nothing
         cells = [each.encode(found[f"c{place}"]) for place, each in enumerate(attributes.columns)]
-        return CellRows(tuple(cells))
+        return CellRows(tuple(cells), found.get(UNIT))
 
     moves = 2 if unit.neighbours is Neighbours.REPLACE else 1
     return read, Contribution(1 if unit.is_row else most, moves), frame.recipe or ""

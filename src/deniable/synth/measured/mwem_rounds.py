@@ -12,7 +12,7 @@ import numpy as np
 
 from deniable.synth.fitted.mwem_model import Goals, advanced, cell_numbers, domain_columns, noisy_rows
 from deniable.synth.fitted.record_model import Floats
-from deniable.synth.fitted.stored import Marginal, Measurements, ungrouped
+from deniable.synth.fitted.stored import Marginal, TwinMeasurements, ungrouped
 from deniable.synth.measured.coded import CellRows
 from deniable.synth.measured.table_noise import Integers, Measurer, distances
 
@@ -20,7 +20,7 @@ TOTAL = 0.05
 """The share of the number of rows; each round halves its own between choosing and measuring."""
 
 
-def measure_mwem(measurer: Measurer, *, rounds: int, degree: int) -> Measurements:
+def measure_mwem(measurer: Measurer, *, rounds: int, degree: int) -> TwinMeasurements:
     """The noisy number of rows, then `rounds` tables of up to `degree` columns, each chosen where the model is worst."""
     attributes = measurer.attributes
     columns = len(attributes.columns)
@@ -38,7 +38,7 @@ def measure_mwem(measurer: Measurer, *, rounds: int, degree: int) -> Measurement
         chosen = measurer.choice(partial(_wrong, expected=expected, penalties=penalties), share)
         found.append(measurer.table(workload[chosen], share))
         weights, goals, _ = advanced(grid, weights, goals, found[-1])
-    return Measurements("mwem", attributes, tuple(found), ungrouped(attributes))
+    return TwinMeasurements("mwem", attributes, tuple(found), ungrouped(attributes))
 
 
 def _wrong(rows: CellRows, expected: list[tuple[tuple[int, ...], Integers]], penalties: list[int]) -> list[int]:

@@ -18,14 +18,14 @@ from deniable.core.interactive import grouped
 from deniable.core.mechanism import Mechanism
 from deniable.core.space import Space
 from deniable.exact.guards import positive
-from deniable.kernels import Apart, Law, Noise
+from deniable.kernels import DiscreteLaplaceNoise, Sensitivity
 from deniable.mechanisms.additive import noisy_values
 from deniable.noise import Entropy
-from deniable.synth.fitted.logistic import CellRegression
+from deniable.synth.fitted.cell_regression import CellRegression
 from deniable.synth.fitted.record_model import RecordModel
-from deniable.synth.fitted.stored import Measurements
+from deniable.synth.fitted.stored import TwinMeasurements
 from deniable.synth.measured.coded import CellRows, Contribution, Read
-from deniable.synth.measured.table_noise import Integers, SeveralSums, distances, grouped_rows
+from deniable.synth.measured.table_noise import Integers, distances, grouped_rows
 
 _TRIPLES = 200
 """Of the tables of three columns at most so many are compared, evenly spread over all of them."""
@@ -40,14 +40,14 @@ class OnData:
     moved: Contribution
     recipe: str
 
-    def family(self, counts: Callable[[CellRows], Integers], moved: Apart, what: str) -> MechanismFamily:
+    def family(self, counts: Callable[[CellRows], Integers], moved: Sensitivity, what: str) -> MechanismFamily:
         """Whole numbers with discrete Laplace noise of any scale, and that scale."""
 
         def at(scale: Any) -> Mechanism:
-            noise = Noise(Law.LAPLACE, positive(scale=scale))
+            noise = DiscreteLaplaceNoise(positive(scale=scale))
 
             def function(data: Any, entropy: Entropy) -> dict[str, Any]:
-                noisy = noisy_values(counts(self.read(data)), law=noise.law, scale=noise.scale, entropy=entropy)
+                noisy = noisy_values(counts(self.read(data)), noise=noise, entropy=entropy)
                 return {"counts": noisy, "scale": float(noise.scale)}
 
             cost = noise.cost(moved)
@@ -64,7 +64,7 @@ class OnData:
 
 def score_table(
     on: OnData,
-    stored: Measurements,
+    stored: TwinMeasurements,
     model: CellRegression,
     cuts: Sequence[float],
     target: int,
@@ -81,11 +81,11 @@ def score_table(
         is_wanted = np.isin(rows.columns[target], wanted).astype(np.int64)
         return np.bincount(is_wanted * width + place, minlength=2 * width).reshape(2, width)
 
-    return on.family(counts, on.moved, what)
+    return on.family(counts, on.moved.table, what)
 
 
 def table_distances(
-    on: OnData, stored: Measurements, model: RecordModel, orders: Sequence[int], what: str
+    on: OnData, stored: TwinMeasurements, model: RecordModel, orders: Sequence[int], what: str
 ) -> MechanismFamily:
     """For each order (1, 2 or 3 columns) the sum of |real - synthetic| over all tables of groups, and the number of rows.
 
@@ -102,7 +102,7 @@ def table_distances(
         sums = [int(distances(groups, tables).sum()) // max(len(tables), 1) for tables in expected]
         return np.array([*sums, len(rows.columns[0])], dtype=np.int64)
 
-    return on.family(counts, SeveralSums(Contribution(on.moved.l1), len(orders) + 1), what)
+    return on.family(counts, on.moved.totals(len(orders) + 1), what)
 
 
 def workload(columns: int, order: int) -> list[tuple[int, ...]]:

@@ -14,7 +14,7 @@ from deniable.synth.fitted.agreement import simplex, weighted_total
 from deniable.synth.fitted.joined_cells import group_sums, grouping
 from deniable.synth.fitted.pair_choice import Pair, shares, spanning_tree, uncovered, worthwhile
 from deniable.synth.fitted.record_model import Floats
-from deniable.synth.fitted.stored import Marginal, Measurements
+from deniable.synth.fitted.stored import Marginal, TwinMeasurements
 from deniable.synth.measured.table_noise import Integers, Measurer
 
 ONES, SCORES = 0.3, 0.06
@@ -25,7 +25,7 @@ FOCUS = 3.0
 
 def measure_pairs(
     measurer: Measurer, *, method: str, focus: tuple[int, ...], apart: Sequence[Sequence[int]] = ()
-) -> Measurements:
+) -> TwinMeasurements:
     """One-way tables, scores, pairs: by expected error, or with `method` "tree" the spanning tree of the largest scores.
 
     With `apart` only pairs within one of these sets of columns are looked at; the sets are then independent.
@@ -40,7 +40,7 @@ def measure_pairs(
     ]
     groups, expected = expectation(measurer, ones, pairs)
     if not pairs:
-        return Measurements(method, attributes, tuple(ones), groups)
+        return TwinMeasurements(method, attributes, tuple(ones), groups)
     scores, scale = measurer.scores(expected, SCORES, groups=groups)
     weights = np.array([FOCUS if set(pair) & set(focus) else 1.0 for pair in pairs])
     sizes = np.array([float(table.size) for _, table in expected])
@@ -51,7 +51,7 @@ def measure_pairs(
         for each, share in zip(chosen, shares([sizes[each] * weights[each] for each in chosen]), strict=True)
     ]
     known = {pair: int(score) for pair, score in zip(pairs, scores, strict=True)}
-    return Measurements(method, attributes, (*ones, *tables), groups, known, scale)
+    return TwinMeasurements(method, attributes, (*ones, *tables), groups, known, scale)
 
 
 def _chosen(

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from deniable.errors import InvalidArgument
 from deniable.synth.fitted.mwem_model import noisy_rows
-from deniable.synth.fitted.stored import Marginal, Measurements, ungrouped
+from deniable.synth.fitted.stored import Marginal, TwinMeasurements, ungrouped
 from deniable.synth.measured.coded import CellRows, Contribution
 from deniable.synth.measured.table_noise import Measurer
 
@@ -27,7 +27,7 @@ Family = tuple[int, tuple[int, ...]]
 
 def measure_privbayes(
     measurer: Measurer, *, degree: int, score: str, most_rows: int, network: Sequence[Family] | None
-) -> Measurements:
+) -> TwinMeasurements:
     """The number of rows, a network of at most `degree` parents (unless one is given), and the tables of its families."""
     attributes = measurer.attributes
     found = [measurer.table((), TOTAL)]
@@ -36,7 +36,7 @@ def measure_privbayes(
     cap = noisy_rows(found) / (USEFUL * float(measurer.noise(share).scale))
     families = list(network) if network is not None else _network(measurer, structure, degree, cap, score, most_rows)
     tables: list[Marginal] = [measurer.table((*parents, child), share) for child, parents in families]
-    return Measurements(
+    return TwinMeasurements(
         "privbayes",
         attributes,
         (*found, *tables),
@@ -88,9 +88,9 @@ Score = Callable[[NDArray[np.int64]], int]
 def _score(name: str, moved: Contribution, most_rows: int) -> tuple[Score, int]:
     match name:
         case "r":
-            return distance_score, 4 * moved.l1
+            return distance_score, 4 * moved.table.l1
         case "mi":
-            return (lambda table: information_score(table, most_rows)), ceil(moved.l1 * steepest(most_rows)) + 2
+            return (lambda table: information_score(table, most_rows)), ceil(moved.table.l1 * steepest(most_rows)) + 2
         case _:
             raise InvalidArgument(f'score must be "mi" or "r", got {name!r}')
 

@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.core.compositor import Compositor
-from deniable.core.gate import Filter
+from deniable.core.gate import PrivacyFilter
 from deniable.core.interactive import grouped
 from deniable.core.mechanism import Mechanism
 from deniable.core.space import Space
 from deniable.cost import Cost, Exponential
-from deniable.kernels import Apart, Noise
+from deniable.kernels import Noise, Sensitivity
 from deniable.mechanisms.additive import noisy_values
 from deniable.noise import Entropy, exponential_choice
 from deniable.synth.attribute import Attributes
@@ -68,7 +68,7 @@ class Measurer:
         entropy: Entropy,
     ) -> None:
         self.attributes, self.allowance, self.moved = attributes, allowance, moved
-        self._compositor = Compositor(rows, space, Filter(allowance.rule), Fraction(1), entropy)
+        self._compositor = Compositor(rows, space, PrivacyFilter(allowance.rule), Fraction(1), entropy)
         self._left, self._cells = 1.0, list[Integers | None]()
 
     def recut(self, attributes: Attributes, cells: Sequence[Sequence[int] | None], spent: float) -> Measurer:
@@ -80,7 +80,7 @@ class Measurer:
 
     def noise(self, share: float) -> Noise:
         """The noise on a table that this share of what is left pays for."""
-        return self.allowance.noise(share * self._left, self.moved)
+        return self.allowance.noise(share * self._left, self.moved.table)
 
     def table(self, places: tuple[int, ...], share: float, *, groups: Groups | None = None) -> Marginal:
         """A noisy table of cells, or of groups, for this share of the allowance."""
@@ -90,15 +90,15 @@ class Measurer:
         def counts(rows: CellRows) -> Integers:
             return exact_table(rows if groups is None else grouped_rows(rows, groups), places, sizes)
 
-        noisy = self._noisy(counts, noise, self.moved)
+        noisy = self._noisy(counts, noise, self.moved.table)
         return Marginal(places, noisy, noise.scale, noise.law.name.lower(), groups is not None)
 
     def scores(
         self, expected: Sequence[tuple[tuple[int, ...], Integers]], share: float, *, groups: Groups
     ) -> tuple[Integers, Fraction]:
         """How far each table is from what is expected of it, in rows, with noise; and the scale of that noise."""
-        noise = self.allowance.noise(share * self._left, self._sum_moved, tables=len(expected))
-        moved = SeveralSums(self._sum_moved, len(expected))
+        noise = self.allowance.noise(share * self._left, self.moved.total, tables=len(expected))
+        moved = self.moved.totals(len(expected))
         return self._noisy(lambda rows: distances(grouped_rows(rows, groups), expected), noise, moved), noise.scale
 
     def choice(
@@ -106,21 +106,16 @@ class Measurer:
     ) -> int:
         """The place of a score that is about the largest. `sensitivity` is how far one unit moves each; its rows if not given."""
         eta = self.allowance.eta(share * self._left)
-        spread = 2 * (self._sum_moved.linf if sensitivity is None else sensitivity)
+        spread = 2 * (self.moved.total.linf if sensitivity is None else sensitivity)
 
         def function(rows: CellRows, entropy: Entropy) -> int:
             return exponential_choice(list(scores(rows)), Fraction(spread) / eta, entropy)
 
         return int(self._release(function, Exponential(eta=eta)))
 
-    @property
-    def _sum_moved(self) -> Contribution:
-        """One unit moves a sum of distances by the rows that differ: a number, not a table."""
-        return Contribution(self.moved.l1)
-
-    def _noisy(self, counts: Callable[[CellRows], Integers], noise: Noise, moved: Apart) -> Integers:
+    def _noisy(self, counts: Callable[[CellRows], Integers], noise: Noise, moved: Sensitivity) -> Integers:
         def function(rows: CellRows, entropy: Entropy) -> Integers:
-            return noisy_values(counts(rows), law=noise.law, scale=noise.scale, entropy=entropy)
+            return noisy_values(counts(rows), noise=noise, entropy=entropy)
 
         return np.asarray(self._release(function, noise.cost(moved)))
 
@@ -136,14 +131,6 @@ class Measurer:
             return rows
         pairs = zip(self._cells, rows.columns, strict=True)
         return CellRows(tuple(column if cells is None else cells[column] for cells, column in pairs))
-
-
-class SeveralSums:
-    """How far one unit moves several numbers that all may move alike."""
-
-    def __init__(self, each: Contribution, count: int) -> None:
-        self.l0, self.l1 = count, each.l1 * count
-        self.l2_squared, self.linf = each.l2_squared * count, each.linf
 
 
 def _sizes(attributes: Attributes, places: tuple[int, ...], groups: Groups | None) -> tuple[int, ...]:

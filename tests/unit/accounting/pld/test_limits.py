@@ -39,3 +39,22 @@ def test_every_bound_is_read_somewhere():
     read = {name for module in readers for name in stated if name in vars(module)} | {"MOST_WORK"}
     assert stated == read
     assert outward.Meter.__init__.__defaults__ == (outward.MOST_WORK,)
+
+
+SAMPLE = dp.costs.Gaussian(scale=2, sensitivity=1).sampled(rate=Fraction(1, 11)).repeated(21)
+MADE_OF_IT = {
+    "itself": SAMPLE,
+    "disjoint parts": dp.costs.Parallel((SAMPLE, dp.costs.Laplace(scale=5))),
+    "a group": dp.costs.Grouped(SAMPLE + dp.costs.Laplace(scale=5), 2),
+    "disjoint parts twice": dp.costs.Parallel((SAMPLE, dp.costs.Laplace(scale=5))).repeated(2),
+    "bounded range beside it": SAMPLE + dp.costs.Exponential(eta=Fraction(1, 10)).repeated(2),
+}
+
+
+@pytest.mark.parametrize("name", MADE_OF_IT)
+def test_a_bound_that_was_reached_is_told_whatever_is_made_of_the_cost(name, monkeypatch):
+    """Disjoint parts, groups and lower ends by other mechanisms pass on why their bracket is wide."""
+    for module, most in ((discretization, "MOST_KNOTS"), (spectrum, "MOST_PLACES"), (spectrum, "MOST_TERMS")):
+        monkeypatch.setattr(module, most, 4)
+    assert dp.epsilon(MADE_OF_IT[name], delta=DELTA, gap=1e-2).note
+    assert dp.delta(MADE_OF_IT[name], epsilon=1, gap=1e-2).note

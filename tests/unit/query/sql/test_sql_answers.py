@@ -11,8 +11,8 @@ import pytest
 from deniable.errors import InvalidArgument, QueryRefused
 from deniable.query.aggregates import quantile
 from deniable.query.columns import AnswerColumn
-from deniable.query.sql import Explanation, Released, Stage, applied
-from deniable.query.sql.post import Apply, Cell, Constant, Field, Function, Operation, Operator, evaluate
+from deniable.query.sql import AnswerTable, Explanation, Stage, applied
+from deniable.query.sql.post import Apply, Cell, CellOperator, Constant, Field, Function, Operation, evaluate
 from deniable.query.sql.stage import Ordering
 from deniable.release.answer import Release
 from deniable.release.session import Session
@@ -36,14 +36,14 @@ ROW = {"n": Cell(10, 8, 12), "s": Cell(30.0, 27.0, 33.0), "z": Cell(1, -1, 3), "
 @pytest.mark.parametrize(
     ("value", "expected"),
     [
-        (Operation(Operator.PLUS, Field("n"), Field("s")), Cell(40.0, 35.0, 45.0)),
-        (Operation(Operator.MINUS, Field("s"), Field("n")), Cell(20.0, 15.0, 25.0)),
-        (Operation(Operator.TIMES, Field("n"), Field("z")), Cell(10, -12, 36)),
-        (Operation(Operator.DIVIDE, Field("s"), Field("n")), Cell(3.0, 27 / 12, 33 / 8)),
-        (Operation(Operator.DIVIDE, Field("s"), Field("z")), Cell(30.0, -math.inf, math.inf)),
-        (Operation(Operator.DIVIDE, Field("s"), Constant(0)), Cell(None)),
-        (Operation(Operator.PLUS, Field("n"), Field("q")), Cell(15)),
-        (Operation(Operator.PLUS, Field("n"), Field("gone")), Cell(None)),
+        (Operation(CellOperator.PLUS, Field("n"), Field("s")), Cell(40.0, 35.0, 45.0)),
+        (Operation(CellOperator.MINUS, Field("s"), Field("n")), Cell(20.0, 15.0, 25.0)),
+        (Operation(CellOperator.TIMES, Field("n"), Field("z")), Cell(10, -12, 36)),
+        (Operation(CellOperator.DIVIDE, Field("s"), Field("n")), Cell(3.0, 27 / 12, 33 / 8)),
+        (Operation(CellOperator.DIVIDE, Field("s"), Field("z")), Cell(30.0, -math.inf, math.inf)),
+        (Operation(CellOperator.DIVIDE, Field("s"), Constant(0)), Cell(None)),
+        (Operation(CellOperator.PLUS, Field("n"), Field("q")), Cell(15)),
+        (Operation(CellOperator.PLUS, Field("n"), Field("gone")), Cell(None)),
         (Apply(Function.NEGATE, (Field("n"),)), Cell(-10, -12, -8)),
         (Apply(Function.ABSOLUTE, (Field("z"),)), Cell(1, 0, 3)),
         (Apply(Function.ROUND, (Constant(2.5),)), Cell(3, 3, 3)),
@@ -60,7 +60,7 @@ def test_intervals_of_computed_values_hold_whenever_those_of_their_parts_do(valu
 
 def test_rows_are_sorted_stably_and_missing_values_go_where_they_were_asked() -> None:
     column = AnswerColumn("n", "number", (2, None, 2, 1), None, None, "")
-    released = Released(("k",), (("a",), ("b",), ("c",), ("d",)), (column,))
+    released = AnswerTable(("k",), (("a",), ("b",), ("c",), ("d",)), (column,))
     order = (Ordering(Field("n"), descending=True, missing_first=True),)
     stage = Stage((("k", "k"),), (("n", Field("n")),), order=order, limit=3)
     assert applied(stage, released, Fraction(19, 20)).groups == (("b",), ("a",), ("c",))
@@ -107,7 +107,7 @@ def test_a_quantile_has_the_right_rank(text: str, share: float) -> None:
 
 def test_rows_without_a_key_are_said_to_be_in_no_group() -> None:
     release = _answer("SELECT city, COUNT(*) AS n FROM visits GROUP BY city")
-    assert "Rows whose city is missing are in no group." in release.notes
+    assert "Rows whose city is missing are left out." in release.notes
 
 
 def test_the_options_of_the_clause_price_and_bound_the_query() -> None:

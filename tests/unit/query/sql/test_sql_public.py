@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 import deniable as dp
+from deniable.engines import public_database as public
 from deniable.errors import QueryRefused
-from deniable.query.sql import public
 from deniable.query.sql.explain import Explanation
 from deniable.release.answer import Release
 from deniable.release.session import Session

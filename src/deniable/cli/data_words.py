@@ -1,0 +1,56 @@
+"""The data of a command in words of the shell: a file, several, a pattern, or `name=file` for each table."""
+
+from __future__ import annotations
+
+from glob import glob, has_magic
+from pathlib import Path
+from typing import Any
+
+from deniable.cli.locations import place
+from deniable.engines.places import is_url
+from deniable.errors import InvalidArgument
+from deniable.plan.codebook import Codebook
+
+
+def sources(word: str, codebook: Codebook) -> Any:
+    """What `visits.csv`, `2023.csv,2024.csv.gz`, `'parts/*.parquet'` or `visits=v.csv,people=p.csv` stands for."""
+    found = place(word)
+    if is_url(found) or Path(found).exists():
+        return found
+    parts = [part.strip() for part in found.split(",") if part.strip()]
+    named = [part.partition("=") for part in parts if "=" in part and not Path(part).exists()]
+    if named:
+        if len(named) < len(parts):
+            raise InvalidArgument(f"name every file or none: visits=v.csv,people=p.csv; got {word!r}")
+        return _by_name([(name.strip(), path.strip()) for name, _, path in named], codebook)
+    files = [path for part in parts for path in _matched(part)]
+    if len(codebook.tables) > 1:
+        return _by_name([(Path(path).name.partition(".")[0], path) for path in files], codebook)
+    return files[0] if len(files) == 1 else files
+
+
+def _matched(part: str) -> list[str]:
+    if not has_magic(part):
+        return [part]
+    found = sorted(glob(part))
+    if not found:
+        raise InvalidArgument(f"no file is called like {part!r}")
+    return found
+
+
+def _by_name(pairs: list[tuple[str, str]], codebook: Codebook) -> dict[str, list[str]]:
+    tables = [table.name for table in codebook.tables]
+    found: dict[str, list[str]] = {}
+    for name, path in pairs:
+        if name not in tables:
+            raise InvalidArgument(
+                f"the codebook has no table {name!r}; name each file after its table: "
+                f"{','.join(f'{table}={table}.csv' for table in tables)}"
+            )
+        found.setdefault(name, []).extend(_matched(path))
+    absent = [table for table in tables if table not in found]
+    if absent:
+        raise InvalidArgument(
+            f"no file is given for table {absent[0]}: {','.join(f'{table}={table}.csv' for table in tables)}"
+        )
+    return found

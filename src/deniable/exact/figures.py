@@ -1,0 +1,91 @@
+"""Numbers as people read them: as many digits as their error allows, rounded so that nothing looks surer than it is.
+
+An error has two figures, rounded up; a value has as many places as its error; the ends of an interval are rounded outwards, and
+where they lie about evenly the farther one is shown for both. Whole numbers stay whole, so that counts that add up are seen to.
+Frames and files keep every digit: this is for reading alone.
+"""
+
+from __future__ import annotations
+
+import math
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
+from fractions import Fraction
+from typing import TypeAlias
+
+Number: TypeAlias = int | float | Fraction
+
+NOTHING = "–"
+"""What is shown where there is no value, or none that says anything at its price."""
+
+_PLACES = 12
+"""More decimal places than anybody reads."""
+_ANY_SIZE = Context(prec=1000)
+_EVEN = 0.05
+_WHOLE = 10**15
+"""Floats up to here that are whole numbers are shown as such."""
+
+
+def error_figures(error: Number) -> str:
+    """An error with two figures, rounded up; a whole number as it is."""
+    if _is_whole(error):
+        return f"{int(error):,}"
+    return _at(error, places(error), ROUND_CEILING)
+
+
+def value_figures(value: Number, low: Number, high: Number) -> str:
+    """A value with its error: `34.3 ± 3.5`, or with both ends where they lie unevenly: `0.9 [0.4, 1]`."""
+    if math.isinf(low) and math.isinf(high):
+        return NOTHING
+    if all(map(_is_whole, (value, low, high))) and isinstance(value, int):
+        whole = f"{value:,}"
+        return (
+            f"{whole} ± {int(high - value):,}" if high - value == value - low else f"{whole} [{low:,.0f}, {high:,.0f}]"
+        )
+    half = float(high - low) / 2 if math.isfinite(high - low) else abs(float(value))
+    digits = places(half)
+    shown = f"{value:,}" if isinstance(value, int) else _at(value, digits, ROUND_HALF_EVEN)
+    if _is_even(value, low, high):
+        return f"{shown} ± {_at(max(value - low, high - value), digits, ROUND_CEILING)}"
+    return f"{shown} [{_at(low, digits, ROUND_FLOOR)}, {_at(high, digits, ROUND_CEILING)}]"
+
+
+def plain_figures(value: Number) -> str:
+    """A number without an error: whole ones with separators, others to six figures."""
+    if isinstance(value, int):
+        return f"{value:,}"
+    return f"{float(value):,.6g}" if abs(float(value)) < 10**6 else f"{float(value):,.0f}"
+
+
+def places(error: Number) -> int:
+    """How many decimal places show two figures of an error; negative where those are tens or more."""
+    size = abs(float(error))
+    if not (math.isfinite(size) and size > 0):
+        return 0 if size else _PLACES
+    return min(1 - math.floor(math.log10(size)), _PLACES)
+
+
+def _at(value: Number, digits: int, rounding: str) -> str:
+    """A number with so many places; one that is whole, such as a bound, without any."""
+    if isinstance(value, float) and math.isinf(value):
+        return "∞" if value > 0 else "-∞"
+    exact = Decimal(value.numerator) / value.denominator if isinstance(value, Fraction) else Decimal(str(value))
+    rounded = exact.quantize(Decimal(1).scaleb(-digits), rounding=rounding, context=_ANY_SIZE)
+    rounded = rounded if rounded else abs(rounded)  # no zero below zero
+    if digits <= 0:
+        return f"{int(rounded):,}"
+    return f"{int(exact):,}" if exact == int(exact) else f"{rounded:,f}"
+
+
+def _is_whole(value: Number) -> bool:
+    return math.isfinite(value) and value == int(value) and abs(float(value)) < _WHOLE
+
+
+def _is_even(value: Number, low: Number, high: Number) -> bool:
+    """Whether both ends are about as far: then the farther one stands for both."""
+    left, right = float(value - low), float(high - value)
+    return math.isfinite(right - left) and abs(left - right) <= _EVEN * max(left, right)
+
+
+def counted(count: int, noun: str) -> str:
+    """So many of something: "1 row", "2 rows", "1,000 rows"; the noun is one that takes an s."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"

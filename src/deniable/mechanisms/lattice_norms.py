@@ -1,0 +1,83 @@
+"""How far two neighbouring vectors of lattice values can lie apart, in every norm at once and in whole steps.
+
+Both vectors sit on one lattice, so every norm may be rounded *down* to what whole steps can reach: exact, never loose.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+from deniable.core.distance import Distance, Triple, plain, squared, triple
+from deniable.core.metric import L1, L2, AbsoluteDistance, LInfinity, Metric, PartitionDistance, RangeDistance
+from deniable.errors import SpaceMismatch
+from deniable.kernels.unit_sensitivity import Sensitivity
+
+
+def norms(metric: Metric, d_in: Distance, *, step: Fraction, size: int | None) -> Sensitivity:
+    """What `d_in` under `metric` allows for `size` lattice values (None: as many as the data has)."""
+    match metric:
+        case AbsoluteDistance():
+            each = math.floor(plain(d_in) / step)
+            return _tight(1, each, each * each, each)
+        case L1():
+            total = math.floor(plain(d_in) / step)
+            return _tight(size, total, total * total, total)
+        case L2():
+            square = math.floor(squared(d_in) / step**2)
+            return _tight(size, square, square, math.isqrt(square))
+        case LInfinity() if size is not None:
+            each = math.floor(plain(d_in) / step)
+            return _tight(size, size * each, size * each * each, each)
+        case PartitionDistance(AbsoluteDistance()):
+            far = triple(d_in)
+            each, count = math.floor(far.linf / step), math.floor(far.l0)
+            total = min(math.floor(far.l1 / step), count * each)
+            return _tight(count if size is None else min(count, size), total, total * each, each)
+        case _:
+            raise SpaceMismatch(
+                f"no norm of a vector of numbers is bounded by {metric!r}; use L1, L2 or a partition distance"
+            )
+
+
+def spread(metric: Metric, d_in: Distance, *, step: Fraction) -> int:
+    """How much the changes of a vector's entries can differ among themselves, in steps: what a selection pays for.
+
+    Entries that all move the same way by at most d spread by d; entries that move by at most d in total do so as well.
+    """
+    match metric:
+        case RangeDistance() | LInfinity(monotonic=True) | L1():
+            return math.floor(plain(d_in) / step)
+        case LInfinity():
+            return 2 * math.floor(plain(d_in) / step)
+        case PartitionDistance(AbsoluteDistance(), monotonic):
+            far = triple(d_in)
+            each = math.floor(far.linf / step)
+            ways = 2 if far.l0 >= 2 and not monotonic else 1
+            return min(math.floor(far.l1 / step), ways * each) if far.l0 >= 1 else 0
+        case _:
+            raise SpaceMismatch(f"a selection needs scores compared by LInfinity, RangeDistance or L1, got {metric!r}")
+
+
+def check_metric(metric: Metric, *, size: int | None) -> None:
+    """Refuse, when a mechanism is built, a metric that bounds no norm."""
+    norms(metric, _at_rest(metric), step=Fraction(1), size=size)
+
+
+def check_scores(metric: Metric) -> None:
+    """Refuse, when a selection is built, a metric that does not bound the spread of scores."""
+    spread(metric, _at_rest(metric), step=Fraction(1))
+
+
+def _at_rest(metric: Metric) -> Distance:
+    nothing = Fraction(0)
+    return Triple(nothing, nothing, nothing) if isinstance(metric, PartitionDistance) else nothing
+
+
+def _tight(l0: int | None, l1: int, l2_squared: int, linf: int) -> Sensitivity:
+    """What each norm of a whole-numbered vector implies for the others."""
+    linf = min(linf, l1, math.isqrt(l2_squared))
+    l0 = l1 if l0 is None else l0
+    l0 = min(l0, l1, l2_squared) if linf else 0
+    l1 = min(l1, l0 * linf, l2_squared, math.isqrt(l0 * l2_squared))
+    return Sensitivity(l0=l0, l1=l1, linf=linf, squares=min(l2_squared, l1 * linf))

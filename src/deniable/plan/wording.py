@@ -1,0 +1,120 @@
+"""Refusals in the words of whoever wrote the text: their own function names and signs, and what was expected where."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from difflib import get_close_matches
+from typing import Any
+
+from sqlglot import exp
+
+from deniable.errors import QueryRefused, Span
+
+_SIGNS = {
+    "Between": "BETWEEN",
+    "BitwiseAnd": "&",
+    "BitwiseOr": "|",
+    "BitwiseXor": "^",
+    "BitwiseNot": "~",
+    "BitwiseLeftShift": "<<",
+    "BitwiseRightShift": ">>",
+    "Bracket": "[ ]",
+    "DPipe": "||",
+    "Glob": "GLOB",
+    "ILike": "ILIKE",
+    "IntDiv": "//",
+    "Lambda": "->",
+    "Pow": "**",
+    "RegexpILike": "~*",
+    "RegexpLike": "~",
+    "Select": "SELECT",
+    "SimilarTo": "SIMILAR TO",
+    "Star": "*",
+    "Subquery": "SELECT",
+}
+ADVICE = {
+    "Alias": "a name with spaces stands in double quotes",
+    "BitwiseAnd": "write AND",
+    "BitwiseOr": "write OR",
+    "BitwiseNot": "write NOT",
+    "TimeToStr": "write date_trunc('month', day), year(day) or month(day)",
+    "WidthBucket": "group by floor(x / 10) * 10, or declare bins in the codebook",
+}
+"""What to write instead of a sign or function of other languages."""
+
+
+def spoken(node: Any, text: str = "") -> str:
+    """A part of a text as its author would call it: a function by the name it was written with, a sign as it stands.
+
+    Guarantee: the parser's own names for things never reach a reader.
+    """
+    name = type(node).__name__
+    if isinstance(node, exp.Alias):
+        return f"{node.this.sql()} {node.alias}"
+    if name in _SIGNS and (not isinstance(node, exp.Func) or _SIGNS[name].lower() in text.lower()):
+        return _SIGNS[name]
+    if isinstance(node, exp.Anonymous):
+        return str(node.this).upper()
+    if isinstance(node, exp.Func):
+        written = {word.upper() for word in re.findall(r"(\w+)\s*\(", text)}
+        known = [word for word in (*type(node).sql_names(), node.sql().partition("(")[0]) if word]
+        own = written - {str(each).upper() for each in _other_functions(node)}
+        return next((word for word in known if word.upper() in written), min(own, default=known[0])).upper()
+    return repr(" ".join(node.sql().split())[:40])
+
+
+def _other_functions(node: Any) -> Iterable[str]:
+    """Names of the functions around and inside this one."""
+    for each in node.root().find_all(exp.Func):
+        if each is not node:
+            yield from (str(each.this),) if isinstance(each, exp.Anonymous) else type(each).sql_names()
+            yield each.sql().partition("(")[0]
+
+
+def unread(error: Exception, text: str, what: str, *, names: Iterable[str] = ()) -> QueryRefused:
+    """The refusal of a text that the parser gave up on: where, and what was expected there."""
+    first: dict[str, Any] = (getattr(error, "errors", None) or [{}])[0]
+    place, rewrite = _span(first), ""
+    said = f"this is not {what} we can read"
+    if first and _at_end(first, text):
+        said = f"the text ends after {_tail(text)!r}, where more was expected"
+    elif first.get("highlight"):
+        said += f": {str(first['highlight'])[:40]!r} was not expected there"
+    near = get_close_matches(text.strip(), list(names), n=1)
+    if near:
+        rewrite = f'a name with spaces stands in double quotes: "{near[0]}"'
+    elif what == "SQL" and not re.match(r"\s*(SELECT|WITH|\(|EXPLAIN|--|/\*)", text, re.IGNORECASE):
+        rewrite = "a query begins with SELECT"
+    return QueryRefused("syntax", said, span=place, rewrite=rewrite)
+
+
+def unspaced(text: str, names: Iterable[str]) -> QueryRefused:
+    """The refusal of words side by side, which are no expression: most often a name with spaces in it."""
+    known = list(names)
+    near = get_close_matches(text.strip(), known, n=1)
+    meant = near[0] if near else text.strip()
+    here = "" if near else f"; columns here: {', '.join(known)}"
+    return QueryRefused(
+        "syntax",
+        f"there is no column {text.strip()!r}",
+        rewrite=f'a name with spaces stands in double quotes: "{meant}"{here}',
+    )
+
+
+def _at_end(first: dict[str, Any], text: str) -> bool:
+    return not str(first.get("end_context") or "").strip(" ;\n\t)") and text.rstrip(" ;\n\t").endswith(
+        str(first.get("highlight") or "")
+    )
+
+
+def _tail(text: str) -> str:
+    words = text.split()
+    return " ".join(words[-3:])[-40:]
+
+
+def _span(first: dict[str, Any]) -> Span | None:
+    if not first.get("line"):
+        return None
+    word = str(first.get("highlight") or "")
+    return Span(int(first["line"]), max(1, int(first.get("col") or 1) - max(len(word) - 1, 0)), word)

@@ -1,0 +1,98 @@
+"""From text to exactly one SELECT: `EXPLAIN DP` and the clause of other systems are taken off, the rest is parsed by SQLGlot.
+
+Nothing is optimised or rewritten by the parser. What it cannot read is refused with its place; its own words are never shown.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import sqlglot
+from sqlglot import exp
+
+from deniable.errors import InvalidArgument, QueryRefused, Span
+from deniable.plan.functions.casts import without_to_char
+from deniable.plan.wording import unread
+from deniable.query.sql.dialects import adapted
+from deniable.query.sql.options import Options, renamed_back, taken
+
+LONGEST_TEXT = 100_000
+"""Longer queries are refused before they are parsed."""
+
+_EXPLAIN = re.compile(r"\s*EXPLAIN\s+(DP\b)?", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One query: its text as parsed, its tree, whether it is only to be explained, and the options written in it."""
+
+    text: str
+    tree: exp.Expression
+    explain: bool
+    options: Options
+    dialect: str
+
+
+def read(text: str, *, dialect: str = "duckdb") -> Statement:
+    """The one SELECT in `text`."""
+    if not isinstance(text, str) or not text.strip():
+        raise QueryRefused("empty", f"expected a query such as SELECT COUNT(*) FROM t, got {text!r}")
+    if len(text) > LONGEST_TEXT:
+        raise QueryRefused("too-long", f"a query may have {LONGEST_TEXT} characters, got {len(text)}")
+    if not isinstance(dialect, str) or dialect not in sqlglot.Dialect.classes:
+        known = ", ".join(sorted(name for name in sqlglot.Dialect.classes if name))
+        raise InvalidArgument(f"dialect must be one of {known}; got {dialect!r}")
+    written, explain = _unexplained(text)
+    try:
+        body, options = taken(written, dialect)
+        trees = [tree for tree in sqlglot.parse(body, dialect=dialect) if tree is not None]
+    except sqlglot.errors.SqlglotError as error:
+        raise unread(error, written, "SQL") from None
+    except (RecursionError, ValueError, TypeError, AttributeError, IndexError, KeyError) as error:
+        # the parser's own trouble with odd text; a refusal of ours passes on
+        if isinstance(error, QueryRefused):
+            raise
+        raise QueryRefused("syntax", "this is not SQL we can read") from None
+    if len(trees) != 1:
+        raise QueryRefused(
+            "several-statements", f"expected one statement, got {len(trees)}", rewrite="send them singly"
+        )
+    renamed_back(trees[0])
+    tree = adapted(_select(trees[0]), dialect, written)
+    if tree.find(exp.ToChar) is not None:
+        tree = without_to_char(tree)
+    return Statement(written, tree, explain, options, dialect)
+
+
+def _unexplained(text: str) -> tuple[str, bool]:
+    found = _EXPLAIN.match(text)
+    if found is None:
+        return text, False
+    if found.group(1) is None:
+        raise QueryRefused(
+            "explain",
+            "an engine's own plan may speak of the data",
+            span=Span(1, 1, "EXPLAIN"),
+            rewrite="write EXPLAIN DP SELECT ...",
+        )
+    return " " * found.end() + text[found.end() :], True
+
+
+def _select(tree: Any) -> exp.Expression:
+    while isinstance(tree, exp.Subquery) and set(_given(tree)) <= {"this"}:
+        tree = tree.this
+    if isinstance(tree, exp.Except | exp.Intersect):
+        raise QueryRefused(
+            "set-operation",
+            f"{type(tree).__name__.upper()} compares rows of two queries",
+            rewrite="use NOT IN, IN or a join",
+        )
+    if not isinstance(tree, exp.Select | exp.Union):
+        raise QueryRefused("not-a-query", "only SELECT is answered; nothing is ever written", rewrite="SELECT ...")
+    return tree
+
+
+def _given(node: exp.Expression) -> dict[str, Any]:
+    return {name: value for name, value in node.args.items() if value}

@@ -1,0 +1,56 @@
+"""What a price means for one person: by how much a chance may change, and a line where that is much. From public numbers alone."""
+
+from __future__ import annotations
+
+from decimal import ROUND_CEILING, Context, Decimal
+from fractions import Fraction
+
+from deniable.cost import Neighbours
+from deniable.exact import digits
+from deniable.plan.unit import Unit
+
+WEAK_EPSILON, WEAK_DELTA = 10, 1e-4
+
+_FINE = Context(prec=40, rounding=ROUND_CEILING)
+_SHOWN = Context(prec=3, rounding=ROUND_CEILING)
+_COUNTLESS = 13
+"""An epsilon above which the factor is not worth its digits."""
+
+
+def chance_factor(epsilon: Fraction) -> str:
+    """How many times as likely one person may make an answer: e to the epsilon, three digits, rounded up."""
+    if not epsilon <= _COUNTLESS:
+        return "more than 400,000"
+    exponent = _FINE.divide(Decimal(epsilon.numerator), Decimal(epsilon.denominator))
+    above = _FINE.multiply(
+        exponent.exp(_FINE), Decimal("1.000000000000000000000000000001")
+    )  # exp rounds to the nearest
+    return f"{_SHOWN.plus(above).normalize():,f}"
+
+
+def promise(loss: str, epsilon: Fraction | None, delta: Fraction, unit: Unit) -> str:
+    """A loss as a promise about one unit; without an epsilon only the two kinds of data sets are named."""
+    if epsilon is None:
+        return f"{loss} for {neighbours(unit)}"
+    whose = "changing one row" if unit.neighbours is Neighbours.REPLACE else f"the presence or absence of {unit.phrase}"
+    slip = f" plus {digits(delta)}" if delta else ""
+    return f"{loss}: {whose} changes the chance of any answer by at most a factor of {chance_factor(epsilon)}{slip}"
+
+
+def neighbours(unit: Unit) -> str:
+    """Which two data sets cannot be told apart."""
+    if unit.neighbours is Neighbours.REPLACE:
+        return "data sets that differ in one changed row"
+    return f"data sets with and without {unit.phrase}"
+
+
+def weak_promise(epsilon: Fraction | None, delta: Fraction) -> list[str]:
+    """What to say of a price or budget that protects little; nothing of a usual one."""
+    said = []
+    if epsilon is not None and epsilon > WEAK_EPSILON:
+        said.append(
+            "An epsilon above 10 protects little: one unit may change the chance of an answer more than 22,000-fold."
+        )
+    if delta > WEAK_DELTA:
+        said.append("A delta above 1/10,000 is large: of 10,000 people one could be shown in full.")
+    return said

@@ -1,0 +1,383 @@
+"""A statement in stages: one planned charge, then each stage on what the ones before it released; all is stored, or nothing shown.
+
+Everything is priced from public facts before the charge: what an earlier stage says is put within bounds that were declared for
+it, so no price and no sensitivity of a later one depends on it. A failure between two stages leaves the charge and no answer.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from sqlglot import exp
+
+from deniable.core.interactive import grouped
+from deniable.core.mechanism import Mechanism
+from deniable.cost import Composed
+from deniable.engines.engine import Engine
+from deniable.engines.public_database import ReleasedTable
+from deniable.engines.table_space import PrivateTables
+from deniable.errors import InvalidArgument
+from deniable.ledger.numbers import digits
+from deniable.ledger.receipt import Receipt
+from deniable.ledger.store import Packed
+from deniable.noise import Entropy
+from deniable.plan.codebook import Codebook
+from deniable.plan.nodes import GroupAgg, ValueTable
+from deniable.plan.provenance import tables_of
+from deniable.plan.unit import Unit
+from deniable.plan.value_tables import with_values
+from deniable.query import AnswerColumn, Payment, Price
+from deniable.query.sql import (
+    AnswerTable,
+    Explanation,
+    PrivateStatement,
+    StagedStatement,
+    StagePart,
+    Statement,
+    check_public,
+    explain_statement,
+    filled,
+    public_answer,
+)
+from deniable.query.sql.env import part
+from deniable.query.sql.post import Cell
+from deniable.release.answer import Release, shown_record, statement_view
+from deniable.release.promise import promise
+from deniable.release.query_mechanism import QueryMechanism
+from deniable.release.release_facts import ReleaseFacts
+from deniable.release.statement import contribution
+
+if TYPE_CHECKING:
+    from deniable.release.session import Session
+
+_END = "answer"
+"""The part of a stored answer that is the last stage."""
+
+
+class StagedRelease(Release):
+    """An answer in stages, charged as one; `stages` are the tables that were released on the way, by name."""
+
+    def __init__(
+        self, record: Mapping[str, Any], facts: ReleaseFacts, receipt: Receipt | None, stages: Mapping[str, Release]
+    ) -> None:
+        super().__init__(record, facts, receipt)
+        self.stages = dict(stages)
+
+
+def answer_stages(
+    session: Session,
+    engine: Engine,
+    statement: Statement,
+    staged: StagedStatement[Release],
+    *,
+    payment: Payment,
+    request: str | None,
+    question: str,
+) -> Release | Explanation:
+    """The answer to a statement in stages, or its explanation.
+
+    Guarantee: one durable charge, made before data is read, covers all stages; a refusal spends nothing.
+    """
+    if statement.explain:
+        return _explained(session, staged, payment)
+    plan = _Planned.of(session, staged, payment)
+    found = plan.release(request=request, question=question)
+    return _Shown(session, engine, statement, staged, plan, found).answer()
+
+
+def stage_prices(session: Session, staged: StagedStatement[Release], payment: Payment) -> tuple[Price, ...]:
+    """What each private part would cost, in order; nothing is read or spent."""
+    return tuple(member.price for member in _Planned.of(session, staged, payment).members)
+
+
+def check_ending(session: Session, statement: Statement, staged: StagedStatement[Release]) -> None:
+    """Refuse, before anything is spent, what the engine of public tables could not read once all stages are released."""
+    if isinstance(staged.end, PrivateStatement):
+        return
+    tables = {stage.name: _released_table(stage, None) for stage in staged.stages}
+    asked, codebook = replace(statement, tree=staged.end), session.codebook
+    check_public(asked, codebook, _public_names(staged.end, codebook), tables)
+
+
+@dataclass(frozen=True, slots=True)
+class _Planned:
+    """The stages at their prices; nothing is spent yet."""
+
+    session: Session
+    staged: StagedStatement[Release]
+    members: tuple[QueryMechanism, ...]
+
+    @classmethod
+    def of(cls, session: Session, staged: StagedStatement[Release], payment: Payment) -> _Planned:
+        shares = _shares(session, staged, payment)
+        queries = [each.query for each in staged.private]
+        return cls(session, staged, tuple(map(session._query_member, queries, shares)))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What each private part is stored as."""
+        last = (_END,) if isinstance(self.staged.end, PrivateStatement) else ()
+        return (*(stage.name for stage in self.staged.stages), *last)
+
+    def release(self, *, request: str | None, question: str) -> dict[str, Release]:
+        """Charge all of it at once, run stage by stage, store, and only then show."""
+        costs = Composed(tuple(member.price.cost for member in self.members))
+        charge = Composed(tuple(member.price.charge for member in self.members))
+        digest = self._digest()
+        whole = Mechanism(self.session.space, self._run, lambda d_in: grouped(costs, d_in), recipe=digest)
+        tables = sorted({table for member in self.members for table in tables_of(member.compiled.plan)})
+        packed, receipt = self.session._released(
+            whole, charge, request=request, plan=digest, question=question, tables=tables
+        )
+        self.session._last = self.session.filters.read(charge)
+        return self._read(packed, receipt)
+
+    def _read(self, packed: Packed, receipt: Receipt | None) -> dict[str, Release]:
+        parts = packed.release["parts"]
+        found = {}
+        for name, member in zip(self.names, self.members, strict=True):
+            release = Release.from_packed(Packed(parts[name]["release"], parts[name]["facts"]), receipt)
+            found[name] = release.under([output for output, _ in member.compiled.outputs])
+        return found
+
+    def _run(self, data: PrivateTables, entropy: Entropy) -> Packed:
+        """Each stage on the data and on what was released before it."""
+        kept: dict[str, Any] = {}
+        released: dict[str, Release] = {}
+        tables: dict[str, ValueTable] = {}
+        for index, (name, member) in enumerate(zip(self.names, self.members, strict=True)):
+            compiled = replace(member.compiled, plan=_on(member.compiled.plan, tables))
+            made = self.session._answer(compiled, member.price, data, entropy)
+            kept[name] = {"release": made.release, "facts": made.facts}
+            if index < len(self.staged.stages):
+                stage = self.staged.stages[index]
+                plain = Release.from_packed(made).under([output for output, _ in member.compiled.outputs])
+                released[name] = statement_view(
+                    plain, stage.statement, scalars_of(self.staged.stages[:index], released)
+                )
+                tables[name] = filled(stage.table, stage_rows(stage, released[name]))
+        return Packed({"kind": "workload", "parts": kept}, made.facts)
+
+    def _digest(self) -> str:
+        """What decides all answers: every stage's recipe, and what is computed of it for the next one."""
+        steps = [
+            [stage.name, repr(stage.statement.stages), repr(stage.table.columns), repr(stage.written)]
+            for stage in self.staged.stages
+        ]
+        decided = ["stages", [member.recipe for member in self.members], steps]
+        return hashlib.sha256(json.dumps(decided).encode()).hexdigest()
+
+
+def _on(plan: GroupAgg, tables: Mapping[str, ValueTable]) -> GroupAgg:
+    return replace(plan, source=with_values(plan.source, tables))
+
+
+def _shares(session: Session, staged: StagedStatement[Release], payment: Payment) -> list[Payment]:
+    """What each private part is paid: an even share."""
+    count = len(staged.private)
+    if payment.accuracy is not None:
+        raise InvalidArgument("a query in stages is paid with epsilon= or rho=, shared evenly; accuracy= goes with one")
+    if payment.laws:
+        raise InvalidArgument("a query in stages has one law of noise for all its outputs: law='gaussian'")
+    if count == 1:
+        return [payment]
+    delta = session._delta(payment.delta)
+    even = replace(
+        payment,
+        epsilon=None if payment.epsilon is None else payment.epsilon / count,
+        rho=None if payment.rho is None else payment.rho / count,
+        delta=delta / count,
+    )
+    return [even] * count
+
+
+def stage_rows(stage: StagePart, release: Release) -> list[tuple[Any, ...]]:
+    """The rows of a released stage, in the order of its columns; a number of a public key is that key again."""
+    found = []
+    for row in release.table:
+        if stage.written is None:
+            found.append(tuple(row[name] for name, _ in stage.table.columns))
+        else:
+            key = [
+                value * known.step if type(value) is int else value
+                for value, (_, known) in zip(stage.written[row[release.keys[0]]], stage.table.columns, strict=False)
+            ]
+            found.append((*key, row[stage.table.columns[-1][0]]))
+    return found
+
+
+def scalars_of(stages: Sequence[StagePart], released: Mapping[str, Release]) -> dict[str, Cell]:
+    """The one value of every stage that has one, with its interval."""
+    found = {}
+    for stage in stages:
+        release = released[stage.name]
+        if release.keys or not release.columns or stage.written is not None or len(release.groups) != 1:
+            continue
+        column = release.columns[stage.table.columns[-1][0]]
+        sure = column.lower is not None and column.upper is not None
+        ends = (column.lower[0], column.upper[0]) if sure else (None, None)  # type: ignore[index]
+        found[stage.scalar] = Cell(column.values[0], *ends)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """What was released, as the statement shows it: free, since only released values and public tables are read."""
+
+    session: Session
+    engine: Engine
+    statement: Statement
+    staged: StagedStatement[Release]
+    plan: _Planned
+    found: Mapping[str, Release]
+
+    def answer(self) -> Release:
+        stages: dict[str, Release] = {}
+        for index, stage in enumerate(self.staged.stages):
+            before = scalars_of(self.staged.stages[:index], stages)
+            stages[stage.name] = statement_view(self.found[stage.name], stage.statement, before)
+        if isinstance(self.staged.end, PrivateStatement):
+            end = statement_view(self.found[_END], self.staged.end, scalars_of(self.staged.stages, stages))
+            record = {**end._record, "guarantee": self._guarantee(), "notes": self._notes(end.notes)}
+            return StagedRelease(record, self._facts(end.facts), end.receipt, stages)
+        return self._public(self.staged.end, stages)
+
+    def _public(self, tree: exp.Expression, stages: Mapping[str, Release]) -> Release:
+        united = _united(tree, stages)
+        if united is None:
+            tables = {stage.name: _released_table(stage, stages[stage.name]) for stage in self.staged.stages}
+            asked, codebook = replace(self.statement, tree=tree), self.session.codebook
+            found = public_answer(asked, codebook, _public_names(tree, codebook), self.engine, tables)
+            columns = tuple(
+                AnswerColumn(name, "computed", values, None, None, "no interval is said")
+                for name, values in found.columns.items()
+            )
+            count = found.count
+        else:
+            columns, count = united, len(united[0].values)
+        last = stages[self.staged.stages[-1].name]
+        notes = self._notes(tuple(note for release in stages.values() for note in release.notes))
+        if united is None:
+            notes.append("Columns are computed from released values and public tables; no interval is said.")
+        shown = AnswerTable((), ((),) * count, columns)
+        record = shown_record(shown, last.confidence, self._guarantee(), notes)
+        return StagedRelease(record, self._facts(last.facts), last.receipt, stages)
+
+    def _notes(self, notes: Sequence[str]) -> list[str]:
+        count = len(self.plan.members)
+        said = f"Released in {count} stages; a later one compares with noisy values." if count > 1 else None
+        return list(dict.fromkeys([*([said] if said else []), *notes, *self.staged.notices]))
+
+    def _guarantee(self) -> str:
+        if self.session.rehearsal:
+            return "NO GUARANTEE: drawn with testing entropy, not with secret noise."
+        return f"Guarantee: {whole_promise(self.plan.members, self.session.unit)}."
+
+    def _facts(self, facts: ReleaseFacts) -> ReleaseFacts:
+        parts = [release.facts for release in self.found.values()]
+        return replace(
+            facts,
+            epsilon=sum((each.epsilon for each in parts), Fraction(0)),
+            delta=min(sum((each.delta for each in parts), Fraction(0)), Fraction(1)),
+            mechanisms=tuple(dict.fromkeys(name for each in parts for name in each.mechanisms)),
+            postprocessing=(*facts.postprocessing, "later stages computed from released values"),
+        )
+
+
+def _released_table(stage: StagePart, release: Release | None) -> ReleasedTable:
+    """A stage's table for plain SQL; without rows before it is released."""
+    rows = [] if release is None else stage_rows(stage, release)
+    cells = {name: [_plain(row[place]) for row in rows] for place, (name, _) in enumerate(stage.table.columns)}
+    return ReleasedTable(dict(stage.table.columns), cells)
+
+
+def _public_names(tree: exp.Expression, codebook: Codebook) -> tuple[str, ...]:
+    """The public tables an ending reads."""
+    named = {node.name.lower() for node in tree.find_all(exp.Table)}
+    return tuple(table.name for table in codebook.tables if table.name.lower() in named)
+
+
+def _united(tree: exp.Expression, stages: Mapping[str, Release]) -> tuple[AnswerColumn, ...] | None:
+    """A plain UNION ALL of released tables, with their intervals; None for anything else."""
+    leaves = _leaves(tree)
+    if leaves is None or len(leaves) < 2:
+        return None
+    tables = [(stages[part(leaf, "from").this.name], [each.name for each in leaf.expressions]) for leaf in leaves]
+    if len({len(names) for _, names in tables}) != 1:
+        return None
+    united = []
+    for place, name in enumerate(tables[0][1]):
+        cells = [_cells(release, names[place]) for release, names in tables]
+        values, lows, highs = (tuple(cell for each in cells for cell in each[end]) for end in range(3))
+        sure = None not in lows and None not in highs
+        united.append(
+            AnswerColumn(name, "number" if sure else "key", values, lows if sure else None, highs if sure else None, "")
+        )
+    return tuple(united)
+
+
+def _cells(release: Release, name: str) -> tuple[Sequence[Any], Sequence[Any], Sequence[Any]]:
+    if name in release.keys:
+        values = [group[release.keys.index(name)] for group in release.groups]
+        return values, [None] * len(values), [None] * len(values)
+    column = release.columns[name]
+    absent = [None] * len(column.values)
+    return column.values, column.lower or absent, column.upper or absent
+
+
+def _leaves(tree: Any) -> list[exp.Select] | None:
+    """The sides of nested UNION ALLs that each read one released table as it is."""
+    given = {name.rstrip("_") for name, value in tree.args.items() if value}
+    if isinstance(tree, exp.Union) and not tree.args.get("distinct", True) and given <= {"this", "expression"}:
+        sides = [_leaves(side) for side in (tree.this, tree.expression)]
+        return None if None in sides else [leaf for side in sides for leaf in side or []]
+    plain = isinstance(tree, exp.Select) and given <= {"expressions", "from"}
+    return [tree] if plain and all(isinstance(each, exp.Column) for each in tree.expressions) else None
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Fraction):
+        return int(value) if value.denominator == 1 else float(value)
+    return None if isinstance(value, float) and value != value else value
+
+
+def whole_loss(members: Sequence[QueryMechanism]) -> str:
+    """The price of all stages together, in the budget's words."""
+    _, loss, delta = _whole(members)
+    return f"{members[0].price.pair.unit} = {digits(loss)}" + (f", delta = {digits(delta)}" if delta else "")
+
+
+def whole_promise(members: Sequence[QueryMechanism], unit: Unit) -> str:
+    """What all stages together promise one unit."""
+    in_epsilon, loss, delta = _whole(members)
+    return promise(whole_loss(members), loss if in_epsilon else None, delta, unit)
+
+
+def _whole(members: Sequence[QueryMechanism]) -> tuple[bool, Fraction, Fraction]:
+    pairs = [member.price.pair for member in members]
+    loss, delta = (sum(parts, Fraction(0)) for parts in zip(*((p.loss, p.delta) for p in pairs), strict=True))
+    return pairs[0].unit == "epsilon", loss, delta
+
+
+def _explained(session: Session, staged: StagedStatement[Release], payment: Payment) -> Explanation:
+    """What each stage would do and cost, and the price of all; nothing is read or spent."""
+    if payment.is_open:
+        one = Fraction(1)
+        payment = replace(payment, epsilon=one) if session.filters.unit == "epsilon" else replace(payment, rho=one)
+    plan = _Planned.of(session, staged, payment)
+    parts = tuple(
+        explain_statement(
+            each, member.compiled, member.price, unit=session.unit.phrase, bounds=contribution(member.compiled)
+        )
+        for each, member in zip(staged.private, plan.members, strict=True)
+    )
+    public = not isinstance(staged.end, PrivateStatement)
+    after = ("compute the rest from released values and public tables, exactly and free",) if public else ()
+    last = parts[-1]
+    notices = (*staged.notices, *(("a later stage compares with noisy values",) if len(parts) > 1 else ()))
+    return replace(last, stages=parts, whole=f"costs {whole_loss(plan.members)}", after=after, notices=notices)

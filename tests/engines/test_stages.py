@@ -1,0 +1,353 @@
+"""Queries in stages: exact when noise is silent, one charge, prices and sensitivities that no released value can move."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from deniable.accounting import budget
+from deniable.engines import reference
+from deniable.engines.engine import Engine, Result
+from deniable.engines.reference import ReferenceEngine
+from deniable.errors import BudgetExceeded, EngineFailed, InvalidArgument, QueryRefused, Retired, Unanswered
+from deniable.plan.codebook import Codebook
+from deniable.plan.facts import Facts, Kind
+from deniable.plan.nodes import GroupAgg
+from deniable.plan.sensitivity import sensitivities
+from deniable.plan.value_tables import with_values
+from deniable.query import compile_query
+from deniable.query.sql import Explanation, compile_stages, compile_statement, filled, read
+from deniable.query.sql.released_facts import held_value
+from deniable.release.dataset import Dataset
+from deniable.release.session import Session
+from deniable.release.staged import StagedRelease
+from deniable.testing import Silent
+from tests.engines.everywhere import KEY, REMOTE, placed, servers_of
+from tests.engines.plain_sql import compared
+from tests.engines.sql_schemas import plain, world
+from tests.sql_grammar import Nobody
+
+_COMPARED = "SELECT COUNT(*) AS n FROM visits WHERE duration > (SELECT AVG(duration) FROM visits)"
+
+CLINIC = f"""
+{_COMPARED}
+SELECT COUNT(*) * 1.0 / (SELECT COUNT(*) FROM visits) AS share FROM visits WHERE urgent
+SELECT specialty, COUNT(*) * 1.0 / (SELECT COUNT(*) FROM visits) AS share FROM visits WHERE specialty IS NOT NULL GROUP BY specialty
+SELECT COUNT(*) AS n FROM visits WHERE duration > 1.5 * (SELECT AVG(duration) FROM visits) AND cost < (SELECT AVG(cost) FROM visits WHERE urgent)
+SELECT v.specialty, COUNT(*) AS n FROM visits v JOIN (SELECT specialty, AVG(cost) AS a FROM visits GROUP BY specialty) m ON v.specialty = m.specialty WHERE v.cost > m.a GROUP BY v.specialty
+WITH m AS (SELECT specialty, AVG(cost) AS a FROM visits GROUP BY specialty) SELECT COUNT(*) AS n FROM visits v JOIN m ON v.specialty = m.specialty WHERE v.cost > m.a
+SELECT COUNT(*) AS n FROM visits WHERE specialty IN (SELECT specialty FROM visits GROUP BY specialty HAVING COUNT(*) > 180)
+SELECT MAX(n) AS m FROM (SELECT specialty, COUNT(*) AS n FROM visits GROUP BY specialty) t
+SELECT specialty, n, n * 1.0 / SUM(n) OVER () AS share FROM (SELECT specialty, COUNT(*) AS n FROM visits WHERE specialty IS NOT NULL GROUP BY specialty) t
+SELECT specialty, COUNT(*) AS n, COUNT(*) * 1.0 / SUM(COUNT(*)) OVER () AS share FROM visits WHERE specialty IS NOT NULL GROUP BY specialty
+SELECT specialty, AVG(cost) AS a, RANK() OVER (ORDER BY AVG(cost) DESC) AS place FROM visits WHERE specialty IS NOT NULL GROUP BY specialty ORDER BY place
+SELECT 'all' AS what, COUNT(*) AS n FROM visits UNION ALL SELECT 'urgent' AS what, COUNT(*) AS n FROM visits WHERE urgent
+SELECT AVG(duration) AS a FROM visits UNION ALL SELECT AVG(born) AS a FROM patients
+SELECT a.specialty, a.n, b.c FROM (SELECT specialty, COUNT(*) AS n FROM visits GROUP BY specialty) a JOIN (SELECT specialty, AVG(cost) AS c FROM visits GROUP BY specialty) b ON a.specialty = b.specialty ORDER BY a.n DESC
+SELECT specialty, COUNT(*) AS n FROM visits GROUP BY specialty HAVING COUNT(*) > (SELECT COUNT(*) FROM visits) / 4.0
+SELECT c.name, c.country FROM cities c WHERE c.pop > (SELECT COUNT(*) FROM visits v WHERE v.city = c.name) ORDER BY c.name
+SELECT COUNT(*) AS n FROM visits v JOIN cities c ON v.city = c.name WHERE v.cost > (SELECT AVG(w.cost) FROM visits w WHERE w.city = c.name)
+""".strip().splitlines()  # noqa: E501
+
+SHOP = """
+SELECT SUM(i.price) AS s FROM items i JOIN products p ON i.product_id = p.product_id WHERE p.kind = 'toy' AND i.quantity < (SELECT AVG(j.quantity) FROM items j WHERE j.product_id = p.product_id)
+WITH sold AS (SELECT product_id, SUM(price) AS s FROM items GROUP BY product_id) SELECT p.product_id, p.kind, sold.s FROM products p, sold WHERE p.product_id = sold.product_id AND sold.s = (SELECT MAX(s) FROM sold)
+SELECT p.product_id FROM products p WHERE p.kind = 'book' AND p.weight * 100 > (SELECT 0.5 * SUM(quantity) FROM items i WHERE i.product_id = p.product_id) ORDER BY p.product_id
+""".strip().splitlines()  # noqa: E501
+
+RESIDUAL = """
+SELECT COUNT(*) AS n FROM visits v WHERE EXISTS (SELECT 1 FROM visits w WHERE w.patient_id = v.patient_id AND w.cost > v.cost)
+SELECT COUNT(*) AS n FROM visits v WHERE NOT EXISTS (SELECT 1 FROM visits w WHERE w.patient_id = v.patient_id AND w.day < v.day)
+SELECT specialty, COUNT(*) AS n FROM visits v WHERE EXISTS (SELECT 1 FROM visits w WHERE w.patient_id = v.patient_id AND w.specialty <> v.specialty AND w.urgent) GROUP BY specialty
+SELECT COUNT(*) AS n FROM visits v WHERE patient_id IN (SELECT patient_id FROM visits w WHERE w.duration < v.duration AND w.city = v.city)
+SELECT COUNT(*) AS n FROM visits v WHERE v.city IN (SELECT name FROM cities c WHERE c.pop > v.cost)
+""".strip().splitlines()  # noqa: E501
+
+ALL = [("clinic", q) for q in (*CLINIC, *RESIDUAL)] + [("shop", q) for q in SHOP]
+EVERYWHERE = pytest.mark.parametrize("engine", ["DuckDB", pytest.param("reference", marks=pytest.mark.slow), *REMOTE])
+
+
+@EVERYWHERE
+@pytest.mark.parametrize("name", ["clinic", "shop"])
+def test_stages_give_what_plain_sql_gives(engine: str, name: str, request: pytest.FixtureRequest) -> None:
+    data = placed(engine, world(name), servers_of(request))
+    here = data.session(budget(epsilon=10**6), entropy=Silent())
+    truth = plain(name)
+    for query in [text for where, text in ALL if where == name]:
+        found = compared(here.sql(query, epsilon=10**4), query, truth)  # type: ignore[arg-type]
+        assert (found.wrong, found.hidden) == (0, 0), query
+        assert found.equal > 0, query
+
+
+def _clinic() -> Session:
+    data = Dataset(world("clinic").tables, codebook=Codebook.from_record(world("clinic").codebook), name="clinic")
+    return data.session(budget(epsilon=1000), entropy=Silent())
+
+
+# One charge ----------------------------------------------------------------------------------------------------------
+
+
+def test_the_stages_together_cost_what_was_offered_and_asking_again_is_free() -> None:
+    here = _clinic()
+    first = here.sql(_COMPARED, epsilon=3)
+    assert here.spent.loss == 3
+    assert isinstance(first, StagedRelease)
+    assert list(first.stages) == ["stage 1"]
+    assert first.facts.epsilon == 3
+    again = here.sql(_COMPARED, epsilon=3)
+    other = here.sql(_COMPARED.replace("COUNT(*) AS n", "COUNT(*) + 1 AS n"), epsilon=3)
+    assert here.spent.loss == 3
+    assert isinstance(again, StagedRelease)
+    assert again.table == first.table
+    assert other.table[0]["n"] == first.table[0]["n"] + 1  # type: ignore[union-attr]
+
+
+def test_what_a_stage_is_multiplied_by_is_another_question() -> None:
+    """What is computed of a stage decides the next plan, so it decides which stored answer is meant."""
+    here = _clinic()
+    here.sql(_COMPARED, epsilon=3)
+    here.sql(_COMPARED.replace("(SELECT AVG(duration)", "(SELECT 2 * AVG(duration)"), epsilon=3)
+    assert here.spent.loss == 6
+
+
+def test_explanations_are_free_and_show_every_stage() -> None:
+    here = _clinic()
+    said = here.sql(f"EXPLAIN DP {_COMPARED}", epsilon=2)
+    assert isinstance(said, Explanation)
+    assert here.spent.loss == 0
+    lines = str(said).splitlines()
+    assert lines[0] == "2 stages, charged at once before the first: costs epsilon = 2"
+    assert [line for line in lines if line.startswith("stage")] == ["stage 1 of 2", "stage 2 of 2"]
+    assert sum("costs epsilon = 1" in line for line in lines) == 2
+    assert any("values of stage 1" in line for line in lines)
+
+
+def test_more_than_the_budget_is_refused_before_anything_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = Dataset(world("clinic").tables, codebook=Codebook.from_record(world("clinic").codebook))
+    here = data.session(budget(epsilon=1), entropy=Silent())
+    monkeypatch.setattr(Session, "_answer", _never)
+    with pytest.raises(BudgetExceeded):
+        here.sql(_COMPARED, epsilon=2)
+    assert here.spent.loss == 0
+
+
+def _never(*_: Any) -> Any:
+    raise AssertionError("data was read")
+
+
+def test_a_failure_between_stages_keeps_the_charge_shows_nothing_and_draws_nothing_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    here = world("clinic")
+    data = Dataset(here.tables, codebook=Codebook.from_record(here.codebook))
+    opened = data.session(budget(epsilon=10), entropy=Silent())
+    runs: list[str] = []
+    whole = Session._answer
+
+    def failing(self: Any, *given: Any) -> Any:
+        runs.append("run")
+        if len(runs) == 2:
+            raise RuntimeError("the disk is full of secrets")
+        return whole(self, *given)
+
+    monkeypatch.setattr(Session, "_answer", failing)
+    with pytest.raises(EngineFailed) as failure:
+        opened.sql(_COMPARED, epsilon=4, request="first")
+    assert "secrets" not in str(failure.value)
+    assert opened.spent.loss == 4
+    assert len(runs) == 2
+    with pytest.raises(Unanswered):
+        opened.fetch("first")
+    with pytest.raises(Retired):
+        opened.sql(_COMPARED, epsilon=4, request="first")
+    assert len(runs) == 2
+
+
+# Prices and sensitivities are public ---------------------------------------------------------------------------------
+
+
+def test_no_price_depends_on_the_data() -> None:
+    here = world("clinic")
+    fewer = {name: {c: cells[:5] for c, cells in table.items()} for name, table in here.tables.items()}
+    fewer["cities"] = here.tables["cities"]
+    book = Codebook.from_record(here.codebook)
+    sessions = [
+        Dataset(tables, codebook=book).session(budget(epsilon=10), entropy=Silent()) for tables in (here.tables, fewer)
+    ]
+    for query in CLINIC[::2]:
+        assert len({str(each.sql(f"EXPLAIN DP {query}", epsilon=1)) for each in sessions}) == 1, query
+
+
+_WILD = [
+    None,
+    float("nan"),
+    float("inf"),
+    float("-inf"),
+    10**30,
+    -(10**30),
+    1e300,
+    0.1,
+    True,
+    "text",
+    Fraction(1, 3),
+    -7,
+]
+
+
+def _within(value: Any, known: Facts) -> bool:
+    if value is None:
+        return True
+    match known.kind:
+        case Kind.NUMBER:
+            low, high = known.ends
+            return type(value) is int and low <= value <= high
+        case Kind.BOOLEAN:
+            return type(value) is bool
+        case _:
+            return type(value) is str and (known.categories is None or value in known.categories)
+
+
+KNOWN = [
+    Facts(Kind.NUMBER, True, Fraction(1, 100), -500, 900),
+    Facts(Kind.NUMBER, True, Fraction(1), 0, 2**54),
+    Facts(Kind.BOOLEAN),
+    Facts(Kind.STRING, categories=("a", "text")),
+]
+
+
+@pytest.mark.parametrize("known", KNOWN, ids=str)
+def test_a_released_value_lies_within_its_facts_whatever_it_is(known: Facts) -> None:
+    assert all(_within(held_value(value, known), known) for value in _WILD)
+
+
+def test_a_value_that_is_not_clamped_would_be_seen() -> None:
+    assert not _within(round(Fraction(10**30) / KNOWN[0].step), KNOWN[0])
+
+
+BOOK: dict[str, Any] = {
+    "unit": {"id": "p", "groups": 2, "rows_per_group": 2},
+    "tables": {
+        "t": {
+            "variables": {
+                "p": "integer",
+                "k": {"type": "string", "categories": ["a", "b", "c"]},
+                "x": {"type": "integer", "bounds": [0, 9]},
+            }
+        }
+    },
+}
+LAWFUL = [
+    "SELECT k, COUNT(*) AS n, SUM(x) AS s FROM t WHERE x > (SELECT AVG(x) FROM t) GROUP BY k",
+    "SELECT SUM(t.x) AS s FROM t JOIN (SELECT k, AVG(x) AS m FROM t GROUP BY k) g ON t.k = g.k WHERE t.x >= g.m",
+    "SELECT SUM(CLAMP(t.x - g.m, -3, 3)) AS s FROM t JOIN (SELECT k, AVG(x) AS m FROM t GROUP BY k) g ON t.k = g.k",
+]
+MEETING = [
+    "SELECT k, COUNT(*) AS n FROM t WHERE EXISTS (SELECT 1 FROM t u WHERE u.p = t.p AND u.x > t.x) GROUP BY k",
+    "SELECT k, SUM(x) AS s FROM t WHERE NOT EXISTS (SELECT 1 FROM t u WHERE u.p = t.p AND u.x <> t.x) GROUP BY k",
+]
+
+
+class Dice:
+    """Numbers that look drawn, the same in every run."""
+
+    def __init__(self, seed: int) -> None:
+        self._state = seed
+
+    def below(self, count: int) -> int:
+        self._state = (self._state * 6364136223846793005 + 1442695040888963407) % 2**64
+        return (self._state >> 33) % count
+
+    def among(self, values: Any) -> Any:
+        return values[self.below(len(values))]
+
+
+def _tables(random: Dice) -> list[tuple[int, str, int]]:
+    return [(random.below(4), random.among("abc"), random.below(10)) for _ in range(1 + random.below(13))]
+
+
+def _engine(rows: list[tuple[int, str, int]], book: Codebook) -> Engine:
+    columns = dict(zip("pkx", map(list, zip(*rows, strict=True)), strict=True)) if rows else {"p": [], "k": [], "x": []}
+    return ReferenceEngine({"t": columns}, book, key=KEY)
+
+
+def _cells(result: Result, name: str) -> dict[Any, int]:
+    groups = list(zip(*result.keys.values(), strict=True)) if result.keys else [()] * result.groups
+    return {group: int(value) for group, value in zip(groups, result.columns[name], strict=True)}
+
+
+def _plans(book: Codebook, random: Dice) -> Iterator[GroupAgg]:
+    """The last stage of every query, on tables of values that no data would give; and plans of semi and anti joins."""
+    assert book.unit is not None
+    for text in LAWFUL:
+        staged = compile_stages(read(text), book, Nobody())
+        plan = compile_query(staged.private[-1].query, book.unit).plan
+        tables = {}
+        for stage in staged.stages:
+            keys = "abc" if len(stage.table.columns) > 1 else "a"
+            rows = [(*key[: len(stage.table.columns) - 1], random.among([*_WILD, 4, 5.5])) for key in keys]
+            tables[stage.name] = filled(stage.table, rows)
+        yield replace(plan, source=with_values(plan.source, tables))
+    for text in MEETING:
+        yield compile_query(compile_statement(read(text), book, Nobody()).query, book.unit).plan
+
+
+def _moved_too_far(rounds: int) -> int:
+    """How often an integer moved by more than declared when one unit left."""
+    random, book, broken = Dice(7), Codebook.from_record(BOOK), 0
+    for _ in range(rounds):
+        rows = _tables(random)
+        gone = random.among(rows)[0]
+        full, fewer = _engine(rows, book), _engine([row for row in rows if row[0] != gone], book)
+        for plan in _plans(book, random):
+            before, after = full.run(plan), fewer.run(plan)
+            for name, bound in sensitivities(plan).items():
+                old, new = _cells(before, name), _cells(after, name)
+                moves = [abs(old.get(cell, 0) - new.get(cell, 0)) for cell in old.keys() | new.keys()]
+                fair = (
+                    sum(map(bool, moves)) <= bound.l0 and sum(moves) <= bound.l1 and max(moves, default=0) <= bound.linf
+                )
+                broken += not fair
+    return broken
+
+
+def test_one_unit_moves_every_integer_of_a_later_stage_by_at_most_its_sensitivity() -> None:
+    assert _moved_too_far(25) == 0
+
+
+def test_a_join_that_forgets_the_unit_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same law, with rows of a semi join meeting rows of other units."""
+    monkeypatch.setattr(reference, "_meets", lambda row, other, on, private: True)
+    assert _moved_too_far(25) > 0
+
+
+# Refusals ------------------------------------------------------------------------------------------------------------
+
+_REFUSED = {
+    "SELECT COUNT(*) FROM visits WHERE duration > (SELECT duration FROM visits)": "rows",
+    "SELECT COUNT(*) FROM visits v WHERE cost > (SELECT AVG(cost) FROM visits w WHERE w.patient_id = v.patient_id)": "correlated",
+    "SELECT v.day FROM visits v JOIN (SELECT city, COUNT(*) AS n FROM visits GROUP BY city) t ON v.city = t.city": "rows",
+    "SELECT no FROM (SELECT city, COUNT(*) AS n FROM visits GROUP BY city) t JOIN cities ON n = pop": "rows",
+    "SELECT duration, ROW_NUMBER() OVER (ORDER BY cost) FROM visits": "window",
+    "SELECT specialty FROM visits EXCEPT SELECT name FROM cities": "set-operation",
+    "SELECT name FROM cities WHERE name IN (SELECT city FROM visits)": "rows",
+    "SELECT COUNT(*) FROM visits v WHERE EXISTS (SELECT 1 FROM visits w WHERE w.cost > v.cost)": "correlated",
+    "SELECT COUNT(*) FROM visits v WHERE patient_id NOT IN (SELECT patient_id FROM visits w WHERE w.cost > v.cost)": "not-in-null",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("query", "code"), list(_REFUSED.items()))
+def test_what_stays_private_is_refused_and_nothing_is_spent(query: str, code: str) -> None:
+    here = _clinic()
+    with pytest.raises(QueryRefused) as refusal:
+        here.sql(query, epsilon=1)
+    assert refusal.value.code == code
+    assert here.spent.loss == 0
+
+
+def test_accuracy_goes_with_one_release() -> None:
+    with pytest.raises(InvalidArgument, match="a query in stages is paid with epsilon= or rho="):
+        _clinic().sql(_COMPARED, accuracy={"n": 5})

@@ -1,0 +1,146 @@
+"""What newcomers get wrong is answered with one line that helps, and costs nothing; odd cells are told to the curator alone.
+
+The mistakes are in `tests.mistakes`.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from datetime import UTC, date, datetime
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import pytest
+from sqlglot import exp
+
+import deniable as dp
+from deniable import cli
+from deniable.errors import DeniableError
+from tests import mistakes
+from tests.mistakes_kit import names
+
+PARSER = {name for name, each in vars(exp).items() if isinstance(each, type) and issubclass(each, exp.Expression)}
+PLAIN = {
+    "Column",
+    "Table",
+    "Select",
+    "Date",
+    "Count",
+    "Sum",
+    "Mean",
+    "Text",
+    "Number",
+    "Query",
+    "Dataset",
+    "JSON",
+    "In",
+    "Not",
+    "And",
+    "Or",
+}
+
+
+def test_there_are_at_least_a_hundred_and_fourteen():
+    parts = (mistakes.CALLS, mistakes.RIGHT, mistakes.SHELL, mistakes.ODD_TEXTS, mistakes.ODD_VALUES)
+    assert sum(map(len, parts)) >= 114
+    assert len(mistakes.ODD_TEXTS) + len(mistakes.ODD_VALUES) >= 51
+    assert len(mistakes.CALLS) >= 63
+
+
+@pytest.fixture(scope="module")
+def known(tmp_path_factory):
+    return names(tmp_path_factory.mktemp("mistakes"))
+
+
+def tried(code, known, folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    return eval(code, {}, known)
+
+
+@pytest.mark.parametrize("mistake", mistakes.CALLS)
+def test_a_mistake_is_answered_with_one_line_that_helps(mistake, known, tmp_path, monkeypatch):
+    code, words = mistakes.CALLS[mistake]
+    folder = known["text"]("tail,x\n1,2\n", "flights.csv").path.parent
+    with pytest.raises((DeniableError, TypeError, AttributeError)) as caught:
+        tried(code, known, folder, monkeypatch)
+    said = str(caught.value)
+    assert [word for word in words if word not in said] == [], said
+    assert "\n" not in said
+    assert len(said) < 400
+    assert not set(re.findall(r"\b[A-Z][a-z]+[A-Za-z]*\b", said)) & (PARSER - PLAIN), "a parser's class name"
+    assert "object has no attribute" not in said
+    assert "positional argument" not in said
+
+
+def test_no_mistake_was_charged(known):
+    assert known["s"].history.entries == ()
+
+
+@pytest.mark.parametrize("what", mistakes.RIGHT)
+def test_what_is_no_mistake_is_answered(what, tmp_path, monkeypatch):
+    code, wanted = mistakes.RIGHT[what]
+    found = tried(code, names(tmp_path), tmp_path, monkeypatch)
+    assert float(found) == pytest.approx(float(wanted), rel=0.2)
+
+
+@pytest.mark.parametrize("mistake", mistakes.SHELL)
+def test_a_mistake_in_the_shell_is_one_line_and_an_exit_code(mistake, tmp_path, monkeypatch, capsys):
+    words, code, wanted = mistakes.SHELL[mistake]
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    (tmp_path / "a.csv").write_text("a\n1\n")
+    (tmp_path / "a.yaml").write_text(
+        "name: x\nunit: {id: a, groups: 1, rows_per_group: 1}\ntable: x\nvariables: {a: integer}\n"
+    )
+    with pytest.raises(SystemExit) as stop:
+        cli.main(words.split())
+    said = "".join(capsys.readouterr())
+    assert (stop.value.code, said.count("\n")) == (code, 1), said
+    assert [word for word in wanted if word not in said] == [], said
+    assert not (tmp_path / "l").exists()
+
+
+@pytest.fixture(scope="module")
+def odd_texts(tmp_path_factory):
+    """All odd texts as one row of one file, a column for each."""
+    path = tmp_path_factory.mktemp("odd") / "x.csv"
+    with path.open("w", newline="", encoding="utf-8") as file:
+        names = [*mistakes.ODD_TEXTS]
+        csv.writer(file).writerows([["id", *names], ["1", *(mistakes.ODD_TEXTS[name][1] for name in names)]])
+    return opened(path, mistakes.ODD_TEXTS)
+
+
+@pytest.fixture(scope="module")
+def odd_values():
+    known = {"Decimal": Decimal, "date": date, "datetime": datetime, "UTC": UTC, "pd": pd, "np": np}
+    cells = {name: [eval(entry[1], {}, known)] for name, entry in mistakes.ODD_VALUES.items()}
+    return opened({"id": [1], **cells}, mistakes.ODD_VALUES)
+
+
+def opened(source, entries):
+    variables = {"id": "integer", **{name: entry[0] for name, entry in entries.items()}}
+    unit = {"id": "id", "groups": 1, "rows_per_group": 1}
+    data = dp.Dataset(source, codebook={"name": "x", "unit": unit, "table": "x", "variables": variables})
+    return data.session(dp.budget(epsilon=10_000)), data.check().findings
+
+
+def seen(opened, name, kept, words):
+    """Whether an odd cell is counted, and what the curator is told of it."""
+    session, findings = opened
+    assert session.query().agg(n=dp.count(name)).release(epsilon=90).value() == int(kept)
+    found = [line for line in findings if line.startswith(f"x: {name}:")]
+    assert (len(found), words in "".join(found)) == (1 if words else 0, True), found
+
+
+@pytest.mark.parametrize("what", mistakes.ODD_TEXTS)
+def test_an_odd_text_is_read_or_the_curator_is_told(what, odd_texts):
+    _, _, kept, words = mistakes.ODD_TEXTS[what]
+    seen(odd_texts, what, kept, words)
+
+
+@pytest.mark.parametrize("what", mistakes.ODD_VALUES)
+def test_an_odd_value_is_read_or_the_curator_is_told(what, odd_values):
+    _, _, kept, words = mistakes.ODD_VALUES[what]
+    seen(odd_values, what, kept, words)
