@@ -30,13 +30,20 @@ def ratio(theirs: float | None, ours: float | None) -> str:
 class Report:
     """Collects what a benchmark found, then writes its page."""
 
-    def __init__(self, name: str, *, title: str, versions: Mapping[str, str]) -> None:
-        """`versions` is what was measured: library to version."""
+    def __init__(
+        self,
+        name: str,
+        *,
+        title: str,
+        versions: Mapping[str, str],
+        how: str = "CPU time of warm calls, least of several rounds, where a table says nothing else",
+    ) -> None:
+        """`versions` is what was measured: library to version; `how` says what the numbers are."""
         self.name = name
         self.lines = [
             f"# {title}",
             "",
-            f"Made by `python3 dev.py bench {name}`; CPU time, least of several rounds, one run.",
+            f"Made by `python3 dev.py bench {name}`; {how}.",
         ]
         used = ", ".join(f"{library} {version}" for library, version in versions.items())
         machine = f"{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}"

@@ -1,8 +1,8 @@
 """SmartNoise SQL and Qrlew beside deniable: the same table, the same queries, each in its own environment.
 
 Every system says, for each query, whether it accepts it, how long one answer takes, what it answers when the noise is made
-negligible (epsilon 10⁶) and how far off it is at epsilon 1. The table is one person's ten rows, all in one group; each system is
-told so.
+negligible (epsilon 10⁴) and how far off it is at epsilon 1. A person has one to ten rows, all in one group; each system is told
+that ten is the most. What is asked in other words than the others are asked is in `REWRITES`, and the page says it.
 """
 
 from __future__ import annotations
@@ -30,13 +30,28 @@ QUERIES = {
     "semi-join": "SELECT COUNT(*) AS a FROM t WHERE uid IN (SELECT uid FROM t WHERE x > 99)",
 }
 
+REWRITES = {
+    "deniable": {"AVG(n)": "AVG(CLAMP(n, 0, 10))"},
+    "SmartNoise SQL": {"FROM t": "FROM T.t"},
+    "Qrlew": {},
+}
+"""What each system is asked in other words: ours needs the bound of a person's rows in the query, SmartNoise a schema."""
+
 TABLE = """
 import json, statistics, time
 import pandas
-N, PEOPLE = 20000, 2000
-frame = pandas.DataFrame({"uid": [i % PEOPLE for i in range(N)], "kind": ["abc"[i % PEOPLE % 3] for i in range(N)],
+PEOPLE = 2000
+uid = [person for person in range(PEOPLE) for _ in range(1 + person % 10)]
+N = len(uid)
+frame = pandas.DataFrame({"uid": uid, "kind": ["abc"[person % 3] for person in uid],
     "x": [float(i * 7919 % 101) for i in range(N)], "y": [None if i % 16 == 0 else float(i * 104729 % 97) for i in range(N)]})
 QUERIES = @QUERIES@
+REWRITES = @REWRITES@
+
+def words(system, text):
+    for here, there in REWRITES[system].items():
+        text = text.replace(here, there)
+    return text
 
 def flat(rows):
     rows = [list(row) for row in rows]
@@ -50,7 +65,7 @@ def told(error):
 answer = {}
 def ask(name, run, runs=12):
     try:
-        start = time.perf_counter(); quiet = run(1e6); first = time.perf_counter() - start
+        start = time.perf_counter(); quiet = run(1e4); first = time.perf_counter() - start
         seconds, noisy = [], []
         for _ in range(runs):
             start = time.perf_counter(); noisy.append(flat(run(1.0))); seconds.append(time.perf_counter() - start)
@@ -67,11 +82,11 @@ book = {"unit": {"id": "uid", "groups": 1, "rows_per_group": 10}, "table": "t", 
 session = dp.Dataset(frame, codebook=book).session(dp.budget(epsilon=10**9, delta=1e-3))
 asked = 0
 def run_of(text):
-    text = text.replace("AVG(n)", "AVG(CLAMP(n, 0, 10))")
+    text = words("deniable", text)
     def run(epsilon):
         global asked
         asked += 1  # the same question at the same price would be the stored answer, free
-        release = session.sql(text, epsilon=epsilon + asked * 1e-6)
+        release = session.sql(text, epsilon=epsilon + asked * 1e-6, delta=1e-6)
         return [[row[key] for key in (*release.keys, "a")] for row in release.table]
     return run
 for name, text in QUERIES.items():
@@ -98,7 +113,7 @@ book = {"": {"T": {"t": {"row_privacy": False, "max_ids": 10, "rows": N, "uid": 
 with tempfile.NamedTemporaryFile("w", suffix=".yaml", delete=False) as file:
     yaml.dump(book, file)
 def run_of(text):
-    text = text.replace("FROM t", "FROM T.t")
+    text = words("SmartNoise SQL", text)
     # `epsilon` there is per column; what a query costs in all is asked for, and the same total is paid
     total = snsql.from_df(frame, privacy=Privacy(epsilon=1.0, delta=1e-6), metadata=file.name).get_privacy_cost(text)[0]
     def run(epsilon):
@@ -139,7 +154,16 @@ for name, text in QUERIES.items():
 
 def table() -> str:
     """The code that makes the table and asks."""
-    return TABLE.replace("@QUERIES@", repr(QUERIES))
+    return TABLE.replace("@QUERIES@", repr(QUERIES)).replace("@REWRITES@", repr(REWRITES))
+
+
+def rewrites() -> str:
+    """What was asked in other words, for the page."""
+    return "; ".join(
+        f"{system} is asked `{there}` for `{here}`"
+        for system, pairs in REWRITES.items()
+        for here, there in pairs.items()
+    )
 
 
 def measured(url: str) -> dict[str, dict[str, Any]]:

@@ -18,7 +18,7 @@ import numpy as np
 import deniable as dp
 from benchmarks.report import Report, number
 from deniable.noise import system_entropy
-from deniable.synth.fitted.logistic import train
+from deniable.synth.fitted.cell_regression import train
 from deniable.synth.measured.cells_of_codebook import synthesizable
 from deniable.synth.measured.coded import CellRows, cell_rows
 from deniable.synth.measured.table_noise import grouped_rows
