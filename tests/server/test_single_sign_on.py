@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import warnings
 from urllib.parse import parse_qs, urlsplit
 
@@ -56,12 +57,9 @@ def test_a_person_comes_in_by_the_provider_and_others_do_not(issuer, tmp_path, m
 
 @pytest.mark.slow
 def test_state_nonce_age_audience_and_reuse_are_checked(issuer):
-    now = [1.8e9]
-    import time
-
-    now[0] = time.time()
+    later = [0.0]
     provider = Provider(issuer=issuer, client_id="deniable", client_secret="x")
-    sign_on = SingleSignOn(provider, callback=CALLBACK, clock=lambda: now[0])
+    sign_on = SingleSignOn(provider, callback=CALLBACK, clock=lambda: time.time() + later[0])
 
     def returned(person="ana"):
         id, address = sign_on.begin()
@@ -85,17 +83,32 @@ def test_state_nonce_age_audience_and_reuse_are_checked(issuer):
             other, state=other_state, code=code
         )  # the code of one attempt in another: verifier and nonce differ
     id, state, code = returned()
-    now[0] += 601
+    later[0] += 601
     with pytest.raises(LoginFailed):
         sign_on.finish(id, state=state, code=code)
     id, state, code = returned()
-    now[0] += 90_000
+    later[0] += 90_000
     with pytest.raises(LoginFailed):
         sign_on.finish(id, state=state, code=code)
     id, state, code = returned()
     sign_on._provider = Provider(issuer=issuer, client_id="someone else", client_secret="x")
     with pytest.raises(LoginFailed):
         sign_on.finish(id, state=state, code=code)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("ahead", "welcome"), [(30, True), (600, False)])
+def test_a_provider_whose_clock_is_a_little_ahead_is_believed(issuer, ahead, welcome):
+    """Its token is issued "in the future": whole seconds, and clocks that differ, must not lock people out."""
+    provider = Provider(issuer=issuer, client_id="deniable", client_secret="x")
+    sign_on = SingleSignOn(provider, callback=CALLBACK, clock=lambda: time.time() - ahead)
+    id, address = sign_on.begin()
+    query = parse_qs(urlsplit(walked(address, "ana")).query)
+    try:
+        assert sign_on.finish(id, state=query["state"][0], code=query["code"][0]) == "ana"
+        assert welcome
+    except LoginFailed:
+        assert not welcome
 
 
 def test_only_the_issuer_is_ever_called():

@@ -21,6 +21,9 @@ from deniable.server.identity import secret
 _PATIENCE = 600.0
 """Seconds in which an attempt to log in must come back."""
 
+_LEEWAY = 60
+"""Seconds by which the provider's clock and ours may differ."""
+
 _ALGORITHMS = ["RS256", "ES256"]
 
 
@@ -125,6 +128,7 @@ class SingleSignOn:
         claims: dict[str, Any] = jwt.decode(token, keys, algorithms=_ALGORITHMS).claims
         rules = jwt.JWTClaimsRegistry(
             now=lambda: int(self._clock()),
+            leeway=_LEEWAY,
             iss={"essential": True, "value": self._provider.issuer},
             aud={"essential": True, "value": self._provider.client_id},
             exp={"essential": True},
