@@ -8,6 +8,7 @@ Frames and files keep every digit: this is for reading alone.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
 from typing import TypeAlias
@@ -84,6 +85,17 @@ def _is_even(value: Number, low: Number, high: Number) -> bool:
     """Whether both ends are about as far: then the farther one stands for both."""
     left, right = float(value - low), float(high - value)
     return math.isfinite(right - left) and abs(left - right) <= _EVEN * max(left, right)
+
+
+def text_table(names: Sequence[str], rows: Sequence[Sequence[str]], *, keys: int = 0) -> list[str]:
+    """Aligned lines: the names, a rule, the rows; the first `keys` columns to the left, the others to the right."""
+    widths = [max(len(row[place]) for row in [names, *rows]) for place in range(len(names))]
+
+    def line(cells: Sequence[str]) -> str:
+        sides = (cell.ljust if place < keys else cell.rjust for place, cell in enumerate(cells))
+        return "  ".join(side(width) for side, width in zip(sides, widths, strict=True)).rstrip()
+
+    return [line(names), "  ".join("-" * width for width in widths), *map(line, rows)]
 
 
 def counted(count: int, noun: str) -> str:

@@ -19,6 +19,7 @@ from deniable.core.transformation import Transformation
 from deniable.cost import Cost
 from deniable.engines.table_space import coded_rows, column_facts, rows_per_unit
 from deniable.errors import InvalidArgument
+from deniable.exact.figures import counted
 from deniable.exact.guards import Real, integer
 from deniable.models.encoding import OTHER, Encoding, Feature, NumberScale, feature
 from deniable.plan.codebook import Codebook
@@ -72,7 +73,8 @@ class FitPrice:
         paid = (
             "its rho" if self.epsilon is None else f"epsilon {float(self.epsilon):.4g}, delta {float(self.delta):.2g}"
         )
-        return f"{self.estimator}: {self.steps} noisy steps, noise multiplier {self.multiplier:.4g}, for {paid}; {self.forecast}"
+        noise = f"{counted(self.steps, 'noisy step')}, noise multiplier {self.multiplier:.4g}"
+        return f"{self.estimator}: {noise}, for {paid}; {self.forecast}"
 
 
 @dataclass(frozen=True, slots=True)

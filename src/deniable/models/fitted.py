@@ -10,9 +10,13 @@ from statistics import NormalDist
 from typing import Any, ClassVar, Self
 
 from deniable.errors import InvalidArgument
+from deniable.exact.figures import plain_figures, value_figures
 from deniable.exact.guards import Real, open_probability
 from deniable.models.encoding import GRID, Feature, Whole, public_cells, row_count
 from deniable.svg import Figure, Series, horizontal_bars
+
+_MOST_LINES = 40
+"""Numbers of a model that are printed or drawn; `results` has them all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,7 +155,7 @@ class FittedModel:
 
     def plot(self, *, confidence: Real = 0.95) -> Figure:
         """The numbers of the model with their intervals, one bar each."""
-        results = dict(list(self.results().items())[:40])
+        results = dict(list(self.results().items())[:_MOST_LINES])
         if not results:
             raise InvalidArgument(f"a {self.estimator} has no list of numbers to draw")
         ends = self.interval(confidence)
@@ -165,7 +169,11 @@ class FittedModel:
 
     def __str__(self) -> str:
         lines = [f"{self.estimator}" + (f" of {self.target.name}" if self.target else "")]
-        lines += [f"  {name}: {value:.6g}" for name, value in list(self.results().items())[:40]]
+        ends = self.interval()
+        for name, value in list(self.results().items())[:_MOST_LINES]:
+            lines.append(f"  {name}: {value_figures(value, *ends[name]) if name in ends else plain_figures(value)}")
+        if ends:
+            lines.append("Intervals hold with probability 0.95.")
         return "\n".join([*lines, *([self.guarantee] if self.guarantee else [])])
 
     def _repr_html_(self) -> str:

@@ -22,6 +22,7 @@ from deniable.core.interactive import grouped
 from deniable.core.mechanism import Mechanism
 from deniable.cost import DiscreteLaplace
 from deniable.errors import InvalidArgument
+from deniable.exact.figures import value_figures
 from deniable.exact.guards import Real, open_probability, positive
 from deniable.models.encoding import GRID, Feature, Whole
 from deniable.models.estimator import Estimator, RowsReading
@@ -78,8 +79,10 @@ class Score:
         return self.value
 
     def __str__(self) -> str:
-        within = f"[{self.lower:.4g}, {self.upper:.4g}] with probability {self.confidence:g} (noise alone)"
-        return f"{self.metric} of a {self.estimator}: {self.value:.4g}, {within}\n{self.guarantee}".rstrip()
+        within = (
+            f"{value_figures(self.value, self.lower, self.upper)} with probability {self.confidence:g} (noise alone)"
+        )
+        return f"{self.metric} of a {self.estimator}: {within}\n{self.guarantee}".rstrip()
 
 
 @dataclass(frozen=True, slots=True)

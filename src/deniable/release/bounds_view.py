@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from deniable.engines.engine import Result
 from deniable.errors import InvalidArgument
+from deniable.exact.figures import text_table
 from deniable.kernels import Noise
 from deniable.plan.nodes import GroupAgg
 from deniable.plan.unit import Unit
@@ -95,11 +96,7 @@ class BoundsView:
             [str(e.bound), f"{e.kept:.1%}", number(e.bias), number(e.noise), number(e.error), f"{e.relative:.1%}"]
             for e in self.candidates
         ]
-        widths = [max(len(name), *(len(row[i]) for row in rows)) for i, name in enumerate(names)]
-        lines = [
-            "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in [names, *rows]
-        ]
-        return "\n".join([lines[0], "  ".join("-" * width for width in widths), *lines[1:]])
+        return "\n".join(text_table(names, rows))
 
     __repr__ = __str__
 

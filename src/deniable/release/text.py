@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from deniable.exact.figures import NOTHING, error_figures, plain_figures, value_figures
+from deniable.exact.figures import NOTHING, error_figures, plain_figures, text_table, value_figures
 from deniable.plan.html_card import html_card, html_folded, html_lines, html_table
 
 if TYPE_CHECKING:
@@ -24,11 +24,7 @@ def shown(release: Release) -> str:
         keys_of(release, index, group) + [cell(column, index) for column in release.columns.values()]
         for index, group in enumerate(release.groups[:_MOST])
     ]
-    widths = [max(len(name), *(len(row[i]) for row in rows)) if rows else len(name) for i, name in enumerate(names)]
-    keys = len(release.keys)
-    lines = ["  ".join(_aligned(name, widths[i], i < keys) for i, name in enumerate(names))]
-    lines.append("  ".join("-" * width for width in widths))
-    lines += ["  ".join(_aligned(text, widths[i], i < keys) for i, text in enumerate(row)) for row in rows]
+    lines = text_table(names, rows, keys=len(release.keys))
     if len(release.groups) > _MOST:
         lines.append(f"... {len(release.groups) - _MOST} more groups")
     lines += ["", release.guarantee, *release.notes]
@@ -52,10 +48,6 @@ def keys_of(release: Release, index: int, group: tuple[Any, ...]) -> list[str]:
     """A group's keys in words; one that is rolled up reads `all`."""
     level = release.levels[release.level[index]]
     return [str(part) if name in level else "all" for name, part in zip(release.keys, group, strict=True)]
-
-
-def _aligned(text: str, width: int, left: bool) -> str:
-    return text.ljust(width) if left else text.rjust(width)
 
 
 def cell(column: AnswerColumn, index: int) -> str:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InvalidArgument
+from deniable.exact.figures import NOTHING, text_table, value_figures
 from deniable.synth.fitted.conditions import Condition
 from deniable.synth.fitted.intervals import expected, group_labels, measured
 from deniable.synth.fitted.joined_cells import group_sums
@@ -33,14 +34,21 @@ class TwinAnswer:
     basis: str
 
     def __str__(self) -> str:
-        lines = [
-            ", ".join(
-                f"{name} = {value:.6g}" if isinstance(value, float) else f"{name} = {value}"
-                for name, value in row.items()
-            )
-            for row in self.rows
-        ]
+        ends = {name + end for name in self._outputs for end in ("_low", "_high")}
+        names = [name for name in (self.rows[0] if self.rows else {}) if name not in ends]
+        rows = [[self._cell(row, name) for name in names] for row in self.rows]
+        lines = text_table(names, rows, keys=len(names) - len(self._outputs))
         return "\n".join([*lines, f"({self.basis}; each interval {self.confidence:.0%})"])
+
+    @property
+    def _outputs(self) -> list[str]:
+        first = self.rows[0] if self.rows else {}
+        return [name for name in first if f"{name}_low" in first and f"{name}_high" in first]
+
+    def _cell(self, row: dict[str, Any], name: str) -> str:
+        if name not in self._outputs:
+            return str(row[name])
+        return NOTHING if row[name] is None else value_figures(row[name], row[f"{name}_low"], row[f"{name}_high"])
 
     __repr__ = __str__
 
@@ -143,7 +151,7 @@ def _output(
     ground: _Ground,
     chance: float,
 ) -> tuple[float | None, float | None, float | None]:
-    """A value with the ends of its interval; an average of what may be no rows at all has none."""
+    """A value with the ends of its interval; an average that may be anything within its bounds has no value."""
 
     def functional(shift: float | None) -> tuple[float, float, float]:
         factors = [
@@ -154,13 +162,22 @@ def _output(
     if output.function != "avg":
         value, low, high = functional(0.0 if output.function == "sum" else None)
         return (value, max(low, 0.0), max(high, 0.0)) if output.function == "count" else (value, low, high)
+    assert output.place is not None
+    floor, ceiling = _ends(stored, output.place)
     count, fewest, _ = functional(None)
     total = functional(0.0)[0]
     if not count > 0 or not fewest > 0:
-        return None, None, None
-    mean = total / count
+        return None, floor, ceiling
+    mean = min(max(total / count, floor), ceiling)
     _, low, high = functional(mean)
-    return mean, mean + min(low / fewest, 0.0), mean + max(high / fewest, 0.0)
+    low, high = max(mean + min(low / fewest, 0.0), floor), min(mean + max(high / fewest, 0.0), ceiling)
+    return (mean if (low, high) != (floor, ceiling) or floor == ceiling else None), low, high
+
+
+def _ends(stored: TwinMeasurements, place: int) -> tuple[float, float]:
+    """The least and the largest value of a column, from the codebook."""
+    least, most = stored.attributes.columns[place].bounds()
+    return float(min(least)), float(max(most))
 
 
 def _sum(ground: _Ground, factors: list[_Factor], chance: float) -> tuple[float, float, float]:
