@@ -75,10 +75,11 @@ tables:
 """
 
 _BOUNDS = "groups: 2, rows_per_group: 2"
+_FEW = f"{_BOUNDS}, rows_per_join: 3"
 _LINK = "links: [visit_of -> visits.visit]"
 UNITS = {
-    "integer": (f"unit: {{id: patient, {_BOUNDS}}}", "integer", "unit: patient", _LINK),
-    "text": (f"unit: {{id: patient, {_BOUNDS}}}", "string", "unit: patient", _LINK),
+    "integer": (f"unit: {{id: patient, {_FEW}}}", "integer", "unit: patient", _LINK),
+    "text": (f"unit: {{id: patient, {_FEW}}}", "string", "unit: patient", _LINK),
     "period": (
         f"unit: {{id: patient, period: {{column: day, length: month}}, {_BOUNDS}}}", "integer", "unit: patient", _LINK,
     ),

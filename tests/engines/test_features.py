@@ -82,7 +82,7 @@ def test_every_feature_has_a_probe_and_every_probe_one_feature_or_none() -> None
 def test_what_all_plans_rest_on_is_asked_without_any_feature() -> None:
     profile = DuckDBProfile()
     profile.lacking = dict.fromkeys(_features(), "everything is wrong")
-    relations = Relations(kit.kit_source(profile), profile)
+    relations = Relations(kit.kit_source(profile), profile, order_key(kit.KIT_KEY))
     for plan in (*kit.kit_plans().values(), kit.probed_sums(BASIC)):
         assert statements(plan, relations, profile, order_key(kit.KIT_KEY))
     with pytest.raises(QueryRefused, match="everything is wrong"):

@@ -77,7 +77,7 @@ class Kit:
 
     def __init__(self, profile: Profile, execute: Execute) -> None:
         self._profile, self._execute = profile, execute
-        self._relations = Relations(kit_source(profile), profile)
+        self._relations = Relations(kit_source(profile), profile, order_key(KIT_KEY))
 
     def rows(self, probes: Iterable[str]) -> dict[str, list[KeyValue]]:
         """What the engine says to these probes, row by row; the rows in any order, their numbers beside them."""

@@ -18,7 +18,7 @@ from sqlglot import exp
 from deniable.engines.reference import ReferenceEngine
 from deniable.engines.sql.expressions import function_feature
 from deniable.engines.sql.physical import Physical
-from deniable.engines.sql.relations import Source, named
+from deniable.engines.sql.relations import Source
 from deniable.engines.sql.stored_cells import cell_feature
 from deniable.plan.codebook import Codebook
 from deniable.plan.even_weights import Spread
@@ -50,7 +50,7 @@ from deniable.plan.nodes import (
 )
 from deniable.plan.parse import parse
 from deniable.plan.profile import Profile
-from deniable.plan.sql_trees import cast, column, text
+from deniable.plan.sql_trees import cast, column, named, text
 
 KIT_KEY = bytes(range(32))
 """The order key of the kit: it orders made-up rows only."""

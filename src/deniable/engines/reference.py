@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from fractions import Fraction
 from math import ceil, floor, prod
 from typing import Any, assert_never
@@ -15,7 +15,7 @@ from deniable.engines.cell_rules import Cell, read
 from deniable.engines.engine import Integers, KeyValue, Result, RowTable
 from deniable.engines.evaluate import evaluate
 from deniable.engines.order import OrderKey, order_key, rank, start, words
-from deniable.engines.reference_bounding import Identity, Members, Owned, grouped_rows, unit_words
+from deniable.engines.reference_bounding import Identity, Members, Owned, first_rows, grouped_rows, unit_words
 from deniable.engines.unit_rows import checked_rows, checked_vector, cut_part, labels, row_table
 from deniable.errors import InvalidArgument, QueryRefused
 from deniable.plan.analysis import facts
@@ -45,9 +45,10 @@ from deniable.plan.nodes import (
     UnitVector,
     ValueTable,
 )
-from deniable.plan.relation import Shape, schema, shape, summary_facts
+from deniable.plan.provenance import read_below, sources_of
+from deniable.plan.relation import Shape, entering, schema, shape, summary_facts
 from deniable.plan.sensitivity import checked, sensitivities, total_ends
-from deniable.plan.tables import Table
+from deniable.plan.tables import Link, Table
 
 
 class ReferenceEngine:
@@ -77,14 +78,14 @@ class ReferenceEngine:
         """The plan's integers."""
         sensitivities(plan)
         below = checked(plan)
-        kept = grouped_rows(plan, below, self._relation(plan.source), self._key)
+        kept = grouped_rows(plan, below, self._relation(plan.source, plan.reads), self._key)
         cells = {name: _aggregated(aggregate, kept, below, self._key) for name, aggregate in plan.aggregates}
         return assembled(plan, list(kept), cells)
 
     def rows(self, plan: UnitRows) -> RowTable:
         """The bounded rows of a plan."""
         below = checked_rows(plan)
-        kept = grouped_rows(plan.bounded, below, self._relation(plan.source), self._key)
+        kept = grouped_rows(plan.bounded, below, self._relation(plan.source, plan.bounded.reads), self._key)
         owned = [(unit, cells) for members in kept.values() for unit, rows in members for cells in rows]
         identities = [tuple(map(held, unit, below.identity)) for unit, _ in owned]
         units = labels(identities, below.identity, self._key) if below.identity else None
@@ -101,7 +102,8 @@ class ReferenceEngine:
     def vector(self, plan: UnitVector) -> Integers:
         """The joint vector of a plan."""
         below, columns = checked_vector(plan)
-        kept = grouped_rows(plan.rows.bounded, below, self._relation(plan.rows.source), self._key)
+        rows = plan.rows.bounded
+        kept = grouped_rows(rows, below, self._relation(rows.source, rows.reads), self._key)
         parts = [
             cut_part(_unit_part(plan, rows, below, columns), plan.norm) for each in kept.values() for _, rows in each
         ]
@@ -120,7 +122,7 @@ class ReferenceEngine:
             raise QueryRefused("private", "this relation holds private rows", rewrite="ask for aggregates in a session")
         rows = [
             tuple(held(row.cells[name], fact) for name, fact in known.columns.items())
-            for row in self._relation(relation)
+            for row in self._relation(relation, known.columns)
         ]
         rows.sort(key=key_rank)
         return {name: tuple(row[index] for row in rows) for index, name in enumerate(known.columns)}
@@ -129,7 +131,12 @@ class ReferenceEngine:
         """Let go of the data."""
         self._tables.clear()
 
-    def _relation(self, relation: Relation) -> list[Owned]:
+    def _relation(self, relation: Relation, names: Collection[str]) -> list[Owned]:
+        """The rows of a relation; `names` are the columns that are read of it, by which a join's sides are limited."""
+        below = [
+            self._relation(source, read)
+            for source, read in zip(sources_of(relation), read_below(relation, names), strict=True)
+        ]
         match relation:
             case Scan(codebook, table):
                 return self._scan(codebook, codebook[table])
@@ -137,24 +144,31 @@ class ReferenceEngine:
                 return [Owned((), _read_cells(columns, row)) for row in rows or ()]
             case Filter(source, condition):
                 known = schema(source)
-                return [row for row in self._relation(source) if evaluate(condition, row.cells, known) is True]
+                return [row for row in below[0] if evaluate(condition, row.cells, known) is True]
             case Project(source, columns):
                 known = schema(source)
                 return [
                     Owned(row.unit, {name: evaluate(expression, row.cells, known) for name, expression in columns})
-                    for row in self._relation(source)
+                    for row in below[0]
                 ]
             case Join():
-                return self._join(relation)
-            case Union(sources):
-                parts = [self._relation(source) for source in sources]
+                return self._join(relation, *self._sides(relation, names, below))
+            case Union():
                 if (unit := shape(relation).unit) is not None and unit.is_row:
-                    parts = [[Owned((index, *row.unit), row.cells) for row in part] for index, part in enumerate(parts)]
-                return [row for part in parts for row in part]
+                    below = [[Owned((index, *row.unit), row.cells) for row in part] for index, part in enumerate(below)]
+                return [row for part in below for row in part]
             case UnitAgg():
-                return self._unit_agg(relation)
+                return self._unit_agg(relation, below[0])
             case _:
                 assert_never(relation)
+
+    def _sides(self, join: Join, names: Collection[str], below: list[list[Owned]]) -> list[list[Owned]]:
+        """Both sides of a join, with the rows of one unit that may enter."""
+        limited = zip((join.left, join.right), below, read_below(join, names), entering(join), strict=True)
+        return [
+            rows if most is None else first_rows(shape(side), rows, read, most, self._key)
+            for side, rows, read, most in limited
+        ]
 
     def _scan(self, codebook: Codebook, table: Table) -> list[Owned]:
         rows = self._tables[table.name]
@@ -164,21 +178,27 @@ class ReferenceEngine:
         assert unit is not None
         if unit.is_row:
             return [Owned((index,), cells) for index, cells in enumerate(rows)]
-        found = [(cells, cells) for cells in rows]
-        for link in codebook.path(table.name):
-            parents = self._tables[codebook[link.table].name]
-            by_key: dict[Cell, list[dict[str, Cell]]] = defaultdict(list)
-            for parent in parents:
-                if parent[link.key] is not None:
-                    by_key[parent[link.key]].append(parent)
-            found = [(cells, parent) for cells, end in found for parent in by_key.get(end[link.column], [])]
-        owner = codebook.owner(table.name)
-        assert owner.unit is not None
-        owned = [Owned(_identity(parent, owner, codebook), cells) for cells, parent in found]
-        return [row for row in owned if None not in row.unit]
+        owner, path = codebook.owner(table.name), codebook.path(table.name)
+        if not path:
+            owned = [Owned(_identity(cells, owner, codebook), cells) for cells in rows]
+            return [row for row in owned if None not in row.unit]
+        owners = self._owners(codebook, path, owner)
+        return [Owned(unit, cells) for cells in rows for unit in owners.get(cells[path[0].column], ())]
 
-    def _join(self, join: Join) -> list[Owned]:
-        left, right = self._relation(join.left), self._relation(join.right)
+    def _owners(self, codebook: Codebook, path: Sequence[Link], owner: Table) -> dict[Cell, dict[Identity, None]]:
+        """The units each key of a path's first table belongs to, each once, however many parent rows say so."""
+        owners: dict[Cell, dict[Identity, None]] = {}
+        for place in range(len(path) - 1, -1, -1):
+            last, below = place + 1 == len(path), owners
+            owners = defaultdict(dict)
+            for parent in self._tables[codebook[path[place].table].name]:
+                unit = _identity(parent, owner, codebook) if last else ()
+                units = ([] if None in unit else [unit]) if last else below.get(parent[path[place + 1].column], {})
+                if parent[path[place].key] is not None:
+                    owners[parent[path[place].key]].update(dict.fromkeys(units))
+        return dict(owners)
+
+    def _join(self, join: Join, left: list[Owned], right: list[Owned]) -> list[Owned]:
         private = not shape(join.left).public and not shape(join.right).public
         blank: dict[str, Cell] = (
             {} if join.kind in (JoinKind.SEMI, JoinKind.ANTI) else dict.fromkeys(schema(join.right))
@@ -198,10 +218,10 @@ class ReferenceEngine:
                         joined.append(Owned(row.unit, {**row.cells, **blank}))
         return joined
 
-    def _unit_agg(self, node: UnitAgg) -> list[Owned]:
+    def _unit_agg(self, node: UnitAgg, below: list[Owned]) -> list[Owned]:
         known = schema(node.source)
         groups: dict[tuple[Identity, tuple[Cell, ...]], list[Owned]] = defaultdict(list)
-        for row in self._relation(node.source):
+        for row in below:
             groups[row.unit, tuple(evaluate(expression, row.cells, known) for _, expression in node.keys)].append(row)
         result = []
         for (unit, key), rows in groups.items():

@@ -6,6 +6,7 @@ Guarantee: every choice is made within one unit, from its own rows and the order
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -13,7 +14,7 @@ from deniable.engines.assemble import Place, held
 from deniable.engines.cell_rules import Cell
 from deniable.engines.engine import KeyValue
 from deniable.engines.evaluate import evaluate
-from deniable.engines.order import NUMBER_MASK, OrderKey, rank, start, words
+from deniable.engines.order import NUMBER_MASK, OrderKey, rank, row_rank, start, words
 from deniable.plan.analysis import facts
 from deniable.plan.facts import Facts
 from deniable.plan.nodes import ByOrder, GroupAgg
@@ -86,6 +87,20 @@ def _unit_bounded(
             members[:] = [cells for _, cells in placed[: bounding.rows_per_group]]
     order = sorted(regrouped, key=lambda group: _group_rank(plan, below, group, regrouped[group], state, key))
     return {group: regrouped[group] for group in (order[: bounding.groups] if plan.keys else order)}
+
+
+def first_rows(below: Shape, rows: list[Owned], read: Collection[str], most: int, key: OrderKey) -> list[Owned]:
+    """At most `most` rows of each unit, by the keyed order of what is read of them; equal ones are told apart by their number."""
+    seen: Counter[tuple[Any, ...]] = Counter()
+    by_unit: dict[Identity, list[tuple[tuple[int, ...], Owned]]] = defaultdict(list)
+    for row in rows:
+        entries = [(row.cells[name], fact) for name, fact in below.columns.items() if name in read]
+        of = tuple(word for value, fact in entries for word in words(value, fact, key))
+        number = seen[row.unit, of]
+        seen[row.unit, of] += 1
+        placed = row_rank(unit_words(below, row.unit, key), of, number & NUMBER_MASK, key)
+        by_unit[row.unit].append((placed, row))
+    return [row for ranked in by_unit.values() for _, row in sorted(ranked, key=lambda entry: entry[0])[:most]]
 
 
 def unit_words(below: Shape, unit: Identity, key: OrderKey) -> tuple[int, ...]:

@@ -117,7 +117,7 @@ class SqlEngine(ABC):
         sources = self._sources()
         if not sources:
             raise InvalidArgument("the engine is closed; open the data set again")
-        return Relations(sources, self._profile)
+        return Relations(sources, self._profile, self._key)
 
     def _statements(self, plan: GroupAgg, kept: Kept | None = None) -> tuple[SqlStatement, dict[str, SqlStatement]]:
         return statements(plan, self._relations(), self._profile, self._key, kept)

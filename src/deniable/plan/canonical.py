@@ -31,6 +31,7 @@ from deniable.plan.expression import (
     Or,
 )
 from deniable.plan.nodes import Filter, GroupAgg, Join, Project, Relation, Scan, Union, UnitAgg, ValueTable
+from deniable.plan.relation import entering
 
 Node = TypeVar("Node")
 
@@ -70,6 +71,8 @@ def record(node: object) -> Any:
         return _value_table(node)
     assert is_dataclass(node), f"a plan holds no {type(node).__name__}"
     entries = {field.name: record(getattr(node, field.name)) for field in fields(node)}
+    if isinstance(node, Join) and any(limited := entering(node)):
+        entries["rows of a unit"] = record(limited)
     return {"node": node_name(node)} | {name: value for name, value in entries.items() if value is not None}
 
 

@@ -22,7 +22,7 @@ from deniable.exact.guards import rational
 from deniable.plan.codebook_text import from_record, from_yaml
 from deniable.plan.html_card import html_card, html_lines, html_table
 from deniable.plan.tables import FORMAT, Link, SamplingDesign, Table
-from deniable.plan.unit import Unit, row_unit
+from deniable.plan.unit import MOST_JOINED, Unit, row_unit
 from deniable.plan.variable import Impute, Outside, Type, Variable
 
 _LISTED = 8
@@ -164,7 +164,8 @@ def _known(variable: Variable) -> str:
 
 def _bounds(unit: Unit) -> str:
     total = "" if unit.total is None else f", total={unit.total}"
-    return f"{unit} (groups={unit.groups}, rows={unit.rows}{total})"
+    joined = "" if unit.joined == MOST_JOINED else f", joined={unit.joined}"
+    return f"{unit} (groups={unit.groups}, rows={unit.rows}{total}{joined})"
 
 
 def _carrying(table: Table, unit: Unit) -> Table:
@@ -270,7 +271,8 @@ def _unit_record(unit: Unit) -> Any:
     if unit.is_row:
         return "changed rows" if unit == row_unit(changed=True) else "rows"
     period = {"column": unit.period.column, "length": unit.period.length.value} if unit.period else None
-    bounds = {"groups": unit.groups, "rows_per_group": unit.rows, "rows": unit.total}
+    joined = None if unit.joined == MOST_JOINED else unit.joined
+    bounds = {"groups": unit.groups, "rows_per_group": unit.rows, "rows": unit.total, "rows_per_join": joined}
     return _said(id=unit.id, **bounds, period=period, unique=unit.unique)
 
 

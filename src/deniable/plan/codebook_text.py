@@ -16,7 +16,7 @@ import yaml
 from deniable.errors import InvalidArgument
 from deniable.exact.guards import rational
 from deniable.plan.tables import FORMAT, SECTIONS, Link, SamplingDesign, Table
-from deniable.plan.unit import Unit, UnitPeriod, _length, row_unit
+from deniable.plan.unit import MOST_JOINED, Unit, UnitPeriod, _length, row_unit
 from deniable.plan.variable import Drop, Impute, Missing, Outside, Type, Variable
 
 Path: TypeAlias = tuple[str | int, ...]
@@ -48,7 +48,7 @@ _TOP = {
     "public",
 }
 _TABLE = {"description", "unit", "period", "links", "public", "variables"}
-_UNIT = {"id", "groups", "rows_per_group", "rows", "period", "unique"}
+_UNIT = {"id", "groups", "rows_per_group", "rows", "rows_per_join", "period", "unique"}
 _VARIABLE = {
     "type", "bounds", "step", "categories", "other", "bins", "missing", "outside", "of_unit", "provenance", "description",
 }  # fmt: skip
@@ -220,6 +220,7 @@ def _unit(record: object, path: Path) -> Unit:
             groups=fields.get("groups"),
             rows=fields.get("rows_per_group"),
             total=fields.get("rows"),
+            joined=fields.get("rows_per_join", MOST_JOINED),
             unique=_flag(fields.get("unique", False), (*path, "unique")),
         ),
     )

@@ -15,7 +15,7 @@ from deniable.errors import InvalidArgument
 from deniable.exact.guards import integer
 from deniable.plan.codebook import Codebook
 from deniable.plan.even_weights import Spread
-from deniable.plan.expression import Expression
+from deniable.plan.expression import Expression, columns
 from deniable.plan.facts import Facts
 
 
@@ -76,7 +76,8 @@ class Join:
     Between two private relations the unit must be equal too; this is added here and cannot be left out, so a row meets
     only rows of its own unit. Columns of `right` that also stand in `left` must be renamed before. SEMI keeps the left
     rows that meet one, ANTI those that meet none, both with the columns of `left` alone. A missing value meets nothing.
-    Rows meet in a SEMI or ANTI join only where `condition`, over the columns of both sides, is true as well.
+    Rows meet in a SEMI or ANTI join only where `condition`, over the columns of both sides, is true as well. Where a join of
+    private relations pairs rows, each side brings a public number of rows of one unit (`relation.entering`), by the keyed order.
     """
 
     left: Relation
@@ -314,6 +315,12 @@ class GroupAgg:
     def observed(self) -> bool:
         """Whether a key is taken from the data, so that the groups themselves must pass a threshold."""
         return any(key.domain is None for key in self.keys)
+
+    @property
+    def reads(self) -> frozenset[str]:
+        """The columns of the source that are read."""
+        choice = (self.bounding.choice.expression,) if isinstance(self.bounding.choice, ByOrder) else ()
+        return frozenset().union(*map(columns, (*(key.expression for key in self.keys), *self.inputs, *choice)))
 
     @property
     def inputs(self) -> tuple[Expression, ...]:

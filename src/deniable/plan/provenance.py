@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import pairwise
 from typing import assert_never
@@ -12,7 +12,7 @@ from deniable.plan.expression import Column, Expression
 from deniable.plan.expression import columns as read_columns
 from deniable.plan.facts import Facts
 from deniable.plan.nodes import Filter, GroupAgg, Join, JoinKind, Project, Relation, Scan, Union, UnitAgg, ValueTable
-from deniable.plan.relation import schema
+from deniable.plan.relation import entering, schema
 from deniable.plan.variable import Variable
 
 
@@ -31,6 +31,53 @@ def codebooks(relation: Relation) -> tuple[Codebook, ...]:
             return tuple(book for source in sources for book in codebooks(source))
         case _:
             assert_never(relation)
+
+
+def joins_limited(relation: Relation) -> frozenset[int]:
+    """To how many rows of one unit the joins of a relation limit their sides; empty where none does."""
+    here = {most for most in entering(relation) if most is not None} if isinstance(relation, Join) else set()
+    return frozenset(here).union(*map(joins_limited, sources_of(relation)))
+
+
+def sources_of(relation: Relation) -> tuple[Relation, ...]:
+    """The relations directly below."""
+    match relation:
+        case Scan() | ValueTable():
+            return ()
+        case Filter(source) | Project(source) | UnitAgg(source):
+            return (source,)
+        case Join(left, right):
+            return (left, right)
+        case Union(sources):
+            return sources
+        case _:
+            assert_never(relation)
+
+
+def read_below(relation: Relation, names: Collection[str]) -> tuple[frozenset[str], ...]:
+    """The columns each relation below must have for `names` to be computed; what tells rows of a join's side apart."""
+    match relation:
+        case Scan() | ValueTable():
+            return ()
+        case Filter(_, condition):
+            return (frozenset(names) | read_columns(condition),)
+        case Project(_, entries):
+            return (_reads(of for name, of in entries if name in names),)
+        case Join(left, _, on, _, condition):
+            ours, read = schema(left), frozenset() if condition is None else read_columns(condition)
+            beside = frozenset(name for name in names if name not in ours) | {b for _, b in on} | (read - ours.keys())
+            return frozenset(name for name in names if name in ours) | {a for a, _ in on} | (read & ours.keys()), beside
+        case Union(sources):
+            return (frozenset(names),) * len(sources)
+        case UnitAgg(_, keys, values):
+            taken = (value.of for value in values if value.name in names and value.of is not None)
+            return (_reads(of for _, of in keys) | _reads(taken),)
+        case _:
+            assert_never(relation)
+
+
+def _reads(expressions: Iterable[Expression]) -> frozenset[str]:
+    return frozenset().union(*map(read_columns, expressions))
 
 
 def computed(relation: Relation) -> Iterator[tuple[Expression, Mapping[str, Facts]]]:

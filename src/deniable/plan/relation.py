@@ -177,6 +177,8 @@ def _join(join: Join, left: Shape, right: Shape) -> Shape:
         _checked_private_join(join, left, right)
     if join.condition is not None:
         _checked_residual(join, join.condition, left, right)
+    limited = _entering(join, left, right)
+    left, right = (_at_most(side, most) for side, most in zip((left, right), limited, strict=True))
     columns = dict(left.columns)
     if not filtering:
         columns |= _right_columns(join, left, right)
@@ -186,6 +188,28 @@ def _join(join: Join, left: Shape, right: Shape) -> Shape:
     rows = None if owner.unit is None else most
     met = left.met if filtering else _paired(left, right)
     return Shape(columns, owner.unit, rows, anchors, left.tables | right.tables, owner.identity, met)
+
+
+def entering(join: Join) -> tuple[int | None, int | None]:
+    """How many rows of one unit each side brings into a join before rows are paired; None where nothing is left out.
+
+    Only joins that pair rows of two private relations are limited: public rows are no unit's, and a SEMI or ANTI join without a
+    condition looks each row up. A side that has no more rows of a unit anyway needs no limit.
+    """
+    return _entering(join, shape(join.left), shape(join.right))
+
+
+def _entering(join: Join, left: Shape, right: Shape) -> tuple[int | None, int | None]:
+    pairs = join.kind in (JoinKind.INNER, JoinKind.LEFT) or join.condition is not None
+    if left.unit is None or right.unit is None or not pairs:
+        return None, None
+    most = left.unit.joined
+    first, second = (None if side.most_rows is not None and side.most_rows <= most else most for side in (left, right))
+    return first, second
+
+
+def _at_most(side: Shape, most: int | None) -> Shape:
+    return side if most is None else replace(side, most_rows=most)
 
 
 def _paired(left: Shape, right: Shape) -> tuple[str, ...]:

@@ -133,3 +133,15 @@ def limited(value: Tree, low: int, high: int) -> Tree:
     """A value that is never missing, limited to [low, high]."""
     raised = exp.Greatest(this=value, expressions=[number(low)], ignore_nulls=True)
     return exp.Least(this=raised, expressions=[number(high)], ignore_nulls=True)
+
+
+def named(tree: Tree, name: str) -> Tree:
+    """A value under a name."""
+    return exp.Alias(this=tree, alias=exp.to_identifier(name, quoted=True))
+
+
+def over(written: list[Tree], inner: exp.Query, alias: str = "rows") -> exp.Select:
+    """SELECT written FROM (inner) AS alias."""
+    chosen = written or [named(number(1), "__deniable_one")]
+    selected = exp.select(*chosen, copy=False)
+    return selected.from_(exp.alias_(inner.subquery(copy=False), alias, quoted=True, copy=False), copy=False)

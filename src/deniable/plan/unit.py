@@ -13,6 +13,9 @@ from deniable.cost import Neighbours
 from deniable.errors import InvalidArgument
 from deniable.exact.guards import integer
 
+MOST_JOINED = 4096
+"""How many rows of one unit each side brings into a join of private tables, where the codebook does not say."""
+
 
 class Length(Enum):
     """How long a period, or a cut of a date, is."""
@@ -39,7 +42,8 @@ class Unit:
 
     `id` names the identifier (None: every row is a unit of its own). `period` narrows it to one identifier in one
     period. `groups` and `rows` say how many groups one unit may touch and how many rows it may add to one of them, `total`
-    how many rows it may have in all; None means that every query must say it.
+    how many rows it may have in all; None means that every query must say it. `joined` is how many of its rows each side
+    brings into a join of private tables, before the join pairs them.
     `neighbours` is ADD_REMOVE, or REPLACE for changed rows.
     `unique` is the curator's word that an identifier has at most one row; it is trusted and named in the guarantee.
 
@@ -53,8 +57,10 @@ class Unit:
     neighbours: Neighbours = Neighbours.ADD_REMOVE
     unique: bool = False
     total: int | None = None
+    joined: int = MOST_JOINED
 
     def __post_init__(self) -> None:
+        integer(least=1, joined=self.joined)
         for name in ("groups", "rows", "total"):
             if getattr(self, name) is not None:
                 integer(least=1, **{name: getattr(self, name)})
@@ -100,15 +106,17 @@ def unit(
     period: str | None = None,
     per: str = "month",
     unique: bool = False,
+    joined: int = MOST_JOINED,
 ) -> Unit:
     """The protected unit: all rows with one value of column `id` (within one `per` of column `period` when given).
 
-    Guarantee: a query over this unit bounds each one to `groups` groups and `rows` rows in each.
+    Guarantee: a query over this unit bounds each one to `groups` groups and `rows` rows in each; into a join of private tables
+    each side brings at most `joined` of its rows.
     """
     if not (isinstance(id, str) and id):
         raise InvalidArgument(f"unit needs the name of the id column, got {id!r}; for single rows use row_unit()")
     span = UnitPeriod(period, _length(per)) if period is not None else None
-    return Unit(id=id, groups=groups, rows=rows, period=span, unique=unique)
+    return Unit(id=id, groups=groups, rows=rows, period=span, unique=unique, joined=joined)
 
 
 def row_unit(*, changed: bool = False) -> Unit:

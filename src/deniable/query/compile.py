@@ -22,7 +22,7 @@ from deniable.plan.expression import Expression, children, columns
 from deniable.plan.facts import Facts
 from deniable.plan.functions.scalar import ScalarFunction
 from deniable.plan.nodes import Bounding, ByOrder, GroupAgg
-from deniable.plan.provenance import computed, unit_columns
+from deniable.plan.provenance import computed, joins_limited, unit_columns
 from deniable.plan.relation import Shape, schema, shape
 from deniable.plan.rewriting import rounds_quotients
 from deniable.plan.sensitivity import checked, sensitivity
@@ -186,7 +186,7 @@ class _Compilation:
             )
         additive = frozenset(name for name, _ in node.aggregates if not keys.wide and adds_up(node, below, name))
         levels = [_WIDE_KEYS] if keys.wide else _level_notes(node, parts, additive, outputs)
-        notes = [self._contribution_note(), *self._spread_notes(), *levels]
+        notes = [self._contribution_note(), *self._join_notes(), *self._spread_notes(), *levels]
         if len(node.grouping) > 1 and measuring.spreads and any(output.averages for _, output in outputs):
             notes.append("a total's mean weighs the groups of a unit by the rows that count in each")
         notes += _rounding_notes(node, [output for _, output in outputs])
@@ -241,6 +241,11 @@ class _Compilation:
         kept = [key.name for key in self.query.keys] if self.query.groups is None and unit_groups(self.query) else []
         once = [f"a unit with several values of {', '.join(kept)} is kept in one group"] if kept else []
         return "; ".join([general, *(clip for clip in clips if clip is not None), *once])
+
+    def _join_notes(self) -> Iterator[str]:
+        """How many rows of one unit joins of private tables pair."""
+        for most in sorted(joins_limited(self.query.source)):
+            yield f"a join of private tables takes at most {counted(most, 'row')} of one {self.label} from each side"
 
     def _spread_notes(self) -> Iterator[str]:
         """What even weights mean for what was asked."""

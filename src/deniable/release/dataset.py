@@ -27,7 +27,7 @@ from deniable.ledger import Cap, Ledger, Period, Terms, fingerprint
 from deniable.ledger.anchor import Anchor, FolderAnchor
 from deniable.noise import Entropy, system_entropy
 from deniable.plan.codebook import Codebook
-from deniable.plan.unit import Unit
+from deniable.plan.unit import MOST_JOINED, Unit
 from deniable.query import Query
 from deniable.release.answer import Release
 from deniable.release.bounds_view import BoundsView, compare_bounds
@@ -295,10 +295,13 @@ def amend(
 def unit_text(unit: Unit) -> str:
     """The unit and its bounds, for a ledger's terms."""
     total = "" if unit.total is None else f", in all: {unit.total}"
+    total += "" if unit.joined == MOST_JOINED else f", joined: {unit.joined}"
     return f"{unit}, groups: {unit.groups}, rows: {unit.rows}{total}" + (", trusted unique" if unit.unique else "")
 
 
-_BOUNDS = re.compile(r", groups: (\d+|None), rows: (\d+|None)(, in all: \d+)?(?P<trust>, trusted unique)?$")
+_BOUNDS = re.compile(
+    r", groups: (\d+|None), rows: (\d+|None)(, in all: \d+)?(, joined: \d+)?(?P<trust>, trusted unique)?$"
+)
 
 
 def _protected(text: str) -> str:

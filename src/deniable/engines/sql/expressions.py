@@ -35,6 +35,7 @@ from deniable.plan.expression import (
 )
 from deniable.plan.facts import Facts, Kind, common_step, hull
 from deniable.plan.functions.scalar import ScalarFunction
+from deniable.plan.nodes import ValueTable
 from deniable.plan.profile import Profile
 from deniable.plan.rewriting import cross_multiplied, listed
 from deniable.plan.sql_trees import (
@@ -49,6 +50,7 @@ from deniable.plan.sql_trees import (
     column,
     missing,
     multiply,
+    named,
     number,
     paren,
     scaled,
@@ -234,3 +236,39 @@ def function_feature(expression: Expression) -> str | None:
             return "LIKE"
         case _:
             return None
+
+
+_HELD = {
+    Kind.NUMBER: "BIGINT",
+    Kind.BOOLEAN: "BOOLEAN",
+    Kind.STRING: "TEXT",
+    Kind.DATE: "DATE",
+    Kind.TIMESTAMP: "TIMESTAMP",
+}
+
+
+def value_rows(table: ValueTable, names: Sequence[str]) -> exp.Select:
+    """A table of values, each cast to the type its column has everywhere."""
+    kinds = [(place, name, known.kind) for place, (name, known) in enumerate(table.columns) if name in names]
+    written = [named(cast(column(f"value_{place}", "given"), _HELD[kind]), name) for place, name, kind in kinds]
+    chosen = written or [named(number(1), "__deniable_one")]
+    rows = table.rows or ((None,) * len(table.columns),)
+    tuples = [exp.Tuple(expressions=[_constant(cell) for cell in row]) for row in rows]
+    listed = [exp.to_identifier(f"value_{place}", quoted=True) for place in range(len(table.columns))]
+    alias = exp.TableAlias(this=exp.to_identifier("given", quoted=True), columns=listed)
+    selected = exp.select(*chosen, copy=False).from_(exp.Values(expressions=tuples, alias=alias), copy=False)
+    return selected if table.rows else selected.where(exp.false(), copy=False)
+
+
+def _constant(cell: object) -> Tree:
+    match cell:
+        case None:
+            return exp.null()
+        case bool():
+            return exp.Boolean(this=cell)
+        case int():
+            return number(cell)
+        case str():
+            return text(cell)
+        case _:
+            return text(str(cell))

@@ -6,19 +6,18 @@ part of a total is clipped to the plan's bounds, so the plan's sensitivities hol
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sqlglot import exp
 
-from deniable.engines.order import NUMBER_MASK, OrderKey
+from deniable.engines.order import OrderKey
 from deniable.engines.sql.expressions import Expressions, constant
 from deniable.engines.sql.kept import Kept
-from deniable.engines.sql.keyed_order import hashed_text, layers, start_tree, word_trees
-from deniable.engines.sql.relations import Relations, named, over, unit_names
+from deniable.engines.sql.keyed_order import AMONG, Known, first, numbered, ranked
+from deniable.engines.sql.relations import Relations, unit_names
 from deniable.engines.sql.spreading import part_tree, spread_bins
 from deniable.plan.analysis import facts
-from deniable.plan.expression import Expression, columns
+from deniable.plan.expression import Expression
 from deniable.plan.facts import LARGEST, Facts, Kind
 from deniable.plan.nodes import Aggregate, ByOrder, Distinct, GroupAgg, Histogram, KeyColumn, RowCount, Total, Units
 from deniable.plan.profile import Profile
@@ -33,16 +32,14 @@ from deniable.plan.sql_trees import (
     column,
     limited,
     missing,
+    named,
     number,
+    over,
     paren,
     present,
     scaled,
-    subtract,
     within,
 )
-
-_AMONG = Facts(Kind.NUMBER, nullable=False, lower=0, upper=NUMBER_MASK)
-"""A row's number among equals, as a word of the keyed order."""
 
 FEW_ROWS = 4
 """When a unit may add at most so many rows to a group, ranking rows is cheaper than first adding them up."""
@@ -122,11 +119,8 @@ class Groups:
 
     def _rows(self) -> exp.Select:
         """Units, keys and values of every row with a key that counts; row caps applied."""
-        read = [key.expression for key in self._plan.keys] + list(self._inputs)
         choice = self._plan.bounding.choice
-        if isinstance(choice, ByOrder):
-            read.append(choice.expression)
-        source = self._relations.select(self._plan.source, set().union(*(columns(e) for e in read)))
+        source = self._relations.select(self._plan.source, self._plan.reads)
         write = Expressions(self._below.columns, self._profile)
         written = [column(name) for name in self._units]
         written += [
@@ -179,20 +173,10 @@ class Groups:
         kept = self._row_columns()
         for most, within_group in self._row_caps():
             partition = [*self._units, *(self._keys if within_group else [])]
-            words = [*self._key_facts(), *self._value_facts(), ("among", _AMONG)]
-            ranked, order = self._ranked(self._numbered(rows, kept), [*kept, "among"], words)
-            rows = _first(ranked, kept, partition, self._preferred() + order, most, exp.RowNumber())
+            words = [*self._key_facts(), *self._value_facts(), AMONG]
+            placed, order = self._ranked(numbered(rows, kept), [*kept, "among"], words)
+            rows = first(placed, kept, partition, self._preferred() + order, most, exp.RowNumber())
         return rows
-
-    def _numbered(self, rows: exp.Select, kept: list[str]) -> exp.Select:
-        """Rows with their number among those that look alike: same unit, group, values and place in the order."""
-        alike = exp.Window(
-            this=exp.RowNumber(),
-            partition_by=[column(name) for name in kept],
-            order=exp.Order(expressions=[exp.Ordered(this=column(kept[0]))]),
-        )
-        among = binary(exp.BitwiseAnd, subtract(bigint(alike), number(1)), number(NUMBER_MASK))
-        return over([*map(column, kept), named(among, "among")], rows)
 
     def _row_caps(self) -> list[tuple[int, bool]]:
         """How many rows a unit keeps, and whether in each group or in all."""
@@ -214,25 +198,11 @@ class Groups:
     def _value_facts(self) -> list[tuple[str, Facts]]:
         return [(name, facts(expression, self._below.columns)) for expression, name in self._inputs.items()]
 
-    def _ranked(
-        self, inner: exp.Select, kept: list[str], words: Sequence[tuple[str, Facts]]
-    ) -> tuple[exp.Select, list[Tree]]:
+    def _ranked(self, inner: exp.Select, kept: list[str], words: Known) -> tuple[exp.Select, list[Tree]]:
         """`inner` with the keyed hash of its unit and these values; and what to sort by."""
         hashed = self._below.unit is not None and not self._below.unit.is_row
         units = list(zip(self._units, self._below.identity, strict=True)) if hashed else []
-        texts = [name for name, known in [*units, *words] if known.kind is Kind.STRING]
-        if texts:
-            digests = [named(hashed_text(column(name), self._key, self._profile), f"{name}_text") for name in texts]
-            inner = over([*map(column, kept), *digests], inner)
-        start = start_tree([tree for name, known in units for tree in self._words(name, known)], self._key)
-        trees = [tree for name, known in words for tree in self._words(name, known)]
-        carried = [*kept, *(f"{name}_text" for name in texts)]
-        ranked, first = layers(inner, carried, start, trees, self._key, self._profile)
-        ties = [_worded(name, known) for name, known in words] if len(trees) > 1 else []
-        return ranked, [exp.Ordered(this=column(name)) for name in (first, *ties)]
-
-    def _words(self, name: str, known: Facts) -> list[Tree]:
-        return word_trees(column(_worded(name, known)), known, self._profile)
+        return ranked(inner, kept, units, words, self._key, self._profile)
 
     # groups
 
@@ -263,11 +233,11 @@ class Groups:
             whole = [column(name) for name in [*self._units, *self._keys]]
             plain = [column(name) for name in carried if name != "sorted"]
             rows = over([*plain, named(exp.Window(this=best, partition_by=whole), "sorted")], rows)
-        ranked, order = self._ranked(rows, carried, self._key_facts())
+        placed, order = self._ranked(rows, carried, self._key_facts())
         ties = [exp.Ordered(this=column(name)) for name, known in self._key_facts() if known.kind is Kind.STRING]
         places = self._preferred() + order + ties
         rank = exp.Anonymous(this="DENSE_RANK")
-        return _first(ranked, kept, self._units, places, self._plan.bounding.groups, rank)
+        return first(placed, kept, self._units, places, self._plan.bounding.groups, rank)
 
     def _totals(self, aggregates: list[Aggregate]) -> exp.Select:
         if self._single:
@@ -312,10 +282,10 @@ class Groups:
         ordered = ["sorted"] if isinstance(self._plan.bounding.choice, ByOrder) else []
         if not self._row_caps():
             per_unit = self._profile.gathered(per_unit, self._units)
-        ranked, order = self._ranked(per_unit, [*kept, *ordered], self._key_facts())
+        placed, order = self._ranked(per_unit, [*kept, *ordered], self._key_facts())
         places = self._preferred() + order
         kept = kept if self._plan.levels is not None else kept[len(self._units) :]
-        return _first(ranked, kept, self._units, places, self._plan.bounding.groups, exp.RowNumber())
+        return first(placed, kept, self._units, places, self._plan.bounding.groups, exp.RowNumber())
 
     def _by_key(self, cells: list[Tree], inner: exp.Select, *further: Tree) -> exp.Select:
         """Totals per group of every level; one row without keys."""
@@ -390,25 +360,8 @@ class Groups:
         kept = [*self._units, *self._keys, value]
         once = over([column(name) for name in kept], rows).distinct(copy=False)
         known = facts(aggregate.of, self._below.columns)
-        ranked, order = self._ranked(once, kept, [(value, known)])
-        return _first(ranked, kept, [*self._units, *self._keys], order, aggregate.most, exp.RowNumber())
-
-
-def _worded(name: str, known: Facts) -> str:
-    """The column a value's words are made of, and which sorts as they do."""
-    return f"{name}_text" if known.kind is Kind.STRING else name
-
-
-def _first(
-    inner: exp.Select, kept: list[str], partition: list[str], order: list[Tree], most: int, rank: Tree
-) -> exp.Select:
-    """The first `most` of each partition. Written as `rank - 1 < most`: DuckDB turns `rank <= most` into a slow plan."""
-    placed = exp.Window(
-        this=rank, partition_by=[column(name) for name in partition], order=exp.Order(expressions=order)
-    )
-    numbered = over([*map(column, kept), named(subtract(placed, number(1)), "place")], inner)
-    chosen = binary(exp.LT, column("place"), number(most))
-    return over([*map(column, kept)], numbered).where(chosen, copy=False)
+        placed, order = self._ranked(once, kept, [(value, known)])
+        return first(placed, kept, [*self._units, *self._keys], order, aggregate.most, exp.RowNumber())
 
 
 def statements(

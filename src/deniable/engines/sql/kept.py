@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from deniable.plan.expression import Expression
 from deniable.plan.nodes import GroupAgg
+from deniable.plan.provenance import joins_limited
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -26,4 +27,5 @@ class Kept:
         if (mine.source, mine.keys, mine.bounding) != (asked.source, asked.keys, asked.bounding):
             return False
         ranked = asked.bounding.rows_per_group is not None or asked.bounding.rows_per_unit is not None
+        ranked = ranked or bool(joins_limited(asked.source))
         return asked.inputs == mine.inputs if ranked else set(asked.inputs) <= set(self.values)

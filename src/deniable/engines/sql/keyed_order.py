@@ -1,18 +1,109 @@
-"""The keyed order of `engines.order` as SQL, in layers: each layer names what the next one uses twice."""
+"""The keyed order of `engines.order` as SQL, in layers: each layer names what the next one uses twice.
+
+Guarantee: what is kept of a unit is chosen within that unit's partition, from its own rows and the order key.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeAlias
 
 from sqlglot import exp
 
-from deniable.engines.order import HEX_DIGITS, MASK, OrderKey, single_word
-from deniable.engines.sql.relations import named, over
+from deniable.engines.order import HEX_DIGITS, MASK, NUMBER_MASK, OrderKey, single_word
 from deniable.plan.facts import Facts, Kind
 from deniable.plan.profile import Profile
-from deniable.plan.sql_trees import Tree, add, bigint, binary, case, column, multiply, number, text
+from deniable.plan.sql_trees import (
+    Tree,
+    add,
+    bigint,
+    binary,
+    case,
+    column,
+    multiply,
+    named,
+    number,
+    over,
+    subtract,
+    text,
+)
 
 assert HEX_DIGITS == 15, "Profile.text_number takes 15 digits"
+
+Known: TypeAlias = Sequence[tuple[str, Facts]]
+"""Columns by name, with their facts."""
+
+AMONG = ("among", Facts(Kind.NUMBER, nullable=False, lower=0, upper=NUMBER_MASK))
+"""A row's number among equals, as a word of the keyed order."""
+
+
+def first_rows(rows: exp.Select, units: Known, words: Known, most: int, key: OrderKey, profile: Profile) -> exp.Select:
+    """At most `most` rows of each unit, by `engines.order.row_rank`; `words` are all columns beside the unit's."""
+    owners, kept = [name for name, _ in units], [name for name, _ in (*words, *units)]
+    inner, carried = _with_digests(
+        numbered(profile.gathered(rows, owners), kept), [*kept, "among"], [*units, *words], key, profile
+    )
+    state = start_tree([tree for name, known in (*units, *words) for tree in _words(name, known, profile)], key)
+    placed, hashed = layers(inner, carried, state, [column("among")], key, profile)
+    order: list[Tree] = [
+        exp.Ordered(this=column(each)) for each in (hashed, *(_worded(*each) for each in words), "among")
+    ]
+    return first(placed, kept, owners, order, most, exp.RowNumber())
+
+
+def _with_digests(
+    inner: exp.Select, kept: list[str], known: Known, key: OrderKey, profile: Profile
+) -> tuple[exp.Select, list[str]]:
+    """`inner` with the number of each text that becomes words, and what it has now."""
+    texts = [name for name, fact in known if fact.kind is Kind.STRING]
+    if not texts:
+        return inner, kept
+    digests = [named(hashed_text(column(name), key, profile), f"{name}_text") for name in texts]
+    return over([*map(column, kept), *digests], inner), [*kept, *(f"{name}_text" for name in texts)]
+
+
+def numbered(rows: exp.Select, kept: list[str]) -> exp.Select:
+    """Rows with their number among those that are alike in all they have."""
+    alike = exp.Window(
+        this=exp.RowNumber(),
+        partition_by=[column(name) for name in kept],
+        order=exp.Order(expressions=[exp.Ordered(this=column(kept[0]))]),
+    )
+    among = binary(exp.BitwiseAnd, subtract(bigint(alike), number(1)), number(NUMBER_MASK))
+    return over([*map(column, kept), named(among, "among")], rows)
+
+
+def ranked(
+    inner: exp.Select, kept: list[str], units: Known, words: Known, key: OrderKey, profile: Profile
+) -> tuple[exp.Select, list[Tree]]:
+    """`inner` with the keyed hash of its unit and these values; and what to sort by."""
+    inner, carried = _with_digests(inner, kept, [*units, *words], key, profile)
+    start = start_tree([tree for name, known in units for tree in _words(name, known, profile)], key)
+    trees = [tree for name, known in words for tree in _words(name, known, profile)]
+    placed, hashed = layers(inner, carried, start, trees, key, profile)
+    ties = [_worded(name, known) for name, known in words] if len(trees) > 1 else []
+    return placed, [exp.Ordered(this=column(name)) for name in (hashed, *ties)]
+
+
+def first(
+    inner: exp.Select, kept: list[str], partition: list[str], order: list[Tree], most: int, rank: Tree
+) -> exp.Select:
+    """The first `most` of each partition. Written as `rank - 1 < most`: DuckDB turns `rank <= most` into a slow plan."""
+    placed = exp.Window(
+        this=rank, partition_by=[column(name) for name in partition], order=exp.Order(expressions=order)
+    )
+    places = over([*map(column, kept), named(subtract(placed, number(1)), "place")], inner)
+    chosen = binary(exp.LT, column("place"), number(most))
+    return over([*map(column, kept)], places).where(chosen, copy=False)
+
+
+def _words(name: str, known: Facts, profile: Profile) -> list[Tree]:
+    return word_trees(column(_worded(name, known)), known, profile)
+
+
+def _worded(name: str, known: Facts) -> str:
+    """The column a value's words are made of, and which sorts as they do."""
+    return f"{name}_text" if known.kind is Kind.STRING else name
 
 
 def word_trees(value: Tree, known: Facts, profile: Profile) -> list[Tree]:

@@ -11,12 +11,14 @@ from typing import assert_never
 
 from sqlglot import exp
 
-from deniable.engines.sql.expressions import Expressions
+from deniable.engines.order import OrderKey
+from deniable.engines.sql.expressions import Expressions, value_rows
+from deniable.engines.sql.keyed_order import first_rows
 from deniable.engines.sql.physical import Physical
 from deniable.engines.sql.stored_cells import cell_feature, read
 from deniable.plan.arithmetic import clamp_ends
 from deniable.plan.codebook import Codebook
-from deniable.plan.expression import Column, Expression, columns
+from deniable.plan.expression import Column, Expression
 from deniable.plan.facts import LARGEST, Facts, Kind, common_step, hull
 from deniable.plan.functions.calendar import Truncate
 from deniable.plan.nodes import (
@@ -33,7 +35,8 @@ from deniable.plan.nodes import (
     ValueTable,
 )
 from deniable.plan.profile import Profile
-from deniable.plan.relation import schema, shape, summary_facts
+from deniable.plan.provenance import read_below
+from deniable.plan.relation import entering, schema, shape, summary_facts
 from deniable.plan.sql_trees import (
     Tree,
     add,
@@ -41,18 +44,18 @@ from deniable.plan.sql_trees import (
     binary,
     both,
     case,
-    cast,
     clamped,
     column,
     missing,
     multiply,
+    named,
     null,
     number,
+    over,
     present,
     scaled,
-    text,
 )
-from deniable.plan.tables import Table
+from deniable.plan.tables import Link, Table
 
 UNIT = "__deniable_unit_"
 """The hidden columns that carry the identity of the unit: this and a number."""
@@ -73,8 +76,8 @@ class Source:
 class Relations:
     """Writes relations over the engine's sources."""
 
-    def __init__(self, sources: Mapping[str, Source], profile: Profile) -> None:
-        self._sources, self._profile = sources, profile
+    def __init__(self, sources: Mapping[str, Source], profile: Profile, key: OrderKey) -> None:
+        self._sources, self._profile, self._key = sources, profile, key
 
     def select(self, relation: Relation, wanted: Iterable[str]) -> exp.Select:
         """The rows of a relation with the wanted columns and the unit's hidden ones."""
@@ -83,14 +86,14 @@ class Relations:
             case Scan(codebook, table):
                 return self._scan(codebook, codebook[table], names)
             case ValueTable():
-                return _values(relation, names)
+                return value_rows(relation, names)
             case Filter(source, condition):
-                inner = self.select(source, {*names, *columns(condition)})
+                inner = self.select(source, *read_below(relation, names))
                 kept = _visible(names, unit_names(relation))
                 return over(kept, inner).where(self._over(source).tree(condition), copy=False)
             case Project(source, entries):
                 chosen = [(name, expression) for name, expression in entries if name in names]
-                inner = self.select(source, _reads(expression for _, expression in chosen))
+                inner = self.select(source, *read_below(relation, names))
                 written = [self._aliased(name, source, expression) for name, expression in chosen]
                 return over(written + _visible([], unit_names(relation)), inner)
             case Join():
@@ -124,26 +127,34 @@ class Relations:
     def _scan(self, codebook: Codebook, table: Table, names: list[str]) -> exp.Select:
         if table.public or codebook.unit is None or codebook.unit.is_row:
             return self._read(table, names, "raw")
-        path = codebook.path(table.name)
-        owner = codebook.owner(table.name)
-        assert owner.unit is not None
+        path, owner = codebook.path(table.name), codebook.owner(table.name)
         asked = {*names, *([path[0].column] if path else _carried(owner, codebook))}
-        joined = over(
-            [named(column(name, "row_0"), name) for name in names]
-            + self._identity(codebook, owner, f"row_{len(path)}"),
-            self._read(table, [v.name for v in table.variables if v.name in asked], "raw"),
-            "row_0",
-        )
-        for index, link in enumerate(path):
-            parent = codebook[link.table]
-            last = index + 1 == len(path)
-            needs = {link.key, *(_carried(owner, codebook) if last else [path[index + 1].column])}
+        read_table = self._read(table, [v.name for v in table.variables if v.name in asked], "raw")
+        shown: list[Tree] = [named(column(name, "row_0"), name) for name in names]
+        if not path:
+            rows = over(shown + self._identity(codebook, owner, "row_0"), read_table, "row_0")
+            return rows.where(*(present(column(name, "row_0")) for name in _carried(owner, codebook)), copy=False)
+        units = [f"{UNIT}{place}" for place in range(len(_carried(owner, codebook)))]
+        rows = over([*shown, *(column(name, "parent") for name in units)], read_table, "row_0")
+        matched = exp.EQ(this=column(path[0].column, "row_0"), expression=column("parent_key", "parent"))
+        return rows.join(exp.alias_(self._parents(codebook, path, owner).subquery(), "parent"), on=matched, copy=False)
+
+    def _parents(self, codebook: Codebook, path: Sequence[Link], owner: Table) -> exp.Select:
+        """The units each key of the first table on a path belongs to, each once, however many parent rows say so."""
+        joined: exp.Select | None = None
+        for place, link in enumerate(path):
+            parent, last = codebook[link.table], place + 1 == len(path)
+            needs = {link.key, *(_carried(owner, codebook) if last else [path[place + 1].column])}
             read_parent = self._read(parent, [v.name for v in parent.variables if v.name in needs], "raw")
-            matched = exp.EQ(this=column(link.column, f"row_{index}"), expression=column(link.key, f"row_{index + 1}"))
-            joined = joined.join(exp.alias_(read_parent.subquery(), f"row_{index + 1}"), on=matched, copy=False)
-        for name in _carried(owner, codebook):
-            joined = joined.where(present(column(name, f"row_{len(path)}")), copy=False)
-        return joined
+            if joined is None:
+                head = [named(column(link.key, "row_0"), "parent_key")]
+                joined = over(head + self._identity(codebook, owner, f"row_{len(path) - 1}"), read_parent, "row_0")
+                continue
+            matched = exp.EQ(this=column(link.column, f"row_{place - 1}"), expression=column(link.key, f"row_{place}"))
+            joined = joined.join(exp.alias_(read_parent.subquery(), f"row_{place}"), on=matched, copy=False)
+        assert joined is not None
+        there = [present(column(name, f"row_{len(path) - 1}")) for name in _carried(owner, codebook)]
+        return joined.where(*there, copy=False).distinct(copy=False)
 
     def _identity(self, codebook: Codebook, owner: Table, alias: str) -> list[Tree]:
         assert owner.unit is not None
@@ -158,11 +169,7 @@ class Relations:
     def _join(self, join: Join, names: list[str]) -> exp.Select:
         left, right = schema(join.left), schema(join.right)
         filtering = join.kind in (JoinKind.SEMI, JoinKind.ANTI)
-        read = columns(join.condition) if join.condition is not None else frozenset()
-        wanted = {*(n for n in names if n in left), *(a for a, _ in join.on), *(read & left.keys())}
-        left_side = self._identified(join.left, wanted, join)
-        beside = {*(n for n in names if n in right and n not in left), *(b for _, b in join.on), *(read - left.keys())}
-        right_side = self._identified(join.right, beside, join)
+        left_side, right_side = self._sides(join, names)
         matched = [self._matched(left[a], a, right[b], b) for a, b in join.on]
         left_units, right_units = (_units_of(side, join) for side in (join.left, join.right))
         if left_units and right_units:
@@ -183,6 +190,23 @@ class Relations:
         if not matched:
             return joined.join(other, join_type="cross", copy=False)
         return joined.join(other, on=both(*matched), join_type=join.kind.value, copy=False)
+
+    def _sides(self, join: Join, names: list[str]) -> list[exp.Select]:
+        """Both sides, with the rows of one unit that may enter: the first in the keyed order of all that is read of them."""
+        sides, found = (join.left, join.right), []
+        for side, wanted, most in zip(sides, read_below(join, names), entering(join), strict=True):
+            selected = self._identified(side, wanted, join)
+            found.append(selected if most is None else self._limited(side, selected, wanted, most))
+        return found
+
+    def _limited(self, side: Relation, selected: exp.Select, wanted: Iterable[str], most: int) -> exp.Select:
+        known, units = schema(side), unit_names(side)
+        inside = {f"value_{place}": name for place, name in enumerate(n for n in known if n in set(wanted))}
+        rows = over([*(named(column(name), held) for held, name in inside.items()), *map(column, units)], selected)
+        words = [(held, known[name]) for held, name in inside.items()]
+        owners = list(zip(units, shape(side).identity, strict=True))
+        kept = first_rows(rows, owners, words, most, self._key, self._profile)
+        return over([*(named(column(held), name) for held, name in inside.items()), *map(column, units)], kept)
 
     def _matched(self, left: Facts, a: str, right: Facts, b: str) -> Tree:
         sides = column(a, "l"), column(b, "r")
@@ -221,7 +245,6 @@ class Relations:
         writer = self._over(node.source)
         keys = list(node.keys)
         values = [value for value in node.values if value.name in names]
-        reads = _reads([expression for _, expression in keys] + [v.of for v in values if v.of is not None])
         units = unit_names(node)
         inner_columns = [named(writer.tree(expression), f"key_{i}") for i, (_, expression) in enumerate(keys)]
         known = schema(node.source)
@@ -230,7 +253,7 @@ class Relations:
             for i, value in enumerate(values)
             if value.of is not None
         ]
-        inner = over(inner_columns + _visible([], units), self.select(node.source, reads))
+        inner = over(inner_columns + _visible([], units), self.select(node.source, *read_below(node, names)))
         inner = _placed(inner, {f"value_{i}": value.summary for i, value in enumerate(values)}, len(keys), units)
         written = [named(column(f"key_{i}"), name) for i, (name, _) in enumerate(keys) if name in names]
         written += [named(self._summary(value, f"value_{i}", known), value.name) for i, value in enumerate(values)]
@@ -273,42 +296,6 @@ class Relations:
         if kind is Kind.STRING:
             return self._profile.sortable(tree)
         return case([(tree, number(1)), (missing(tree.copy()), null("INT"))], number(0))
-
-
-_HELD = {
-    Kind.NUMBER: "BIGINT",
-    Kind.BOOLEAN: "BOOLEAN",
-    Kind.STRING: "TEXT",
-    Kind.DATE: "DATE",
-    Kind.TIMESTAMP: "TIMESTAMP",
-}
-
-
-def _values(table: ValueTable, names: Sequence[str]) -> exp.Select:
-    """A table of values, each cast to the type its column has everywhere."""
-    kinds = [(place, name, known.kind) for place, (name, known) in enumerate(table.columns) if name in names]
-    written = [named(cast(column(f"value_{place}", "given"), _HELD[kind]), name) for place, name, kind in kinds]
-    chosen = written or [named(number(1), "__deniable_one")]
-    rows = table.rows or ((None,) * len(table.columns),)
-    tuples = [exp.Tuple(expressions=[_constant(cell) for cell in row]) for row in rows]
-    listed = [exp.to_identifier(f"value_{place}", quoted=True) for place in range(len(table.columns))]
-    alias = exp.TableAlias(this=exp.to_identifier("given", quoted=True), columns=listed)
-    selected = exp.select(*chosen, copy=False).from_(exp.Values(expressions=tuples, alias=alias), copy=False)
-    return selected if table.rows else selected.where(exp.false(), copy=False)
-
-
-def _constant(cell: object) -> Tree:
-    match cell:
-        case None:
-            return exp.null()
-        case bool():
-            return exp.Boolean(this=cell)
-        case int():
-            return number(cell)
-        case str():
-            return text(cell)
-        case _:
-            return text(str(cell))
 
 
 def _placed(rows: exp.Select, values: Mapping[str, UnitSummary], keys: int, units: Sequence[str]) -> exp.Select:
@@ -377,20 +364,5 @@ def _rescaled(name: str, known: Facts, together: Facts) -> Tree:
     return scaled(column(name), int(known.step / together.step))
 
 
-def _reads(expressions: Iterable[Expression]) -> set[str]:
-    return set().union(*(columns(expression) for expression in expressions))
-
-
-def named(tree: Tree, name: str) -> Tree:
-    return exp.Alias(this=tree, alias=exp.to_identifier(name, quoted=True))
-
-
 def _visible(names: Iterable[str], units: Iterable[str]) -> list[Tree]:
     return [column(name) for name in (*names, *units)]
-
-
-def over(written: list[Tree], inner: exp.Query, alias: str = "rows") -> exp.Select:
-    """SELECT written FROM (inner) AS alias."""
-    chosen = written or [named(number(1), "__deniable_one")]
-    selected = exp.select(*chosen, copy=False)
-    return selected.from_(exp.alias_(inner.subquery(copy=False), alias, quoted=True, copy=False), copy=False)

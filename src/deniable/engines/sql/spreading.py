@@ -10,7 +10,6 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from deniable.engines.sql.relations import named, over
 from deniable.plan.even_weights import Spread
 from deniable.plan.profile import Profile
 from deniable.plan.sql_trees import (
@@ -23,7 +22,9 @@ from deniable.plan.sql_trees import (
     column,
     missing,
     multiply,
+    named,
     number,
+    over,
     paren,
     present,
     scaled,

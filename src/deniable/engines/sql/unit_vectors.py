@@ -15,11 +15,11 @@ from deniable.engines.fetched import Fetched
 from deniable.engines.order import OrderKey
 from deniable.engines.sql.expressions import Expressions
 from deniable.engines.sql.groups import Groups, SqlStatement
-from deniable.engines.sql.relations import Relations, named, over
+from deniable.engines.sql.relations import Relations
 from deniable.engines.unit_rows import checked_vector
 from deniable.plan.nodes import UnitVector
 from deniable.plan.profile import Profile
-from deniable.plan.sql_trees import Tree, add, bigint, binary, call, case, cast, column, multiply, number
+from deniable.plan.sql_trees import Tree, add, bigint, binary, call, case, cast, column, multiply, named, number, over
 
 _MENDS: tuple[tuple[type[exp.Expression], int], ...] = ((exp.GT, -1), (exp.LT, 1), (exp.LT, 1))
 """A guessed root whose square is too large is one less, one whose square is too small one more, twice."""

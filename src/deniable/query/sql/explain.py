@@ -29,6 +29,7 @@ from deniable.plan.nodes import (
     UnitAgg,
     ValueTable,
 )
+from deniable.plan.relation import entering
 from deniable.query.compile import CompiledQuery
 from deniable.query.price import Price
 from deniable.query.sql.compiler import PrivateStatement
@@ -191,7 +192,7 @@ def _lines(relation: Relation) -> Iterator[str]:
                 f"{kind.value} join on "
                 + (", ".join(f"{a} = {b}" for a, b in on) or "nothing")
                 + ("" if condition is None else f" where {_shown(condition)}")
-                + " (and the same unit)"
+                + _meeting(relation)
             )
             below = (left, right)
         case Union(sources):
@@ -205,6 +206,16 @@ def _lines(relation: Relation) -> Iterator[str]:
             below = (source,)
     for each in below:
         yield from (f"  {line}" for line in _lines(each))
+
+
+def _meeting(join: Join) -> str:
+    """Whose rows meet, and how many of them where that is limited; nothing is said of a public side."""
+    most = max((each for each in entering(join) if each is not None), default=None)
+    return (
+        " (and the same unit"
+        + ("" if most is None else f", at most {counted(most, 'row')} of one from each side")
+        + ")"
+    )
 
 
 def _shown(node: Any) -> str:
