@@ -23,6 +23,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent
@@ -32,6 +33,8 @@ STAMP = "deniable-is-installed"
 # Each of these would put foreign packages into our environment, or ours somewhere else.
 FOREIGN = ["PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "CONDA_PREFIX", "__PYVENV_LAUNCHER__"]
 FOREIGN += ["PIP_USER", "PIP_TARGET", "PIP_PREFIX", "PIP_ROOT"]
+# Tests start hundreds of processes; without stored bytecode each of them would compile the package again.
+FOREIGN += ["PYTHONDONTWRITEBYTECODE"]
 
 
 class Stop(Exception):
@@ -197,8 +200,13 @@ def gates(python):
     }
 
 
-def pytest(python, *words):
-    return [python, "-m", "pytest", "-n", min(os.cpu_count() or 1, 8), "--dist", "loadgroup", *list(words)]
+def cores():
+    return min(os.cpu_count() or 1, 8)
+
+
+def pytest(python, *words, **options):
+    workers = max(1, cores() // options.get("share", 1))
+    return [python, "-m", "pytest", "-n", workers, "--dist", "loadgroup", "--no-loadscope-reorder", *list(words)]
 
 
 QUICK = [
@@ -213,11 +221,38 @@ ELSEWHERE = [  # what may differ between Pythons and needs no optional package: 
 
 
 def all_of(steps):
-    """Run every step, say how each went, and give back the first failure's exit code."""
+    """Run every step, one after the other, and give back the first failure's exit code."""
     codes = {}
     for name, command in steps.items():
         say("running " + name)
         codes[name] = run(*command)
+    return verdict(codes)
+
+
+def side_by_side(steps):
+    """The exit code of each step, as many running at once as there are cores; what one prints is shown when it ends."""
+    say("running " + ", ".join(steps))
+    pool = ThreadPoolExecutor(cores())
+    try:
+        return dict(zip(steps, pool.map(shown, steps.values()), strict=True))
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def shown(step):
+    """Run a command, or make an environment, and show what it printed in one piece."""
+    if callable(step):
+        step()
+        return 0
+    with tempfile.TemporaryFile() as printed:
+        code = run(*step, stdout=printed, stderr=subprocess.STDOUT)
+        printed.seek(0)
+        print(printed.read().decode(errors="replace"), end="", flush=True)
+    return code
+
+
+def verdict(codes):
+    """Say how each step went, and give back the first failure's exit code."""
     for name, code in codes.items():
         say(f"{'FAILED' if code else 'ok':6} {name}")
     return next((code for code in codes.values() if code), 0)
@@ -231,7 +266,9 @@ def self_audit(python):
 
 def check(words):
     python = environment("base", "dev", "test", "bare")
-    return all_of(dict(gates(python), tests=pytest(python, "-m", "not slow", *(words or QUICK))))
+    codes = side_by_side(gates(python))
+    codes["tests"] = run(*pytest(python, "-m", "not slow", *(words or QUICK)))
+    return verdict(codes)
 
 
 def test(words):
@@ -239,16 +276,29 @@ def test(words):
         os.environ["DENIABLE_EXPLORE"] = "1"
         words = [word for word in words if word != "--explore"]
     engines()
-    environment("base", "docs", folder=".venv-docs")  # a test looks at the site in a browser
     python = environment("base", "dev", "test", "bare")
-    steps = dict(gates(python), tests=pytest(python, *words))
+    others = {version: other for version, other in other_pythons() if can_make_environments(other)}
+    steps = dict(gates(python))
     if not words:
         steps["self-audit"] = self_audit(python)
-    for version, other in other_pythons():
-        if can_make_environments(other):
-            inside = environment("base", "dev", folder=".venv-" + version, python=other)
-            steps["fast tests on Python " + version] = pytest(inside, "-m", "not slow", *ELSEWHERE)
-    return all_of(steps)
+    # A test looks at the site in a browser.
+    steps["environment of the pages"] = lambda: environment("base", "docs", folder=".venv-docs")
+    steps.update({"environment of Python " + version: elsewhere(version, other) for version, other in others.items()})
+    codes = side_by_side(steps)
+    codes["tests"] = run(*pytest(python, *words))
+    fast = {
+        "fast tests on Python " + version: pytest(
+            elsewhere(version, other)(), "-m", "not slow", *ELSEWHERE, share=len(others)
+        )
+        for version, other in others.items()
+    }
+    codes.update(side_by_side(fast) if fast else {})
+    return verdict(codes)
+
+
+def elsewhere(version, other):
+    """What makes, or finds made, the environment of another Python."""
+    return lambda: environment("base", "dev", folder=".venv-" + version, python=other)
 
 
 def bench(words):

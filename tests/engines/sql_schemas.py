@@ -224,6 +224,6 @@ def plain(name: str) -> duckdb.DuckDBPyConnection:
     database = duckdb.connect(":memory:")
     for table, columns in here.types.items():
         database.execute(f"CREATE TABLE {table} ({', '.join(f'{c} {t}' for c, t in columns.items())})")
-        rows = list(zip(*(here.tables[table][column] for column in columns), strict=True))
-        database.executemany(f"INSERT INTO {table} VALUES ({', '.join('?' for _ in columns)})", rows)
+        cells = ", ".join(f"unnest(?::{kind}[])" for kind in columns.values())
+        database.execute(f"INSERT INTO {table} SELECT {cells}", [list(here.tables[table][name]) for name in columns])
     return database

@@ -66,6 +66,7 @@ def test_help_and_unknown_commands():
 
 def test_foreign_environments_do_not_leak_in_but_settings_do(dev, monkeypatch):
     foreign = {"PYTHONPATH": "/elsewhere", "PYTHONHOME": "/elsewhere", "VIRTUAL_ENV": "/v", "CONDA_PREFIX": "/c"}
+    foreign["PYTHONDONTWRITEBYTECODE"] = "1"  # each of the processes tests start would compile the package again
     settings = {"PIP_INDEX_URL": "https://example.org", "HTTPS_PROXY": "http://proxy", "NO_PROXY": "localhost"}
     for name, value in {**foreign, **settings}.items():
         monkeypatch.setenv(name, value)
@@ -175,6 +176,40 @@ def test_exit_codes_are_passed_on(dev):
     assert dev.all_of({"good": [sys.executable, "-c", ""], "bad": [sys.executable, "-c", "raise SystemExit(3)"]}) == 3
 
 
+def test_steps_run_side_by_side_and_what_each_prints_stays_together(dev, monkeypatch, tmp_path, capfd):
+    monkeypatch.setattr(dev.os, "cpu_count", lambda: 2)
+    meet = "\n".join(
+        [
+            "import pathlib, sys, time",
+            "mine, other = map(pathlib.Path, sys.argv[1:3])",
+            "print(mine.name, 'begins', flush=True)",
+            "mine.touch()",
+            "end = time.monotonic() + 60",
+            "while not other.exists() and time.monotonic() < end: time.sleep(0.01)",
+            "print(mine.name, 'ends')",
+            "sys.exit(0 if other.exists() else 9)",
+        ]
+    )
+    a, b = tmp_path / "a", tmp_path / "b"
+    made = []
+    pairs = {"a": [sys.executable, "-c", meet, a, b], "b": [sys.executable, "-c", meet, b, a]}
+    codes = dev.side_by_side({**pairs, "environment": lambda: made.append(True)})
+    assert codes == {"a": 0, "b": 0, "environment": 0}
+    assert made == [True]
+    printed = capfd.readouterr().out
+    assert "a begins\na ends\n" in printed
+    assert "b begins\nb ends\n" in printed
+    assert dev.verdict(dev.side_by_side({"bad": [sys.executable, "-c", "raise SystemExit(3)"], **pairs})) == 3
+
+
+def test_a_step_that_cannot_be_made_stops_the_run(dev):
+    def fail():
+        raise dev.Stop("the network is gone")
+
+    with pytest.raises(dev.Stop, match="the network is gone"):
+        dev.side_by_side({"environment": fail})
+
+
 def test_an_interrupt_waits_for_the_command_to_end(tmp_path):
     (tmp_path / "dev.py").write_bytes(DEV.read_bytes())
     child = "\n".join(
@@ -253,7 +288,7 @@ def test_exploring_tries_ten_times_as_many_new_examples(dev, monkeypatch):
     monkeypatch.setattr(dev, "engines", lambda: None)
     monkeypatch.setattr(dev, "environment", lambda *names, **options: Path("python"))
     monkeypatch.setattr(dev, "other_pythons", list)
-    monkeypatch.setattr(dev, "all_of", lambda steps: asked.append(steps["tests"]) or 0)
+    monkeypatch.setattr(dev, "run", lambda *command, **_: asked.append(command) if "pytest" in command else 0)
     monkeypatch.setenv("DENIABLE_EXPLORE", "")
     dev.test(["--explore", "tests/laws"])
     assert dev.os.environ["DENIABLE_EXPLORE"] == "1"
@@ -288,3 +323,41 @@ def test_the_demo_of_a_server_goes_to_the_servers_own(dev, monkeypatch):
     assert ran[0][6].endswith("tried")
     assert ran[1][6:] == ["here", "--prepare"]
     assert ran[2][1:] == ["-m", "deniable", "demo"]
+
+
+class Item:
+    """As much of a collected test as the order of the suite looks at."""
+
+    def __init__(self, nodeid: str, *marks: pytest.MarkDecorator) -> None:
+        self.nodeid, self.marks = nodeid, [mark.mark for mark in marks]
+
+    def get_closest_marker(self, name: str) -> pytest.Mark | None:
+        return next((mark for mark in self.marks if mark.name == name), None)
+
+    def add_marker(self, mark: pytest.MarkDecorator) -> None:
+        self.marks.append(mark.mark)
+
+
+def test_files_stay_together_and_the_heaviest_group_comes_first():
+    from tests.conftest import share_out
+
+    spark = pytest.mark.xdist_group("spark")
+    items = [
+        Item("a.py::one"),
+        Item("b.py::one", pytest.mark.slow),
+        Item("a.py::two[Spark]", spark),
+        Item("c.py::one"),
+        Item("a.py::three"),
+        Item("b.py::two"),
+    ]
+    share_out(items)
+    assert [item.nodeid for item in items] == [
+        "a.py::two[Spark]",
+        "b.py::one",
+        "b.py::two",
+        "a.py::one",
+        "a.py::three",
+        "c.py::one",
+    ]
+    groups = [item.get_closest_marker("xdist_group").args for item in items]
+    assert groups == [("spark",), ("b.py",), ("b.py",), ("a.py",), ("a.py",), ("c.py",)]

@@ -9,6 +9,7 @@ exponentials are gone and the subtraction loses only about log2(a / mu) bits, wh
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import lru_cache
 
 from deniable.errors import InvalidArgument
 from deniable.exact.dyadic import Dyadic, enclosure, minus, one_minus, plus, refined, times
@@ -89,6 +90,11 @@ def gaussian_mu(epsilon: Exact, delta: Exact, bits: int = 64) -> Interval:
         raise InvalidArgument(f"epsilon must not be negative, got {shown(epsilon)}")
     if target == 1:
         raise InvalidArgument(f"delta must be below 1, got {shown(delta)}; at 1 every shift is allowed")
+    return _largest_shift(loss, target, precision(bits))
+
+
+@lru_cache(maxsize=1024)
+def _largest_shift(loss: Fraction, target: Fraction, bits: int) -> Interval:
     log_target = _Log(target)
 
     def excess(x: Fraction, working: int) -> Interval:

@@ -216,9 +216,11 @@ def normal_quantile(p: Exact, bits: int = 64) -> Interval:
         raise InvalidArgument(f"p must be strictly between 0 and 1, got {shown(p)}")
     if number > Fraction(1, 2):
         return -normal_quantile(1 - number, bits)
-    if 2 * number == 1:
-        return Interval.point(0)
+    return Interval.point(0) if 2 * number == 1 else _quantile_below_half(number, bits)
 
+
+@lru_cache(maxsize=1024)
+def _quantile_below_half(number: Fraction, bits: int) -> Interval:
     def excess(x: Fraction, working: int) -> Interval:
         return log_normal_cdf(x, working) - ln(number, working)
 
