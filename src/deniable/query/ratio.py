@@ -15,15 +15,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from deniable.query.columns import Floats, Intervals, Noisy, NumberColumn, Truths
-from deniable.query.noise_sum import NoiseSum
+from deniable.query.noise_sum import HALVINGS, NoiseSum
 
 if TYPE_CHECKING:
     from deniable.query.aggregates.aggregate import Forecast
     from deniable.query.aggregates.mean import MeanOf
     from deniable.query.aggregates.spread import MomentOf
 
-_HALVINGS = 44
-_CENTRES = Fraction(1, 10)
+_CENTRES = Fraction(1, 50)
 """The part of an error probability that a variance leaves to the means it is about; its value hardly depends on them."""
 
 
@@ -72,15 +71,13 @@ def _moment_ends(
 ) -> tuple[Floats, Floats]:
     """The ends of a moment less its shift: the means within their own intervals, the rest by inversion about them."""
     same = output.left == output.right
-    part = beta * _CENTRES / (1 if same else 2)
     x_reach, y_reach = output.reaches
+    part = beta * _CENTRES / 2
     x_low, x_high = _centred_mean(left, count, -x_reach, x_reach, part)
     y_low, y_high = (x_low, x_high) if same else _centred_mean(right, count, -y_reach, y_reach, part)
     corners = [(x, y) for x in (x_low, x_high) for y in (y_low, y_high)]
     if same:
-        middle = np.clip(left.values / np.maximum(count.values, 1.0), x_low, x_high)
-        nought = np.where((x_low <= 0) & (x_high >= 0), 0.0, np.minimum(np.abs(x_low), np.abs(x_high)))
-        corners = [(x, x) for x in (x_low, x_high, middle, nought)]
+        corners = [(x, x) for x in (x_low, x_high, np.clip(0.0, x_low, x_high))]
     tops = np.stack([products.values - y * left.values - x * right.values + x * y * count.values for x, y in corners])
     squares = np.stack([x * y for x, y in corners])
     x_size, y_size = (np.max(np.abs(ends), axis=0) for ends in ((x_low, x_high), (y_low, y_high)))
@@ -91,8 +88,27 @@ def _moment_ends(
         return noises.exceeds(distance, [*weights, most], beta * (1 - _CENTRES))
 
     inversion = _Inversion(tops.min(axis=0), tops.max(axis=0), count.values, exceeds)
-    shift = float(output.shift)
-    return inversion.ends(float(output.lower) - shift, float(output.upper) - shift)
+    low, high = inversion.ends(*output.inner_ends)
+    return (_least_variance(output, products, left, count, beta) if same else low), high
+
+
+def _least_variance(output: MomentOf, products: Noisy, left: Noisy, count: Noisy, beta: Fraction) -> Floats:
+    """The lower end of a variance less its shift: a mean other than the estimate explains less, but for what its noise adds.
+
+    Of all means x + d the noise explains at most its quantile at x, twice d times that of the mean's own noise and d² times
+    the count's, and d² rows more must be explained: the best d is found by hand.
+    """
+    reach, same = output.reaches[0], np.ones(len(left.steps))
+    x = np.clip(left.values / np.maximum(count.values, 1e-9), -reach, reach)
+    of_mean = NoiseSum((left.noise, count.noise), (left.step, count.step)).quantile([same, x], beta)
+    rows = count.values - NoiseSum((count.noise,), (count.step,)).quantile([same], beta)
+    spare = np.where(rows > 0, of_mean**2 / np.where(rows > 0, rows, 1.0), np.inf)
+    noises, weights = _moment_noises(True, products, left, left, count, np.abs(x), np.abs(x))
+    tops = products.values - 2 * x * left.values + x**2 * count.values - spare
+    inversion = _Inversion(
+        tops, tops, count.values, lambda t, d: noises.exceeds(d, [*weights, np.abs(t - x**2)], beta)
+    )
+    return inversion.ends(*output.inner_ends)[0]
 
 
 def _moment_noises(
@@ -129,7 +145,7 @@ class _Inversion:
         """From `start` towards the public bound `end`: where noise no longer explains the distance."""
         inner, outer = start, np.full_like(start, end)
         reached = ~self.exceeds(outer, distance(outer))
-        for _ in range(_HALVINGS):
+        for _ in range(HALVINGS):
             middle = (inner + outer) / 2
             beyond = self.exceeds(middle, distance(middle))
             inner, outer = np.where(beyond, inner, middle), np.where(beyond, middle, outer)
@@ -222,7 +238,7 @@ def _least_error(
     inner, outer = np.zeros(1), np.full(1, whole)
     if not exceeds(outer, outer * rows)[0]:
         return whole
-    for _ in range(_HALVINGS):
+    for _ in range(HALVINGS):
         middle = (inner + outer) / 2
         inner, outer = (inner, middle) if exceeds(middle, middle * rows)[0] else (middle, outer)
     return float(outer[0])
