@@ -271,7 +271,7 @@ def _unit_record(unit: Unit) -> Any:
         return "changed rows" if unit == row_unit(changed=True) else "rows"
     period = {"column": unit.period.column, "length": unit.period.length.value} if unit.period else None
     bounds = {"groups": unit.groups, "rows_per_group": unit.rows, "rows": unit.total}
-    return _said(id=unit.id, **bounds, period=period, unique=unit.unique)
+    return _said(id=unit.id, **bounds, period=period, unique=unit.unique, label=unit.called)
 
 
 def _table_record(table: Table) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from math import inf
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,6 +21,7 @@ from deniable.query.noise_sum import HALVINGS, NoiseSum
 if TYPE_CHECKING:
     from deniable.query.aggregates.aggregate import Forecast
     from deniable.query.aggregates.mean import MeanOf
+    from deniable.query.aggregates.quotient import QuotientOf
     from deniable.query.aggregates.spread import MomentOf
 
 _CENTRES = Fraction(1, 50)
@@ -44,6 +46,36 @@ def _centred_mean(total: Noisy, count: Noisy, lower: float, upper: float, beta: 
     one = np.ones(len(total.steps))
     inversion = _Inversion(total.values, total.values, count.values, lambda t, d: noises.exceeds(d, [one, t], beta))
     return inversion.ends(lower, upper)
+
+
+def quotient_intervals(top: NumberColumn, bottom: NumberColumn, beta: Fraction) -> Intervals:
+    """One measured number over another, with all quotients that the noise explains; any number where the divisor is lost in it."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        value = np.nan_to_num(top.values / bottom.values, nan=0.0, posinf=0.0, neginf=0.0)
+    if not (isinstance(top, Noisy) and isinstance(bottom, Noisy)):
+        return _signed_quotient(value, top.around(beta / 2), bottom.around(beta / 2))
+    one = np.ones(len(top.steps))
+    noises = NoiseSum((top.noise, bottom.noise), (top.step, bottom.step))
+    of_bottom = NoiseSum((bottom.noise,), (bottom.step,)).quantile([one], beta)
+    of_top = NoiseSum((top.noise,), (top.step,)).quantile([one], beta)
+    sign, size = np.sign(bottom.values), np.abs(bottom.values)
+    lost = size <= of_bottom * (1 + 1e-6)
+    room = np.where(lost, 1.0, size - of_bottom)
+    farthest = (np.abs(top.values) + of_top) / room * 2 + 1  # noise explains no quotient beyond
+    numbers = sign * top.values
+    inversion = _Inversion(numbers, numbers, np.where(lost, 1.0, size), lambda t, d: noises.exceeds(d, [one, t], beta))
+    low, high = inversion.ends(-farthest, farthest)
+    return Intervals(
+        value, np.where(lost, -np.inf, np.minimum(low, value)), np.where(lost, np.inf, np.maximum(high, value))
+    )
+
+
+def _signed_quotient(value: Floats, top: Intervals, bottom: Intervals) -> Intervals:
+    """By the corners of two intervals; any number where the divisor may be nought."""
+    lost = (bottom.lower <= 0) & (bottom.upper >= 0)
+    ends = [np.where(lost, 1.0, end) for end in (bottom.lower, bottom.upper)]
+    corners = np.stack([a / b for a in (top.lower, top.upper) for b in ends])
+    return Intervals(value, np.where(lost, -np.inf, corners.min(axis=0)), np.where(lost, np.inf, corners.max(axis=0)))
 
 
 def moment_intervals(output: MomentOf, noisy: Mapping[str, NumberColumn], beta: Fraction) -> Intervals:
@@ -105,9 +137,7 @@ def _least_variance(output: MomentOf, products: Noisy, left: Noisy, count: Noisy
     spare = np.where(rows > 0, of_mean**2 / np.where(rows > 0, rows, 1.0), np.inf)
     noises, weights = _moment_noises(True, products, left, left, count, np.abs(x), np.abs(x))
     tops = products.values - 2 * x * left.values + x**2 * count.values - spare
-    inversion = _Inversion(
-        tops, tops, count.values, lambda t, d: noises.exceeds(d, [*weights, np.abs(t - x**2)], beta)
-    )
+    inversion = _Inversion(tops, tops, count.values, lambda t, d: noises.exceeds(d, [*weights, np.abs(t - x**2)], beta))
     return inversion.ends(*output.inner_ends)[0]
 
 
@@ -133,7 +163,7 @@ class _Inversion:
     count: Floats
     exceeds: Callable[[Floats, Floats], Truths]
 
-    def ends(self, lower: float, upper: float) -> tuple[Floats, Floats]:
+    def ends(self, lower: float | Floats, upper: float | Floats) -> tuple[Floats, Floats]:
         """The two ends within public bounds; both bounds where the count is not above nought."""
         lost = self.count <= 0
         rows = np.where(lost, 1.0, self.count)
@@ -141,9 +171,9 @@ class _Inversion:
         low = self._end(np.clip(self.lowest / rows, lower, upper), lower, lambda t: self.lowest - t * rows)
         return np.where(lost, lower, low), np.where(lost, upper, high)
 
-    def _end(self, start: Floats, end: float, distance: Callable[[Floats], Floats]) -> Floats:
+    def _end(self, start: Floats, end: float | Floats, distance: Callable[[Floats], Floats]) -> Floats:
         """From `start` towards the public bound `end`: where noise no longer explains the distance."""
-        inner, outer = start, np.full_like(start, end)
+        inner, outer = start, np.zeros_like(start) + end
         reached = ~self.exceeds(outer, distance(outer))
         for _ in range(HALVINGS):
             middle = (inner + outer) / 2
@@ -171,6 +201,23 @@ def _mean_within(forecast: Forecast, total: str, count: str, reach: float, beta:
     """w such that sum over count is within w of any mean in [-reach, reach], with probability 1 - beta."""
     noises = _noise_sum(forecast, (total, count))
     return _least_error(forecast, count, 2 * reach, lambda w, d: noises.exceeds(d, [np.ones(1), reach + w], beta))
+
+
+def quotient_error(output: QuotientOf, forecast: Forecast, beta: Fraction) -> float:
+    """The error of a quotient of a group of the stated size, however large it is; none can be said where the divisor may vanish."""
+    rows, reach = forecast.group_size * abs(float(output.size)), float(output.reach)
+    noises = _noise_sum(forecast, output.columns)
+    unsure = forecast.noise(output.bottom).error(beta / 20) * forecast.step(output.bottom)
+    if rows <= 2 * unsure:
+        return inf
+    inner, outer = np.zeros(1), np.ones(1)
+    while not noises.exceeds(outer * rows, [np.ones(1), reach + outer], beta)[0]:
+        outer *= 2
+    for _ in range(HALVINGS):
+        middle = (inner + outer) / 2
+        held = noises.exceeds(middle * rows, [np.ones(1), reach + middle], beta)[0]
+        inner, outer = (inner, middle) if held else (middle, outer)
+    return float(outer[0])
 
 
 _MOST_ROWS = 1 << 50

@@ -16,7 +16,7 @@ from deniable.kernels.laws import Law
 from deniable.query import ratio
 from deniable.query.aggregates import MeanOf, MomentOf
 from deniable.query.columns import Noisy
-from deniable.query.ratio import mean_intervals, moment_intervals
+from deniable.query.ratio import mean_intervals, moment_intervals, quotient_intervals
 
 RUNS = 2000
 LEVELS = [Fraction(1, 2), Fraction(1, 10), Fraction(1, 20), Fraction(1, 100)]
@@ -134,6 +134,37 @@ def test_covariances_hold_as_often_as_they_say(law, shape):
     over = [beyond(moment_intervals(COVARIANCE, noisy, beta), truth, beta) for beta in LEVELS]
     assert min(over) >= -1  # what so many draws can tell
     assert max(over) <= 2
+
+
+QUOTIENTS = [(3000, 8000), (-3000, 8000), (3000, -8000), (0, 700), (90000, 800), (40, 4000)]
+"""Six pairs of a sum and another one: of either sign, nought, much above and much below one."""
+
+
+@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("pair", QUOTIENTS)
+def test_quotients_hold_as_often_as_they_say(law, pair):
+    noisy = finely(dict(zip("sn", pair, strict=True)), law)
+    over = [beyond(quotient_intervals(noisy["s"], noisy["n"], beta), pair[0] / pair[1], beta) for beta in LEVELS]
+    assert min(over) >= -0.5
+    assert max(over) <= 2
+
+
+def test_a_divisor_lost_in_noise_allows_any_quotient_and_is_not_missed():
+    noisy = finely({"s": 100, "n": 15}, Law.LAPLACE)
+    for beta in LEVELS:
+        found = quotient_intervals(noisy["s"], noisy["n"], beta)
+        assert beyond(found, 100 / 15, beta) >= -0.5
+        unsure = noisy["n"].noise.error(beta) / FINE
+        assert np.isinf(found.lower[np.abs(noisy["n"].values) < unsure - 1]).all()
+
+
+def test_a_quotient_that_forgets_the_divisors_noise_is_found(monkeypatch):
+    exceeds = ratio.NoiseSum.exceeds
+    monkeypatch.setattr(
+        ratio.NoiseSum, "exceeds", lambda self, d, c, beta: exceeds(self, d, [c[0], *(0 * x for x in c[1:])], beta)
+    )
+    noisy = finely({"s": 90000, "n": 800}, Law.GAUSSIAN)
+    assert beyond(quotient_intervals(noisy["s"], noisy["n"], LEVELS[1]), 112.5, LEVELS[1]) < -2
 
 
 @pytest.mark.parametrize("law", LAWS)
