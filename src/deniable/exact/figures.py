@@ -98,6 +98,20 @@ def text_table(names: Sequence[str], rows: Sequence[Sequence[str]], *, keys: int
     return [line(names), "  ".join("-" * width for width in widths), *map(line, rows)]
 
 
+_PLURALS = {"person": "people", "child": "children", "man": "men", "woman": "women"}
+
+
+def plural(noun: str) -> str:
+    """Several of something: rows, people, families, boxes; of several words the last one."""
+    before, _, word = noun.rpartition(" ")
+    lead = f"{before} " if before else ""
+    if word.lower() in _PLURALS:
+        return f"{lead}{_PLURALS[word.lower()]}"
+    if word.endswith("y") and word[-2:-1] not in ("a", "e", "i", "o", "u", ""):
+        return f"{lead}{word[:-1]}ies"
+    return f"{lead}{word}{'es' if word.endswith(('s', 'x', 'z', 'ch', 'sh')) else 's'}"
+
+
 def counted(count: int, noun: str) -> str:
-    """So many of something: "1 row", "2 rows", "1,000 rows"; the noun is one that takes an s."""
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+    """So many of something: "1 row", "2 rows", "1,000 people"."""
+    return f"{count:,} {noun if count == 1 else plural(noun)}"

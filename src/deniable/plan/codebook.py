@@ -273,7 +273,7 @@ def _unit_record(unit: Unit) -> Any:
     period = {"column": unit.period.column, "length": unit.period.length.value} if unit.period else None
     joined = None if unit.joined == MOST_JOINED else unit.joined
     bounds = {"groups": unit.groups, "rows_per_group": unit.rows, "rows": unit.total, "rows_per_join": joined}
-    return _said(id=unit.id, **bounds, period=period, unique=unit.unique)
+    return _said(id=unit.id, **bounds, period=period, unique=unit.unique, label=unit.called)
 
 
 def _table_record(table: Table) -> dict[str, Any]:

@@ -48,7 +48,7 @@ _TOP = {
     "public",
 }
 _TABLE = {"description", "unit", "period", "links", "public", "variables"}
-_UNIT = {"id", "groups", "rows_per_group", "rows", "rows_per_join", "period", "unique"}
+_UNIT = {"id", "groups", "rows_per_group", "rows", "rows_per_join", "period", "unique", "label"}
 _VARIABLE = {
     "type", "bounds", "step", "categories", "other", "bins", "missing", "outside", "of_unit", "provenance", "description",
 }  # fmt: skip
@@ -222,6 +222,7 @@ def _unit(record: object, path: Path) -> Unit:
             total=fields.get("rows"),
             joined=fields.get("rows_per_join", MOST_JOINED),
             unique=_flag(fields.get("unique", False), (*path, "unique")),
+            called=_text(fields["label"], (*path, "label")) if "label" in fields else None,
         ),
     )
     return built

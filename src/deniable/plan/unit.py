@@ -6,7 +6,8 @@ removed or changed.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, field
 from enum import Enum
 
 from deniable.cost import Neighbours
@@ -15,6 +16,9 @@ from deniable.exact.guards import integer
 
 MOST_JOINED = 4096
 """How many rows of one unit each side brings into a join of private tables, where the codebook does not say."""
+
+_WORDS = re.compile(r"[^\W_](?:[^\W_]| (?! )|[-'’]){0,38}[^\W_]|[^\W_]")
+"""A label: letters and digits, with single spaces, hyphens and apostrophes between them, at most forty in all."""
 
 
 class Length(Enum):
@@ -46,6 +50,7 @@ class Unit:
     brings into a join of private tables, before the join pairs them.
     `neighbours` is ADD_REMOVE, or REPLACE for changed rows.
     `unique` is the curator's word that an identifier has at most one row; it is trusted and named in the guarantee.
+    `called` is what one unit is called in sentences, and nothing else: two units that differ in it are the same.
 
     Guarantee: none by itself; the plan bounds every unit to these numbers after the last step that multiplies rows.
     """
@@ -58,9 +63,14 @@ class Unit:
     unique: bool = False
     total: int | None = None
     joined: int = MOST_JOINED
+    called: str | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         integer(least=1, joined=self.joined)
+        if self.called is not None and not (_WORDS.fullmatch(self.called) and self.id is not None):
+            raise InvalidArgument(
+                "a label is one or a few words for one unit with an id, such as patient or tail number"
+            )
         for name in ("groups", "rows", "total"):
             if getattr(self, name) is not None:
                 integer(least=1, **{name: getattr(self, name)})
@@ -85,7 +95,12 @@ class Unit:
 
     @property
     def label(self) -> str:
-        """What one unit is called in sentences: `patient` where the identifier is `patient_id`."""
+        """What one unit is called in sentences: the label it was given, else `patient` where the identifier is `patient_id`."""
+        return self.own_label if self.called is None else self.called
+
+    @property
+    def own_label(self) -> str:
+        """What it is called by its identifier alone."""
         return "row" if self.id is None else self.id.removesuffix("_id").replace("_", " ")
 
     @property
@@ -107,8 +122,11 @@ def unit(
     per: str = "month",
     unique: bool = False,
     joined: int = MOST_JOINED,
+    label: str | None = None,
 ) -> Unit:
     """The protected unit: all rows with one value of column `id` (within one `per` of column `period` when given).
+
+    `label` is what one unit is called in sentences ("without one patient"); it decides nothing.
 
     Guarantee: a query over this unit bounds each one to `groups` groups and `rows` rows in each; into a join of private tables
     each side brings at most `joined` of its rows.
@@ -116,7 +134,7 @@ def unit(
     if not (isinstance(id, str) and id):
         raise InvalidArgument(f"unit needs the name of the id column, got {id!r}; for single rows use row_unit()")
     span = UnitPeriod(period, _length(per)) if period is not None else None
-    return Unit(id=id, groups=groups, rows=rows, period=span, unique=unique, joined=joined)
+    return Unit(id=id, groups=groups, rows=rows, period=span, unique=unique, joined=joined, called=label)
 
 
 def row_unit(*, changed: bool = False) -> Unit:

@@ -59,6 +59,8 @@ class CompiledQuery:
     whole: bool = False
     found: bool = False
     """Whether the answer is a list of values found in the data."""
+    identity_notes: tuple[str, ...] = ()
+    """The notes as they are without a label for the unit: what is said of a question, but not in whose words."""
     measured_note: str = ""
     """What the numbers are of, for the reader; no part of the question's identity."""
 
@@ -115,7 +117,7 @@ def compile_query(query: Query[Any], unit: Unit) -> CompiledQuery:
         assert groups is not None
         return _compile_found(compile_found(query, *found, rows=rows, groups=groups), rows)
     measuring = Measuring(query.source, rows, _binding(query, rows) and not _keeps(query))
-    return _Compilation(query, measuring, groups if groups is not None and query.keys else 1, unit.label).done()
+    return _Compilation(query, measuring, groups if groups is not None and query.keys else 1, unit).done()
 
 
 def unit_groups(query: Query[Any]) -> int | None:
@@ -167,8 +169,12 @@ class _Compilation:
     query: Query[Any]
     measuring: Measuring
     groups: int
-    label: str
-    """What one unit is called."""
+    unit: Unit
+
+    @property
+    def label(self) -> str:
+        """What one unit is called."""
+        return self.unit.label
 
     def done(self) -> CompiledQuery:
         """The compiled query."""
@@ -185,11 +191,14 @@ class _Compilation:
                 rewrite="group by fewer keys, or leave whole_numbers out",
             )
         additive = frozenset(name for name, _ in node.aggregates if not keys.wide and adds_up(node, below, name))
-        levels = [_WIDE_KEYS] if keys.wide else _level_notes(node, parts, additive, outputs)
-        notes = [self._contribution_note(), *self._join_notes(), *self._spread_notes(), *levels]
+        rest = [_WIDE_KEYS] if keys.wide else _level_notes(node, parts, additive, outputs)
+        plain = replace(self, unit=replace(self.unit, called=None))
+        said, identity = (
+            [each._contribution_note(), *each._join_notes(), *each._spread_notes()] for each in (self, plain)
+        )
         if len(node.grouping) > 1 and measuring.spreads and any(output.averages for _, output in outputs):
-            notes.append("a total's mean weighs the groups of a unit by the rows that count in each")
-        notes += _rounding_notes(node, [output for _, output in outputs])
+            rest.append("a total's mean weighs the groups of a unit by the rows that count in each")
+        rest += _rounding_notes(node, [output for _, output in outputs])
         return CompiledQuery(
             plan=node,
             keys=keys,
@@ -199,7 +208,8 @@ class _Compilation:
             bins=measuring.bins,
             choices=measuring.choices,
             outputs=outputs,
-            notes=tuple(notes),
+            notes=(*said, *rest),
+            identity_notes=(*identity, *rest),
             slices=parts,
             additive=additive,
             other=self.query.other,

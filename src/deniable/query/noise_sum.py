@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from math import tanh
 from typing import assert_never
 
 import numpy as np
@@ -22,6 +23,8 @@ _APART = 1.001
 """Scales of Laplace noise closer than this are moved apart, upwards, so that the closed form of their sum stays exact enough."""
 _SLACK = 1 + 1e-6
 """Rounding of floats, against us."""
+HALVINGS = 44
+"""How often a stretch is halved until its ends are taken for one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +49,8 @@ class NoiseSum:
         reach = np.sum(sizes, axis=0)
         match law:
             case Law.LAPLACE:
-                beyond = _laplace_tail(distance - reach * _SLACK, scales) * _SLACK <= float(beta)
+                smooth = [size * _smooth_scale(noise.scale) for size, noise in zip(sizes, self.noises, strict=True)]
+                beyond = _laplace_tail(distance - reach / 2 * _SLACK, smooth) * _SLACK <= float(beta)
             case Law.GAUSSIAN:
                 beyond = distance > (_normal(beta) * _root_sum(scales) + reach / 2) * _SLACK
             case Law.STAIRCASE:
@@ -55,6 +59,16 @@ class NoiseSum:
                 beyond = distance > _subgaussian(beta) * _root_sum(scales) * _SLACK
             case _:
                 assert_never(law)
+        return beyond
+
+    def quantile(self, coefficients: Sequence[Floats], beta: Fraction) -> Floats:
+        """A distance that the sum of coefficient times noise surpasses with probability at most beta."""
+        sizes = [np.abs(c) * float(step) for c, step in zip(coefficients, self.steps, strict=True)]
+        within, beyond = np.zeros_like(sizes[0]), (self._apart(sizes, beta) + np.sum(sizes, axis=0)) * 2
+        for _ in range(HALVINGS):
+            middle = (within + beyond) / 2
+            passed = self.exceeds(middle, coefficients, beta)
+            within, beyond = np.where(passed, within, middle), np.where(passed, middle, beyond)
         return beyond
 
     def _apart(self, sizes: Sequence[Floats], beta: Fraction) -> Floats:
@@ -74,6 +88,12 @@ def _normal(beta: Fraction) -> float:
 @lru_cache(maxsize=256)
 def _subgaussian(beta: Fraction) -> float:
     return float(sqrt(2 * ln(2 / beta).upper, 64).upper)
+
+
+@lru_cache(maxsize=256)
+def _smooth_scale(scale: Fraction) -> float:
+    """The scale of a continuous Laplace noise that is spread more than the discrete one and an even half step to either side."""
+    return _SLACK / (2 * tanh(1 / (2 * float(scale))))
 
 
 def _root_sum(scales: Sequence[Floats]) -> Floats:

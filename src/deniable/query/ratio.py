@@ -10,20 +10,21 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from math import inf
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from deniable.query.columns import Floats, Intervals, Noisy, NumberColumn, Truths
-from deniable.query.noise_sum import NoiseSum
+from deniable.query.noise_sum import HALVINGS, NoiseSum
 
 if TYPE_CHECKING:
     from deniable.query.aggregates.aggregate import Forecast
     from deniable.query.aggregates.mean import MeanOf
+    from deniable.query.aggregates.quotient import QuotientOf
     from deniable.query.aggregates.spread import MomentOf
 
-_HALVINGS = 44
-_CENTRES = Fraction(1, 10)
+_CENTRES = Fraction(1, 50)
 """The part of an error probability that a variance leaves to the means it is about; its value hardly depends on them."""
 
 
@@ -45,6 +46,36 @@ def _centred_mean(total: Noisy, count: Noisy, lower: float, upper: float, beta: 
     one = np.ones(len(total.steps))
     inversion = _Inversion(total.values, total.values, count.values, lambda t, d: noises.exceeds(d, [one, t], beta))
     return inversion.ends(lower, upper)
+
+
+def quotient_intervals(top: NumberColumn, bottom: NumberColumn, beta: Fraction) -> Intervals:
+    """One measured number over another, with all quotients that the noise explains; any number where the divisor is lost in it."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        value = np.nan_to_num(top.values / bottom.values, nan=0.0, posinf=0.0, neginf=0.0)
+    if not (isinstance(top, Noisy) and isinstance(bottom, Noisy)):
+        return _signed_quotient(value, top.around(beta / 2), bottom.around(beta / 2))
+    one = np.ones(len(top.steps))
+    noises = NoiseSum((top.noise, bottom.noise), (top.step, bottom.step))
+    of_bottom = NoiseSum((bottom.noise,), (bottom.step,)).quantile([one], beta)
+    of_top = NoiseSum((top.noise,), (top.step,)).quantile([one], beta)
+    sign, size = np.sign(bottom.values), np.abs(bottom.values)
+    lost = size <= of_bottom * (1 + 1e-6)
+    room = np.where(lost, 1.0, size - of_bottom)
+    farthest = (np.abs(top.values) + of_top) / room * 2 + 1  # noise explains no quotient beyond
+    numbers = sign * top.values
+    inversion = _Inversion(numbers, numbers, np.where(lost, 1.0, size), lambda t, d: noises.exceeds(d, [one, t], beta))
+    low, high = inversion.ends(-farthest, farthest)
+    return Intervals(
+        value, np.where(lost, -np.inf, np.minimum(low, value)), np.where(lost, np.inf, np.maximum(high, value))
+    )
+
+
+def _signed_quotient(value: Floats, top: Intervals, bottom: Intervals) -> Intervals:
+    """By the corners of two intervals; any number where the divisor may be nought."""
+    lost = (bottom.lower <= 0) & (bottom.upper >= 0)
+    ends = [np.where(lost, 1.0, end) for end in (bottom.lower, bottom.upper)]
+    corners = np.stack([a / b for a in (top.lower, top.upper) for b in ends])
+    return Intervals(value, np.where(lost, -np.inf, corners.min(axis=0)), np.where(lost, np.inf, corners.max(axis=0)))
 
 
 def moment_intervals(output: MomentOf, noisy: Mapping[str, NumberColumn], beta: Fraction) -> Intervals:
@@ -72,15 +103,13 @@ def _moment_ends(
 ) -> tuple[Floats, Floats]:
     """The ends of a moment less its shift: the means within their own intervals, the rest by inversion about them."""
     same = output.left == output.right
-    part = beta * _CENTRES / (1 if same else 2)
     x_reach, y_reach = output.reaches
+    part = beta * _CENTRES / 2
     x_low, x_high = _centred_mean(left, count, -x_reach, x_reach, part)
     y_low, y_high = (x_low, x_high) if same else _centred_mean(right, count, -y_reach, y_reach, part)
     corners = [(x, y) for x in (x_low, x_high) for y in (y_low, y_high)]
     if same:
-        middle = np.clip(left.values / np.maximum(count.values, 1.0), x_low, x_high)
-        nought = np.where((x_low <= 0) & (x_high >= 0), 0.0, np.minimum(np.abs(x_low), np.abs(x_high)))
-        corners = [(x, x) for x in (x_low, x_high, middle, nought)]
+        corners = [(x, x) for x in (x_low, x_high, np.clip(0.0, x_low, x_high))]
     tops = np.stack([products.values - y * left.values - x * right.values + x * y * count.values for x, y in corners])
     squares = np.stack([x * y for x, y in corners])
     x_size, y_size = (np.max(np.abs(ends), axis=0) for ends in ((x_low, x_high), (y_low, y_high)))
@@ -91,8 +120,25 @@ def _moment_ends(
         return noises.exceeds(distance, [*weights, most], beta * (1 - _CENTRES))
 
     inversion = _Inversion(tops.min(axis=0), tops.max(axis=0), count.values, exceeds)
-    shift = float(output.shift)
-    return inversion.ends(float(output.lower) - shift, float(output.upper) - shift)
+    low, high = inversion.ends(*output.inner_ends)
+    return (_least_variance(output, products, left, count, beta) if same else low), high
+
+
+def _least_variance(output: MomentOf, products: Noisy, left: Noisy, count: Noisy, beta: Fraction) -> Floats:
+    """The lower end of a variance less its shift: a mean other than the estimate explains less, but for what its noise adds.
+
+    Of all means x + d the noise explains at most its quantile at x, twice d times that of the mean's own noise and d² times
+    the count's, and d² rows more must be explained: the best d is found by hand.
+    """
+    reach, same = output.reaches[0], np.ones(len(left.steps))
+    x = np.clip(left.values / np.maximum(count.values, 1e-9), -reach, reach)
+    of_mean = NoiseSum((left.noise, count.noise), (left.step, count.step)).quantile([same, x], beta)
+    rows = count.values - NoiseSum((count.noise,), (count.step,)).quantile([same], beta)
+    spare = np.where(rows > 0, of_mean**2 / np.where(rows > 0, rows, 1.0), np.inf)
+    noises, weights = _moment_noises(True, products, left, left, count, np.abs(x), np.abs(x))
+    tops = products.values - 2 * x * left.values + x**2 * count.values - spare
+    inversion = _Inversion(tops, tops, count.values, lambda t, d: noises.exceeds(d, [*weights, np.abs(t - x**2)], beta))
+    return inversion.ends(*output.inner_ends)[0]
 
 
 def _moment_noises(
@@ -117,7 +163,7 @@ class _Inversion:
     count: Floats
     exceeds: Callable[[Floats, Floats], Truths]
 
-    def ends(self, lower: float, upper: float) -> tuple[Floats, Floats]:
+    def ends(self, lower: float | Floats, upper: float | Floats) -> tuple[Floats, Floats]:
         """The two ends within public bounds; both bounds where the count is not above nought."""
         lost = self.count <= 0
         rows = np.where(lost, 1.0, self.count)
@@ -125,11 +171,11 @@ class _Inversion:
         low = self._end(np.clip(self.lowest / rows, lower, upper), lower, lambda t: self.lowest - t * rows)
         return np.where(lost, lower, low), np.where(lost, upper, high)
 
-    def _end(self, start: Floats, end: float, distance: Callable[[Floats], Floats]) -> Floats:
+    def _end(self, start: Floats, end: float | Floats, distance: Callable[[Floats], Floats]) -> Floats:
         """From `start` towards the public bound `end`: where noise no longer explains the distance."""
-        inner, outer = start, np.full_like(start, end)
+        inner, outer = start, np.zeros_like(start) + end
         reached = ~self.exceeds(outer, distance(outer))
-        for _ in range(_HALVINGS):
+        for _ in range(HALVINGS):
             middle = (inner + outer) / 2
             beyond = self.exceeds(middle, distance(middle))
             inner, outer = np.where(beyond, inner, middle), np.where(beyond, middle, outer)
@@ -155,6 +201,23 @@ def _mean_within(forecast: Forecast, total: str, count: str, reach: float, beta:
     """w such that sum over count is within w of any mean in [-reach, reach], with probability 1 - beta."""
     noises = _noise_sum(forecast, (total, count))
     return _least_error(forecast, count, 2 * reach, lambda w, d: noises.exceeds(d, [np.ones(1), reach + w], beta))
+
+
+def quotient_error(output: QuotientOf, forecast: Forecast, beta: Fraction) -> float:
+    """The error of a quotient of a group of the stated size, however large it is; none can be said where the divisor may vanish."""
+    rows, reach = forecast.group_size * abs(float(output.size)), float(output.reach)
+    noises = _noise_sum(forecast, output.columns)
+    unsure = forecast.noise(output.bottom).error(beta / 20) * forecast.step(output.bottom)
+    if rows <= 2 * unsure:
+        return inf
+    inner, outer = np.zeros(1), np.ones(1)
+    while not noises.exceeds(outer * rows, [np.ones(1), reach + outer], beta)[0]:
+        outer *= 2
+    for _ in range(HALVINGS):
+        middle = (inner + outer) / 2
+        held = noises.exceeds(middle * rows, [np.ones(1), reach + middle], beta)[0]
+        inner, outer = (inner, middle) if held else (middle, outer)
+    return float(outer[0])
 
 
 _MOST_ROWS = 1 << 50
@@ -222,7 +285,7 @@ def _least_error(
     inner, outer = np.zeros(1), np.full(1, whole)
     if not exceeds(outer, outer * rows)[0]:
         return whole
-    for _ in range(_HALVINGS):
+    for _ in range(HALVINGS):
         middle = (inner + outer) / 2
         inner, outer = (inner, middle) if exceeds(middle, middle * rows)[0] else (middle, outer)
     return float(outer[0])

@@ -16,6 +16,7 @@ from deniable.engines.cell_rules import raw
 from deniable.engines.duckdb import DuckDBEngine
 from deniable.engines.raw_cells import Counts, raw_counts
 from deniable.engines.sql.relations import UNIT
+from deniable.exact.figures import counted, plural
 from deniable.noise import system_entropy
 from deniable.plan.codebook import Codebook
 from deniable.plan.nodes import scan
@@ -111,7 +112,7 @@ class DataCheck:
         return tuple(f"{table.name}: {line}" for table in self.tables for line in self._lines(table))
 
     def __str__(self) -> str:
-        sizes = [f"{table.name}: {_counted(table.rows, 'row')}{_units(table, self.label)}" for table in self.tables]
+        sizes = [f"{table.name}: {counted(table.rows, 'row')}{_units(table, self.label)}" for table in self.tables]
         found = self.findings or ("everything fits the codebook",)
         return "\n".join([BANNER, "", *sizes, "", *(f"- {line}" for line in found)])
 
@@ -123,27 +124,27 @@ class DataCheck:
 
     def _lines(self, table: TableCheck) -> Iterator[str]:
         if table.without_unit:
-            yield f"without a {self.label}, and so never counted: {_counted(table.without_unit, 'row')}"
+            yield f"without a {self.label}, and so never counted: {counted(table.without_unit, 'row')}"
         if table.duplicates:
-            yield f"alike in every declared column with an earlier row: {_counted(table.duplicates, 'row')}"
+            yield f"alike in every declared column with an earlier row: {counted(table.duplicates, 'row')}"
         for column in table.columns:
             yield from column.lines(table.rows)
         if table.units is not None:
             yield from self._unit_lines(table.units)
 
     def _unit_lines(self, found: UnitCheck) -> Iterator[str]:
-        many, rows, groups = f"{self.label}s", self.rows_per_group, self.groups
+        many, rows, groups = plural(self.label), self.rows_per_group, self.groups
         if found.over_rows:
             yield (
-                f"{_share(found.over_rows, found.units, many)} have more than {_counted(rows or 0, 'row')} in all "
+                f"{_share(found.over_rows, found.units, many)} have more than {counted(rows or 0, 'row')} in all "
                 f"(the most is {found.most_rows:,}): asked without groups, their rows weigh less"
             )
         for key in found.keys:
             by = f"by {key.name}:"
             if key.over_groups:
-                yield f"{by} {_share(key.over_groups, found.units, many)} are in more than {_counted(groups or 0, 'group')}"
+                yield f"{by} {_share(key.over_groups, found.units, many)} are in more than {counted(groups or 0, 'group')}"
             if key.over_rows:
-                most = _counted(rows or 0, "row")
+                most = counted(rows or 0, "row")
                 yield f"{by} {_share(key.over_rows, found.units, many)} have more than {most} in a group"
         for name, units in found.broken:
             yield f"{name} is declared of_unit, but {_share(units, found.units, many)} have several values of it"
@@ -260,15 +261,11 @@ def _key_check(engine: DuckDBEngine, source: Any, by: str, name: str, groups: in
 
 
 def _units(table: TableCheck, label: str) -> str:
-    return "" if table.units is None else f" of {_counted(table.units.units, label)}"
+    return "" if table.units is None else f" of {counted(table.units.units, label)}"
 
 
 def _share(part: int, whole: int, of: str = "cells") -> str:
     return f"{part:,} of {whole:,} {of} ({100 * part / max(whole, 1):.3g} %)"
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def _quoted(name: str) -> str:

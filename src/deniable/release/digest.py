@@ -32,7 +32,7 @@ def query_digest(compiled: CompiledQuery, price: Price) -> str:
     decided = {
         "plan": identity(compiled.plan),
         "outputs": repr([output for _, output in compiled.outputs]),
-        "notes": compiled.notes,
+        "notes": compiled.identity_notes or compiled.notes,
         "choices": repr(sorted(compiled.choices.items())),
         "noises": {str(key): [noise.law.value, str(noise.scale)] for key, noise in allocation.noises.items()},
         "etas": {str(key): str(eta) for key, eta in allocation.etas.items()},

@@ -57,6 +57,11 @@ class MomentOf(Output):
     def columns(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys((self.products, self.left, self.right, self.count)))
 
+    @property
+    def inner_ends(self) -> tuple[float, float]:
+        """The ends of what it can be, less the shift."""
+        return float(self.lower) - float(self.shift), float(self.upper) - float(self.shift)
+
     def answer(self, name: str, drawn: SliceAnswer, error: str) -> AnswerColumn:
         """The variance, standard deviation or covariance with its interval."""
         kind = "standard deviation" if self.root else "variance" if self.left == self.right else "covariance"

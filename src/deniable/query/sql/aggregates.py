@@ -17,6 +17,7 @@ from deniable.plan.nodes import Filter, Join, JoinKind, Project, Relation, Scan,
 from deniable.plan.relation import OWN_UNIT, shape
 from deniable.query.aggregates import SQL_FUNCTIONS, SQL_NAMES, Aggregate, Count, Sum
 from deniable.query.aggregates.count import counted
+from deniable.query.aggregates.quotient import quotient
 from deniable.query.sql.env import is_aggregate
 from deniable.query.sql.post import Apply, CellOperator, Constant, Field, Function, Operation, Value
 from deniable.query.sql.source import FromClause, placed, refused
@@ -57,6 +58,16 @@ class AggregateCalls:
             self.found[aggregate] = fresh
             self.nodes[fresh] = node
         return Field(self.found[aggregate])
+
+    def quotient(self, top: exp.Expression, bottom: exp.Expression, node: exp.Expression) -> Field | None:
+        """The released quotient of two aggregates that are one noisy number each; None of others."""
+        apart = AggregateCalls(self.source)
+        parts = [apart.value(each) for each in (top, bottom)]
+        named = {name: aggregate for aggregate, name in apart.found.items()}
+        if not all(isinstance(each, Field) for each in parts) or apart.notices:
+            return None
+        found = quotient(*(named[each.name] for each in parts if isinstance(each, Field)))
+        return None if found is None else self.named(found, "", node)
 
 
 @dataclass(frozen=True, slots=True)

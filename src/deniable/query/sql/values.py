@@ -161,7 +161,23 @@ class Values:
             raise self._refused(
                 node, "integer-division", "whole numbers divide differently in this dialect", "write 1.0 * a / b"
             )
+        exact = self._quotient(node) if isinstance(node, exp.Div) else None
+        if exact is not None:
+            return exact
         return Operation(_OPERATORS[type(node)], self.value(node.this), self.value(node.expression))
+
+    def _quotient(self, node: exp.Div) -> Value | None:
+        """A count or sum over another, times a constant: measured as such, so that its interval is that of the quotient."""
+        if self.calls is None:
+            return None
+        top, bottom = _scaled(node.this), _scaled(node.expression)
+        if top is None or bottom is None or not bottom[0]:
+            return None
+        released = self.calls.quotient(top[1], bottom[1], node)
+        factor = top[0] / bottom[0]
+        if released is None or factor == 1:
+            return released
+        return Operation(CellOperator.TIMES, released, Constant(_native(factor)))
 
     def _round(self, node: exp.Round) -> Value:
         digits = node.args.get("decimals")
@@ -258,6 +274,27 @@ def _bare(node: Any) -> Any:
     while isinstance(node, exp.Paren | exp.Alias):
         node = node.this
     return node
+
+
+def _scaled(node: Any) -> tuple[Fraction, exp.Expression] | None:
+    """A constant times one aggregate; a guard against division by nought is left out, as that gives NULL anyway."""
+    node = _bare(node)
+    if isinstance(node, exp.Cast) and node.to.this in _FLOATS and not node.to.expressions:
+        return _scaled(node.this)
+    if isinstance(node, exp.Nullif) and _number(node.expression) == 0:
+        return _scaled(node.this)
+    if isinstance(node, exp.Mul):
+        for constant, rest in ((node.this, node.expression), (node.expression, node.this)):
+            number, scaled = _number(constant), _scaled(rest)
+            if number is not None and scaled is not None:
+                return number * scaled[0], scaled[1]
+        return None
+    return (Fraction(1), node) if is_aggregate(node) or isinstance(node, exp.Filter) else None
+
+
+def _number(node: Any) -> Fraction | None:
+    node = _bare(node)
+    return Fraction(node.this) if isinstance(node, exp.Literal) and not node.is_string else None
 
 
 def _fractional(node: exp.Expression) -> bool:

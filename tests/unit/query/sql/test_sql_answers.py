@@ -66,8 +66,33 @@ def test_rows_are_sorted_stably_and_missing_values_go_where_they_were_asked() ->
     assert applied(stage, released, Fraction(19, 20)).groups == (("b",), ("a",), ("c",))
 
 
+@pytest.mark.parametrize(
+    "written",
+    [
+        "SUM(cost) / COUNT(*)",
+        "100.0 * SUM(cost) / NULLIF(COUNT(*), 0) / 100",
+        "CAST(SUM(cost) AS DOUBLE) / COUNT(*)",
+        "(SUM(cost)) / (1.0 * COUNT(*))",
+    ],
+)
+def test_a_quotient_of_two_noisy_numbers_has_the_interval_of_a_quotient(written: str) -> None:
+    """One released column at full confidence, narrower than by the corners, and priced as its two parts."""
+    release = _answer(f"SELECT {written} AS r, SUM(cost) AS s, COUNT(*) AS n FROM visits")
+    column, top, bottom = (release.columns[name] for name in "rsn")
+    assert "0.9 " not in column.error + " "
+    corners = [a / b for a in (top.lower[0], top.upper[0]) for b in (bottom.lower[0], bottom.upper[0])]
+    assert 0 < column.upper[0] - column.lower[0] < max(corners) - min(corners)
+    assert column.lower[0] <= top.values[0] / bottom.values[0] <= column.upper[0]
+    assert column.values[0] == pytest.approx(top.values[0] / bottom.values[0], rel=1e-3)
+
+
+@pytest.mark.parametrize("written", ["COUNT(*) / COUNT(*)", "AVG(cost) / COUNT(*)", "SUM(cost) / (COUNT(*) + 1)"])
+def test_other_quotients_are_left_to_arithmetic(written: str) -> None:
+    assert "by arithmetic" in _answer(f"SELECT {written} AS r FROM visits").columns["r"].error
+
+
 def test_a_value_computed_from_two_noisy_ones_says_how_sure_its_interval_is() -> None:
-    release = _answer("SELECT SUM(cost) / COUNT(*) AS r FROM visits")
+    release = _answer("SELECT SUM(cost) - COUNT(*) AS r FROM visits")
     column = release.columns["r"]
     assert column.lower is not None
     assert column.upper is not None
