@@ -89,5 +89,5 @@ class FittedLogistic(FittedModel):
         return chance_expression(self.features, self.weights[0], sign=1 if self.class_place(of) == 1 else -1)
 
     def outputs(self, codes: Mapping[str, Whole], count: int) -> Whole:
-        chances = self.chances(self.encoding.matrix(codes, count).astype(np.float64))
+        chances = self.chances(self.encoding.floats(codes, count))
         return np.rint(chances * GRID).astype(np.int64)
