@@ -188,18 +188,21 @@ class Encoding:
 
     def matrix(self, codes: Mapping[str, Whole], rows: int) -> Whole:
         """One row of whole numbers for every row of codes, at most GRID each."""
-        return self._filled(np.zeros((rows, self.width), dtype=np.int64), codes)
+        found = np.zeros((rows, self.width), dtype=np.int64)
+        self._fill(found, codes)
+        return found
 
     def floats(self, codes: Mapping[str, Whole], rows: int) -> NDArray[np.float64]:
         """The same whole numbers as floating point, for products."""
-        return self._filled(np.zeros((rows, self.width)), codes)
+        found = np.zeros((rows, self.width))
+        self._fill(found, codes)
+        return found
 
-    def _filled(self, zeros: Any, codes: Mapping[str, Whole]) -> Any:
+    def _fill(self, zeros: Any, codes: Mapping[str, Whole]) -> None:
         zeros[:, 0], place = GRID, 1
         for each in self.features:
             each.fill(zeros[:, place : place + each.width], np.asarray(codes[each.name]))
             place += each.width
-        return zeros
 
     def expressions(self) -> tuple[Expression, ...]:
         """The columns as expressions of the columns of codes."""

@@ -265,7 +265,9 @@ def searched(names: Sequence[str]) -> str:
 
 
 def _boundless(known: Mapping[str, Facts], names: Sequence[str]) -> tuple[str, ...]:
-    return tuple(name for name in names if name in known and known[name].kind is Kind.NUMBER and not known[name].bounded)
+    return tuple(
+        name for name in names if name in known and known[name].kind is Kind.NUMBER and not known[name].bounded
+    )
 
 
 def _wide(known: Facts) -> Facts:

@@ -1,8 +1,8 @@
 """Bounds that nobody declared, found within the charge of the fit (docs/theory/bounds-search.md).
 
-Where `bounds="private"` is said, a number without bounds is first held to a public range as wide as exact arithmetic allows. The fit
-then begins with one more noisy answer: how many units' values lie in each band between powers of two. The outermost bands that are
-certainly not empty give the bounds, and the rest of the budget pays for the model.
+Where `bounds="private"` is said, a number without bounds is first held to a public range, as wide as exact arithmetic allows. The
+fit then begins with one more noisy answer: how many units' values lie in each band between powers of two. The outermost bands that
+are hardly empty give the bounds, and the rest of the budget pays for the model.
 
 Guarantee: one charge for bounds and model together; the cost does not depend on which bounds are found.
 """
@@ -101,7 +101,9 @@ class BoundsPlan:
     def said(self, ends: Mapping[str, tuple[int, int]], reading: Any) -> str:
         """What was found, in one sentence."""
         known = {each.name: each for each in _columns(reading)}
-        told = [f"{name} {_shown(low, known[name])} to {_shown(high, known[name])}" for name, (low, high) in ends.items()]
+        told = [
+            f"{name} {_shown(low, known[name])} to {_shown(high, known[name])}" for name, (low, high) in ends.items()
+        ]
         return (
             f"bounds found in noisy counts of bands (normal noise of scale {float(self.noise.scale):.4g} rows, counts from "
             f"{self.least:.4g} on): {', '.join(told)}"
@@ -117,9 +119,11 @@ def fit_with_bounds(model: Any, reading: Any, multiplier: Real) -> Mechanism:
         raise InvalidArgument(
             f"bounds='private' is not for this {model.title}, whose noise depends on the bounds; declare them in the codebook"
         )
-    asked = plan.noise.total(
-        reading.space, lambda data: band_counts(PrivateRows.of(data), plan.names, norm=root_up(plan.noise.square))
-    )
+
+    def counts_of(data: Any) -> Whole:
+        return band_counts(PrivateRows.of(data), plan.names, norm=root_up(plan.noise.square))
+
+    asked = plan.noise.total(reading.space, counts_of)
 
     def run(compositor: Compositor) -> Any:
         counts = compositor.release(asked).reshape(len(plan.names), BANDS)

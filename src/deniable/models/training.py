@@ -340,9 +340,7 @@ class FittedNetwork(FittedModel):
             raise InvalidArgument(
                 "this is a torch module's training: put its weights into the module with load(module)"
             )
-        found = scores(
-            Encoding(self.features).floats(codes, count), layers(self.sizes, self.weights)
-        )[0]
+        found = scores(Encoding(self.features).floats(codes, count), layers(self.sizes, self.weights))[0]
         if self.loss == "squared":
             return np.clip(np.trunc(found / WEIGHT_STEPS), -GRID, GRID).astype(np.int64)
         if self.loss == "multinomial":
