@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 from deniable.accounting.conversion import best_order, divergence_within, rho_order, rho_within
 from deniable.accounting.filters import Rule, RuleKind, times_that_fit
@@ -113,7 +114,7 @@ class Budget:
         """
         if self.rho is not None or self.delta == 0:
             return Filters.single(self.rule())
-        return self._side_by_side(_EVEN) if workload is None else self._suited(composed(workload))
+        return _evenly(self) if workload is None else self._suited(composed(workload))
 
     def _side_by_side(self, shares: _Shares, order: Fraction | None = None) -> Filters:
         """All shares of delta together keep it: r + (1 - r)(t1 + t2 + t3) = delta, where r is the reserve for leaks."""
@@ -218,6 +219,12 @@ class Budget:
     def __str__(self) -> str:
         loss = f"epsilon = {float(self.epsilon):g}" if self.epsilon is not None else f"rho = {float(self.rho or 0):g}"
         return f"{loss}, delta = {float(self.delta):g}" if self.delta else loss
+
+
+@lru_cache(maxsize=64)
+def _evenly(budget: Budget) -> Filters:
+    """The filters of a budget without a workload: a function of the budget alone, and asked for at every charge."""
+    return budget._side_by_side(_EVEN)
 
 
 def budget(*, epsilon: Real | None = None, delta: Real = 0, rho: Real | None = None) -> Budget:

@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
 
 from deniable.accounting.filters import Record, Rule, RuleKind, rule_from_record
 from deniable.accounting.loss_grid import round_up
@@ -188,22 +189,7 @@ class Filters:
 
         For one rule alone it is what that rule has left, in its own measure.
         """
-        if self.only:
-            return self.left(tally)
-        basic = [pair for pair in self._paired(tally.parts) if pair[0].kind is RuleKind.BASIC]
-        limit = max((rule.limit.loss for rule, _ in basic), default=Fraction(0))
-        best = max(
-            (rule.limit.loss - spend.loss for rule, spend in basic if spend is not None and self.fits(tally)),
-            default=Fraction(0),
-        )
-        low = max(best, Fraction(0)) if self._allows(tally, best) else Fraction(0)
-        if not self._allows(tally, low * _FINER + limit / 10**6):
-            return Spend(low, self.pool_left(tally), "epsilon")
-        high = limit
-        while high - low > limit / 10**6:
-            middle = (low + high) / 2
-            low, high = (middle, high) if self._allows(tally, middle) else (low, middle)
-        return Spend(low, self.pool_left(tally), "epsilon")
+        return _room(self, tally)
 
     def used(self, tally: Tally) -> Spend:
         """What was spent as people budget: what there is less room for than at first, and the deltas that were added up."""
@@ -276,6 +262,27 @@ class Filters:
             return self.only.to_record()
         rules = [rule.to_record() for rule in self.rules]
         return {"rule": "best", "reserve": str(self.reserve), "rules": rules, "reason": self.reason}
+
+
+@lru_cache(maxsize=64)
+def _room(filters: Filters, tally: Tally) -> Spend:
+    """A search; a balance asks for the same one several times."""
+    if filters.only:
+        return filters.left(tally)
+    basic = [pair for pair in filters._paired(tally.parts) if pair[0].kind is RuleKind.BASIC]
+    limit = max((rule.limit.loss for rule, _ in basic), default=Fraction(0))
+    best = max(
+        (rule.limit.loss - spend.loss for rule, spend in basic if spend is not None and filters.fits(tally)),
+        default=Fraction(0),
+    )
+    low = max(best, Fraction(0)) if filters._allows(tally, best) else Fraction(0)
+    if not filters._allows(tally, low * _FINER + limit / 10**6):
+        return Spend(low, filters.pool_left(tally), "epsilon")
+    high = limit
+    while high - low > limit / 10**6:
+        middle = (low + high) / 2
+        low, high = (middle, high) if filters._allows(tally, middle) else (low, middle)
+    return Spend(low, filters.pool_left(tally), "epsilon")
 
 
 def filters_from_record(record: Record) -> Filters:

@@ -226,11 +226,16 @@ def coded_rows(codebook: Codebook, source: Relation, columns: Mapping[str, Expre
 
 
 def column_facts(
-    codebook: Codebook, table: str | None, names: Sequence[str], *, listed: Mapping[str, Sequence[str]] | None = None
+    codebook: Codebook,
+    table: str | None,
+    names: Sequence[str],
+    *,
+    listed: Mapping[str, Sequence[str]] | None = None,
+    searched: Sequence[str] = (),
 ) -> dict[str, Facts]:
     """The public facts of these columns of a table, each with bounds or categories; refused by name where one has none.
 
-    Text columns whose values are `listed` need no declared categories.
+    Text columns whose values are `listed` need no declared categories, numbers whose bounds are `searched` none of those.
     """
     source = scan(codebook, table)
     known = schema(source)
@@ -245,10 +250,10 @@ def column_facts(
                 f"column {name!r} has no categories; declare them in the codebook, list values= that are public or were shown by "
                 "a charged query, or leave it out of features="
             )
-        if fact.kind is Kind.NUMBER and not fact.bounded:
+        if fact.kind is Kind.NUMBER and not fact.bounded and name not in searched:
             raise InvalidArgument(
-                f"column {name!r} has no bounds; declare them in the codebook, where a charged estimate "
-                "(dp.calculus.private_bounds, for instance) may have found them"
+                f"column {name!r} has no bounds; declare them in the codebook, or say bounds='private': they are then found within "
+                "the same charge, for about a tenth of it (price shows it)"
             )
     return {name: known[name] for name in names}
 

@@ -96,10 +96,14 @@ def fetched_rows(plan: UnitRows, table: Fetched, names: Sequence[str], key: Orde
 def row_table(units: Integers | None, columns: Mapping[str, Any]) -> RowTable:
     """Columns (masked where missing) in their one order."""
     missing = {name: np.ma.getmaskarray(column) for name, column in columns.items()}
+    gaps = {name for name, mask in missing.items() if mask.any()}
     filled = {
-        name: np.where(missing[name], 0, np.ma.getdata(column)).astype(np.int64) for name, column in columns.items()
+        name: (np.where(missing[name], 0, np.ma.getdata(column)) if name in gaps else np.ma.getdata(column)).astype(
+            np.int64
+        )
+        for name, column in columns.items()
     }
-    ranks = [part for name in reversed(filled) for part in (filled[name], missing[name])]
+    ranks = [part for name in reversed(filled) for part in (filled[name], *([missing[name]] if name in gaps else []))]
     order = np.lexsort([*ranks, *([] if units is None else [units])])
     return RowTable(
         None if units is None else units[order],

@@ -25,7 +25,7 @@ from deniable.models.descent import LARGEST_WEIGHT, WEIGHT_GRID
 from deniable.models.encoding import GRID, Feature, Whole
 from deniable.models.estimator import Estimator, RowsReading
 from deniable.models.fitted import FittedModel
-from deniable.models.inference import FeatureCurve, curves_chance, curves_number
+from deniable.models.inference import FeatureCurve, curves_number, curves_odds, odds_chance
 from deniable.models.links import IDENTITY, LINK_GRID, LOGISTIC, LossLink, sigmoid
 from deniable.models.task import TotalNoise, planned_task
 from deniable.models.trees import candidates
@@ -222,7 +222,8 @@ class FittedAdditive(FittedModel):
         if not self.classes:
             assert self.target is not None
             return curves_number(self.features, self._curves(1), self.target)
-        return curves_chance(self.features, 0.0, self._curves(1 if self.class_place(of) == 1 else -1))
+        sign = 1 if self.class_place(of) == 1 else -1
+        return odds_chance(self.features, curves_odds([(0.0, self._curves(sign))]))
 
     def _curves(self, sign: int) -> list[FeatureCurve]:
         parts = zip(self.tables, self.heights, strict=True)

@@ -54,7 +54,7 @@ class KMeans(RowsReader):
         norm = root_up(noise.square)
 
         def prepare(rows: PrivateRows) -> None:
-            rows.kept["features"] = reading.encoding.matrix(rows.codes, rows.count).astype(np.float64)
+            rows.kept["features"] = reading.encoding.floats(rows.codes, rows.count)
 
         def run(compositor: Compositor) -> FittedClusters:
             centres, totals = starting_centres(self.clusters, reading.encoding), np.zeros((1, 1))
@@ -154,7 +154,7 @@ class FittedClusters(FittedModel):
         return {f"rows in cluster {place}": count for place, count in enumerate(self.counts)}
 
     def outputs(self, codes: Mapping[str, Whole], count: int) -> Whole:
-        features = Encoding(self.features).matrix(codes, count).astype(np.float64)
+        features = Encoding(self.features).floats(codes, count)
         return nearest(features, np.array(self.centres, dtype=np.int64))[:, None]
 
     def predict(self, frame: Any) -> Any:

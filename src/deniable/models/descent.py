@@ -127,7 +127,7 @@ def descent_task(
     plan = DescentPlan.of(reading, link, model.steps, multiplier)
 
     def prepare(rows: PrivateRows) -> None:
-        rows.kept["features"] = reading.encoding.matrix(rows.codes, rows.count).astype(np.float64)
+        rows.kept["features"] = reading.encoding.floats(rows.codes, rows.count)
         rows.kept["truth"] = truth(rows)
 
     def sums(rows: PrivateRows) -> Whole:
@@ -152,7 +152,7 @@ def _shape(compositor: Compositor, reading: RowsReading, plan: DescentPlan, cent
 
     def products(rows: PrivateRows) -> Whole:
         rows.kept["pushes"] = centre.pushes(rows.kept["features"])
-        return gram(rows, rows.kept["pushes"].astype(np.int64), norm=root_up(plan.shape.square))
+        return gram(rows, rows.kept["pushes"], norm=root_up(plan.shape.square))
 
     size = reading.encoding.width
     shape = np.zeros((size, size))

@@ -107,6 +107,15 @@ class Feature:
             return linear[:, None]
         return np.stack([linear, _logarithmic(place, self.upper - self.lower)], axis=1)
 
+    def fill(self, zeros: Any, codes: Whole) -> None:
+        """Write the columns of every row over zeros."""
+        if self.is_number:
+            zeros[:] = self.columns(codes)
+            return
+        place = codes - int(self.reference)
+        rows = np.flatnonzero((place >= 0) & (place < self.width))
+        zeros[rows, place[rows]] = GRID
+
     def expressions(self) -> tuple[Expression, ...]:
         """The same columns, each as an expression of the column of codes; of the linear scale alone."""
         code = Column(self.name)
@@ -179,9 +188,21 @@ class Encoding:
 
     def matrix(self, codes: Mapping[str, Whole], rows: int) -> Whole:
         """One row of whole numbers for every row of codes, at most GRID each."""
-        parts = [np.full((rows, 1), GRID, dtype=np.int64)]
-        parts += [each.columns(np.asarray(codes[each.name])) for each in self.features]
-        return np.concatenate(parts, axis=1)
+        found = np.zeros((rows, self.width), dtype=np.int64)
+        self._fill(found, codes)
+        return found
+
+    def floats(self, codes: Mapping[str, Whole], rows: int) -> NDArray[np.float64]:
+        """The same whole numbers as floating point, for products."""
+        found = np.zeros((rows, self.width))
+        self._fill(found, codes)
+        return found
+
+    def _fill(self, zeros: Any, codes: Mapping[str, Whole]) -> None:
+        zeros[:, 0], place = GRID, 1
+        for each in self.features:
+            each.fill(zeros[:, place : place + each.width], np.asarray(codes[each.name]))
+            place += each.width
 
     def expressions(self) -> tuple[Expression, ...]:
         """The columns as expressions of the columns of codes."""

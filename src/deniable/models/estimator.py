@@ -22,9 +22,11 @@ from deniable.errors import InvalidArgument
 from deniable.exact.figures import counted
 from deniable.exact.guards import Real, integer
 from deniable.models.encoding import OTHER, Encoding, Feature, NumberScale, feature
+from deniable.models.learnt_bounds import WIDEST, fit_with_bounds
 from deniable.plan.codebook import Codebook
 from deniable.plan.expression import Case, Column, Compare, Comparison, Expression, Literal
 from deniable.plan.facts import Facts, Kind
+from deniable.plan.functions.numeric import Clamp
 from deniable.plan.nodes import Filter, Relation, scan
 from deniable.plan.parse import parse
 from deniable.plan.relation import schema
@@ -87,6 +89,8 @@ class RowsReader:
     rows: int | None = field(default=None, kw_only=True)
     values: Mapping[str, Sequence[str]] | None = field(default=None, kw_only=True)
     """Values of text columns without declared categories: public ones, or those a charged query with a threshold has shown."""
+    bounds: str | None = field(default=None, kw_only=True)
+    """"private": the bounds of numbers that have none declared are found within the same charge."""
 
     title: ClassVar[str] = "estimator"
     scale: ClassVar[NumberScale] = NumberScale.LINEAR
@@ -101,6 +105,8 @@ class RowsReader:
             object.__setattr__(self, "features", tuple(self.features))
         if self.rows is not None:
             integer(rows=self.rows, least=1)
+        if self.bounds not in (None, "private"):
+            raise InvalidArgument(f"bounds must be 'private' or left out, got {self.bounds!r}")
         self.check()
 
     def check(self) -> None:
@@ -115,7 +121,11 @@ class RowsReader:
     def family(self, codebook: Codebook) -> MechanismFamily:
         """The fit for every noise multiplier, as mechanisms on the tables of a codebook."""
         reading = self.reading(codebook)
-        return MechanismFamily(reading.space, lambda multiplier: self.at(reading, multiplier)).after(reading.rows)
+        return MechanismFamily(reading.space, lambda multiplier: self.whole(reading, multiplier)).after(reading.rows)
+
+    def whole(self, reading: RowsReading, multiplier: Real) -> Any:
+        """The fit with this noise multiplier, with the search for bounds before it where there are open columns."""
+        return fit_with_bounds(self, reading, multiplier) if reading.open else self.at(reading, multiplier)
 
     def at(self, reading: RowsReading, multiplier: Real) -> Any:
         """The fit with this noise multiplier, as a mechanism on the rows."""
@@ -136,15 +146,15 @@ class RowsReader:
     ) -> FitPrice:
         """Steps, noise and cost of a fit; nothing is spent and no data is touched."""
         bought = session.quote(self.family(session.codebook), epsilon=epsilon, rho=rho, delta=delta)
-        multiplier = float(bought.mechanism.parameter or 0)
+        multiplier, reading = float(bought.mechanism.parameter or 0), self.reading(session.codebook)
         return FitPrice(
             estimator=self.title,
-            steps=self.step_count(),
+            steps=self.step_count() + bool(reading.open),
             multiplier=multiplier,
             cost=bought.cost,
             epsilon=bought.epsilon,
             delta=bought.delta,
-            forecast=self.forecast(self.reading(session.codebook), multiplier),
+            forecast=searched(reading.open) + self.forecast(reading, multiplier),
         )
 
     def fit(
@@ -164,7 +174,8 @@ class RowsReader:
 
     def settings(self) -> dict[str, Any]:
         """Every setting, as plain values."""
-        return {each.name: _plain(getattr(self, each.name)) for each in fields(self)}
+        plain = {each.name: _plain(getattr(self, each.name)) for each in fields(self)}
+        return plain if self.bounds else {name: value for name, value in plain.items() if name != "bounds"}
 
     def recipe(self) -> str:
         """The settings as one text that decides what the fit does."""
@@ -194,6 +205,8 @@ class RowsReading:
     features: tuple[Feature, ...]
     target: Feature | None
     replaces: bool
+    open: tuple[str, ...] = ()
+    """Numbers whose bounds a fit has to find first."""
 
     @classmethod
     def of(cls, reader: RowsReader, codebook: Codebook) -> RowsReading:
@@ -204,16 +217,20 @@ class RowsReading:
         if not names:
             raise InvalidArgument("a model needs at least one feature, got none")
         listed = _listed(reader, schema(source))
-        facts = column_facts(codebook, reader.table, [*names, *([target] if target else [])], listed=listed)
+        asked = [*names, *([target] if target else [])]
+        missing = _boundless(schema(source), asked) if reader.bounds == "private" else ()
+        facts = column_facts(codebook, reader.table, asked, listed=listed, searched=missing)
         if reader.where is not None:
             source = Filter(source, parse(reader.where, schema=schema(source)))
         most = rows_per_unit(source) if reader.rows is None else reader.rows
         columns = {name: place_of(name, listed[name]) if name in listed else Column(name) for name in facts}
+        columns |= {name: Clamp(Column(name), *_widest(facts[name])) for name in missing}
+        facts |= {name: _wide(facts[name]) for name in missing}
         rows = coded_rows(codebook, source, columns, rows=most)
         facts |= {name: replace(facts[name], categories=(*values, OTHER)) for name, values in listed.items()}
         features = tuple(feature(name, facts[name], scale=reader.scale, reference=reader.reference) for name in names)
         moved = rows.map(d_in=1) == 2
-        return cls(rows, most, features, feature(target, facts[target]) if target else None, moved)
+        return cls(rows, most, features, feature(target, facts[target]) if target else None, moved, missing)
 
     @property
     def space(self) -> Space:
@@ -242,6 +259,31 @@ class RowsReading:
         if len(self.target.values) < 2:
             raise InvalidArgument(f"the target {self.target.name!r} has fewer than two declared categories")
         return self.target.values
+
+
+def searched(names: Sequence[str]) -> str:
+    """What a price says about bounds that have to be found."""
+    return f"the bounds of {', '.join(names)} are found first, for about a tenth of it; " if names else ""
+
+
+def _boundless(known: Mapping[str, Facts], names: Sequence[str]) -> tuple[str, ...]:
+    return tuple(
+        name for name in names if name in known and known[name].kind is Kind.NUMBER and not known[name].bounded
+    )
+
+
+def _wide(known: Facts) -> Facts:
+    """The public range of a number without bounds, as wide as exact arithmetic allows."""
+    lower, upper = (
+        -WIDEST if known.lower is None else max(known.lower, -WIDEST),
+        WIDEST if known.upper is None else min(known.upper, WIDEST),
+    )
+    return replace(known, lower=min(lower, upper), upper=max(lower, upper))
+
+
+def _widest(known: Facts) -> tuple[Fraction, Fraction]:
+    lower, upper = _wide(known).ends
+    return lower * known.step, upper * known.step
 
 
 def place_of(name: str, values: Sequence[str]) -> Expression:

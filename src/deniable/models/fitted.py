@@ -13,6 +13,7 @@ from deniable.errors import InvalidArgument
 from deniable.exact.figures import plain_figures, value_figures
 from deniable.exact.guards import Real, open_probability
 from deniable.models.encoding import GRID, Feature, Whole, public_cells, row_count
+from deniable.models.inference import columns_chance
 from deniable.svg import Figure, Series, horizontal_bars
 
 _MOST_LINES = 40
@@ -121,9 +122,19 @@ class FittedModel:
         Guarantee: a row map; what is computed from it costs what the query costs.
         """
         raise InvalidArgument(
-            f"a {self.estimator} with {len(self.classes)} classes is no expression of the plan; linear regression, trees, and "
-            "of two classes logistic regression, naive Bayes and additive models are"
+            f"a {self.estimator} with {len(self.classes)} classes is no expression of the plan; linear regression, trees, "
+            "additive models, and of up to five classes logistic regression and naive Bayes are"
         )
+
+    def odds(self, *, of: Any = None) -> Mapping[str, Any]:
+        """Log odds of a class as columns to derive first, for a model that is too large as one expression:
+        `query.derive(**fitted.odds()).derive(p=fitted.chance())`.
+        """
+        raise InvalidArgument(f"a {self.estimator} has no log odds as columns; use expression()")
+
+    def chance(self, *, of: Any = None) -> Any:
+        """The chance of a class from the columns of `odds`."""
+        return columns_chance(len(self.odds(of=of)))
 
     def class_place(self, of: Any) -> int:
         """The place of a class, the last one if none is named."""

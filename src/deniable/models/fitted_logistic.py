@@ -14,7 +14,7 @@ from deniable.models.descent import whole_weights
 from deniable.models.encoding import GRID, Encoding, Whole
 from deniable.models.estimator import RowsReader, RowsReading
 from deniable.models.fitted import FittedModel, named, normal_factor
-from deniable.models.inference import chance_expression
+from deniable.models.inference import MOST_CLASSES, chance_expression, odds_chance, odds_columns, softmax_odds
 from deniable.models.links import LINK_GRID, sigmoid, softmax
 
 Floats = NDArray[np.float64]
@@ -85,9 +85,18 @@ class FittedLogistic(FittedModel):
 
     def expression(self, *, of: Any = None) -> Any:
         if len(self.weights) > 1:
-            return FittedModel.expression(self, of=of)
+            return odds_chance(self.features, self._odds(of))
         return chance_expression(self.features, self.weights[0], sign=1 if self.class_place(of) == 1 else -1)
 
+    def odds(self, *, of: Any = None) -> Mapping[str, Any]:
+        return odds_columns(self.features, self._odds(of))
+
+    def _odds(self, of: Any) -> list[Any]:
+        if len(self.classes) > MOST_CLASSES:
+            FittedModel.expression(self, of=of)
+        rows = self.weights if len(self.weights) > 1 else ((0.0,) * len(self.weights[0]), self.weights[0])
+        return softmax_odds(self.features, rows, wanted=self.class_place(of))
+
     def outputs(self, codes: Mapping[str, Whole], count: int) -> Whole:
-        chances = self.chances(self.encoding.matrix(codes, count).astype(np.float64))
+        chances = self.chances(self.encoding.floats(codes, count))
         return np.rint(chances * GRID).astype(np.int64)

@@ -1,7 +1,7 @@
 """A fitted model as an expression of the plan: private inference, where what is predicted for a row is a function of that row.
 
-The expression is total: it has a value for every row whose columns have one. Logistic models give a chance by straight pieces
-between public points, at most 0.05 from the curve.
+The expression is total: it has a value for every row whose columns have one. Chances are straight pieces between public points: of
+two classes at most 0.05 from the curve, of three to five at most 0.07.
 
 Guarantee: a row map; it moves no unit further than its rows, so what is computed from it costs what the query costs.
 """
@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 from fractions import Fraction
-from math import exp, frexp
+from itertools import combinations
+from math import exp, frexp, log
 
 from deniable.models.encoding import GRID, OTHER, Feature, NumberScale
 from deniable.plan.expression import (
@@ -52,6 +53,86 @@ def chance_expression(features: Sequence[Feature], weights: Sequence[float], *, 
     return _present(features, _chance(_weighted(features, weights, sign)))
 
 
+MOST_CLASSES = 5
+"""Beyond so many classes the chance of one of them would be too large an expression."""
+_OFF = (0.0, 0.0, 0.223, 0.334, 0.441)
+"""How far the best of the mixes may be below the logarithm of so many exponentials added up; half of it is added."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClassMix:
+    """Weights of the classes' scores, the wanted one's 1 and those of the others together -1, and a number to add."""
+
+    weights: tuple[float, ...]
+    plus: float
+
+    def of(self, values: Sequence[float]) -> float:
+        """One number of every class, added up with these weights."""
+        return sum(weight * value for weight, value in zip(self.weights, values, strict=True))
+
+
+def class_mixes(classes: int, wanted: int) -> tuple[ClassMix, ...]:
+    """Mixes whose least is about the log odds of one class against all others (docs/theory/class-chances.md).
+
+    The logarithm of a sum of exponentials is the most that any mix of the exponents and its entropy come to.
+    """
+    others = [place for place in range(classes) if place != wanted]
+    found = []
+    for shares in _shares(len(others)):
+        weights = [0.0] * classes
+        weights[wanted] = 1.0
+        for place, share in zip(others, shares, strict=True):
+            weights[place] = -float(share)
+        entropy = -sum(float(share) * log(share) for share in shares if share)
+        found.append(ClassMix(tuple(weights), -entropy - _OFF[len(others)] / 2))
+    return tuple(found)
+
+
+def _shares(others: int) -> list[tuple[Fraction, ...]]:
+    """How the others are mixed: one alone, two evenly, and all evenly."""
+    counts = sorted({1, 2, others} if others > 1 else {1})
+    evenly = (some for count in counts for some in combinations(range(others), count))
+    return [tuple(Fraction(place in some, len(some)) for place in range(others)) for some in evenly]
+
+
+ODDS = "odds"
+"""Columns of log odds that a large model is written down in are called this, with a number."""
+
+
+def softmax_odds(features: Sequence[Feature], weights: Sequence[Sequence[float]], *, wanted: int) -> list[Expression]:
+    """Log odds of one of several classes of a logistic regression, of which the least counts; `weights` are those of each class."""
+    columns = list(zip(*weights, strict=True))
+    return [
+        _sum([_weighted(features, [mix.of(column) for column in columns], 1), _literal(_short(mix.plus))])
+        for mix in class_mixes(len(weights), wanted)
+    ]
+
+
+def curves_odds(mixes: Sequence[tuple[float, Sequence[FeatureCurve]]]) -> list[Expression]:
+    """Sums of a number and curves."""
+    return [_sum([_literal(_short(start)), *(_curve(each) for each in curves)]) for start, curves in mixes]
+
+
+def odds_chance(features: Sequence[Feature], odds: Sequence[Expression]) -> Expression:
+    """The chance whose log odds are the least of these."""
+    return _present(features, _chance(_least(odds)))
+
+
+def odds_columns(features: Sequence[Feature], odds: Sequence[Expression]) -> dict[str, Expression]:
+    """The same log odds as columns to derive first, so that a large model is not written down several times over."""
+    return {f"{ODDS}_{place}": _present(features, each) for place, each in enumerate(odds, start=1)}
+
+
+def columns_chance(count: int) -> Expression:
+    """The chance from so many such columns."""
+    columns = [Column(f"{ODDS}_{place}") for place in range(1, count + 1)]
+    return Case(((And(tuple(Not(IsNull(each)) for each in columns)), _chance(_least(columns))),), None)
+
+
+def _least(of: Sequence[Expression]) -> Expression:
+    return of[0] if len(of) == 1 else Least(tuple(of))
+
+
 @dataclass(frozen=True, slots=True)
 class Branch:
     """A tree of questions: the share in a leaf, or a question about one column with the branches of its two answers."""
@@ -82,11 +163,6 @@ class FeatureCurve:
     edges: tuple[int, ...] = ()
     powers: tuple[float, float] = (0.0, 0.0)
     scale: NumberScale = NumberScale.LINEAR
-
-
-def curves_chance(features: Sequence[Feature], start: float, curves: Sequence[FeatureCurve]) -> Expression:
-    """The chance whose log odds are the sum of `start` and all curves."""
-    return _present(features, _chance(_sum([_literal(_short(start)), *(_curve(each) for each in curves)])))
 
 
 def curves_number(features: Sequence[Feature], curves: Sequence[FeatureCurve], target: Feature) -> Expression:

@@ -23,7 +23,15 @@ from deniable.exact.guards import Real, integer
 from deniable.models.encoding import GRID, UNSEEN, Feature, NumberScale, Whole
 from deniable.models.estimator import Estimator, RowsReading
 from deniable.models.fitted import FittedModel, normal_factor
-from deniable.models.inference import FeatureCurve, curves_chance
+from deniable.models.inference import (
+    MOST_CLASSES,
+    ClassMix,
+    FeatureCurve,
+    class_mixes,
+    curves_odds,
+    odds_chance,
+    odds_columns,
+)
 from deniable.models.task import TotalNoise, planned_task
 from deniable.models.unit_totals import PrivateRows, check_cut, norm_square, root_up, weighted
 
@@ -195,25 +203,26 @@ class PartLaws:
             logs = -((places[:, None] - known[:, 0]) ** 2) / (2 * known[:, 1]) - np.log(2 * pi * known[:, 1]) / 2
         return np.asarray(np.rint(np.clip(logs, -1e6, 1e6) * LOG_GRID).astype(np.int64), dtype=np.int64)
 
-    def constant(self, wanted: int) -> float:
-        """Of two classes, the log odds of the wanted one that this feature adds whatever its value."""
+    def constant(self, mix: ClassMix) -> float:
+        """What this feature adds to a mix of the classes' log chances whatever its value."""
         if self.part.counts:
             return 0.0
-        this, other = self.numbers[wanted], self.numbers[1 - wanted]
         if self.part.law is NumberLaw.EXPONENTIAL:
-            return log(this[0] / other[0]) - (this[0] - other[0]) / 2
-        return sum(sign * (-(mean**2) / spread - log(spread)) / 2 for sign, (mean, spread) in ((1, this), (-1, other)))
+            return mix.of([log(rate) - rate / 2 for (rate,) in self.numbers])
+        return mix.of([(-(mean**2) / spread - log(spread)) / 2 for mean, spread in self.numbers])
 
-    def curve(self, wanted: int) -> FeatureCurve:
-        """Of two classes, the log odds of the wanted one by this feature's value, without `constant`."""
-        this, other = self.numbers[wanted], self.numbers[1 - wanted]
+    def curve(self, mix: ClassMix) -> FeatureCurve:
+        """What it adds by its value, without `constant`."""
         known = self.part.feature
         if self.part.counts:
-            heights = tuple(one - two for one, two in zip(this, other, strict=True))
+            heights = tuple(mix.of(cell) for cell in zip(*self.numbers, strict=True))
             return FeatureCurve(known, heights, () if self.part.law is None else self.part.edges())
         if self.part.law is NumberLaw.EXPONENTIAL:
-            return FeatureCurve(known, powers=((other[0] - this[0]) / 2, 0.0))
-        powers = (this[0] / this[1] - other[0] / other[1], (1 / other[1] - 1 / this[1]) / 2)
+            return FeatureCurve(known, powers=(-mix.of([rate / 2 for (rate,) in self.numbers]), 0.0))
+        powers = (
+            mix.of([mean / spread for mean, spread in self.numbers]),
+            -mix.of([1 / spread for _, spread in self.numbers]) / 2,
+        )
         logarithmic = self.part.law is NumberLaw.LOGNORMAL
         return FeatureCurve(known, powers=powers, scale=NumberScale.BOTH if logarithmic else NumberScale.LINEAR)
 
@@ -291,12 +300,18 @@ class FittedNaiveBayes(FittedModel):
         return chances_of_logs(logs)
 
     def expression(self, *, of: Any = None) -> Any:
-        if len(self.classes) != 2:
-            return FittedModel.expression(self, of=of)
-        wanted = self.class_place(of)
-        start = self.priors[wanted] - self.priors[1 - wanted]
-        start += sum(law.constant(wanted) for law in self.laws)
-        return curves_chance(self.features, start, [law.curve(wanted) for law in self.laws])
+        return odds_chance(self.features, self._odds(of))
+
+    def odds(self, *, of: Any = None) -> Mapping[str, Any]:
+        return odds_columns(self.features, self._odds(of))
+
+    def _odds(self, of: Any) -> list[Any]:
+        if len(self.classes) > MOST_CLASSES:
+            FittedModel.expression(self, of=of)
+        mixes = class_mixes(len(self.classes), self.class_place(of))
+        starts = [mix.plus + mix.of(self.priors) + sum(law.constant(mix) for law in self.laws) for mix in mixes]
+        curves = [[law.curve(mix) for law in self.laws] for mix in mixes]
+        return curves_odds(list(zip(starts, curves, strict=True)))
 
     def table(self, name: str) -> Any:
         """What the model knows of one feature, class by class: chances of its cells, or the numbers of its law."""

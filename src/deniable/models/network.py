@@ -90,26 +90,43 @@ class Passed:
 
 def scores(features: Floats, weights: Sequence[Floats]) -> tuple[Floats, list[Floats]]:
     """The outputs of the last layer, in steps of 1/(GRID * WEIGHT_STEPS), and what went into every layer."""
-    inputs, here = [], features
-    for layer, matrix in enumerate(weights):
+    inputs, here = [features], features
+    for matrix in weights[:-1]:
+        active = here @ matrix
+        active *= 1 / WEIGHT_STEPS
+        np.floor(active, out=active)
+        np.clip(active, 0, REACH, out=active)
+        here = np.empty((len(active), active.shape[1] + 1))
+        here[:, :-1], here[:, -1] = active, GRID
         inputs.append(here)
-        found = here @ matrix
-        if layer + 1 < len(weights):
-            active = np.clip(np.floor(found / WEIGHT_STEPS), 0, REACH)
-            here = np.concatenate([active, np.full((len(active), 1), float(GRID))], axis=1)
-    return found, inputs
+    return here @ weights[-1], inputs
 
 
 def passed(features: Floats, truth: Floats, weights: Sequence[Floats], link: LossLink) -> Passed:
     """Forward and back, row by row."""
     found, inputs = scores(features, weights)
-    error = link.residuals(found, truth)
+    error, length = link.residuals(found, truth), sqrt(link.square)
     errors = [error]
     for layer in range(len(weights) - 1, 0, -1):
-        back = np.clip(np.trunc(error @ weights[layer][:-1].T / WEIGHT_STEPS), -REACH, REACH)
-        error = np.where(inputs[layer][:, :-1] > 0, back, 0.0)
+        back = _returned(error, weights[layer][:-1])
+        back *= 1 / WEIGHT_STEPS
+        np.trunc(back, out=back)
+        if not _within(weights[layer], length=length):
+            np.clip(back, -REACH, REACH, out=back)
+        back *= inputs[layer][:, :-1] > 0
+        error, length = back, REACH * sqrt(back.shape[1])
         errors.insert(0, error)
     return Passed(inputs, errors)
+
+
+def _returned(error: Floats, matrix: Floats) -> Floats:
+    """The error before a layer; through a single output without the detour of a matrix product."""
+    return error * matrix[:, 0] if matrix.shape[1] == 1 else error @ matrix.T
+
+
+def _within(matrix: Floats, *, length: float) -> bool:
+    """Whether no error up to this length can come back through these public weights above REACH, so that none need be cut."""
+    return bool(np.abs(matrix).max(initial=0.0) * sqrt(matrix.shape[1]) * length * 1.001 <= REACH * WEIGHT_STEPS)
 
 
 def ghost_lengths(run: Passed) -> Whole:
@@ -120,15 +137,23 @@ def ghost_lengths(run: Passed) -> Whole:
     """
     squares = np.zeros(len(run.errors[0]))
     for each, error in zip(run.inputs, run.errors, strict=True):
-        squares += (each * each).sum(axis=1) * (error * error).sum(axis=1)
+        squares += np.einsum("ij,ij->i", each, each) * np.einsum("ij,ij->i", error, error)
     return np.ceil(np.sqrt(squares * (1 + 2.0**-40))).astype(np.int64) + (squares > 0)
 
 
 def shortened(run: Passed, clip_steps: int) -> list[Floats]:
     """The errors, finer, each row's shortened towards zero until its gradient is at most `clip_steps` long."""
-    length = np.maximum(ghost_lengths(run) * FINE, clip_steps)[:, None]
-    fine = [error.astype(np.int64) * FINE for error in run.errors]
-    return [(np.sign(error) * (np.abs(error) * clip_steps // length)).astype(np.float64) for error in fine]
+    factors = FINE * shares(ghost_lengths(run) * FINE, clip_steps)[:, None]
+    return [np.trunc(shorter, out=shorter) for shorter in (error * factors for error in run.errors)]
+
+
+def shares(lengths: Whole, most: int) -> Floats:
+    """At most `most` over each length, by less than one part in 2**30, and 1 where the length is no more.
+
+    A share has 32 binary digits, so its product with a whole number below 2**21 is exact in floating point.
+    """
+    digits, power = np.frexp(most * (1 - 2.0**-50) / np.maximum(lengths, 1))
+    return np.where(lengths <= most, 1.0, np.ldexp(np.floor(digits * 2.0**32), power - 32))
 
 
 def gradient_total(rows: PrivateRows, weights: Sequence[Floats], link: LossLink, *, clip_steps: int) -> Whole:

@@ -232,6 +232,7 @@ def score_family(
         table=table,
         where=where,
         rows=rows,
+        bounds="private",
     )
     reading = reader.reading(codebook)
     asked = score_on(reading, fitted, metric=metric, floor=floor, confidence=confidence)
@@ -329,7 +330,8 @@ def _check_alike(fitted: FittedModel, reading: RowsReading) -> None:
     for known, here in zip((*fitted.features, fitted.target), (*reading.features, reading.target), strict=True):
         assert known is not None
         assert here is not None
-        if (known.values, known.step, known.lower, known.upper) != (here.values, here.step, here.lower, here.upper):
+        ends = known.name in reading.open or (known.lower, known.upper) == (here.lower, here.upper)
+        if not ends or (known.values, known.step) != (here.values, here.step):
             raise InvalidArgument(f"column {known.name!r} is declared otherwise than where the model was fitted")
 
 

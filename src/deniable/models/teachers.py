@@ -147,6 +147,10 @@ def votes_family(
 ) -> MechanismFamily:
     """The labels for every noise multiplier, as mechanisms on the session's tables."""
     reading = teachers.model.reading(teachers.session.codebook)
+    if reading.open:
+        raise InvalidArgument(
+            f"teachers need declared bounds, {reading.open[0]!r} has none; declare them in the codebook"
+        )
     reading.target_classes()
     codes = {each.name: each.codes(public_cells(frame, each.name)) for each in reading.features}
     rows = len(next(iter(codes.values())))

@@ -214,12 +214,14 @@ class Trainer:
         target = self.reading.target
         assert target is not None
         codes = rows.codes[target.name]
-        rows.kept["features"] = self.reading.encoding.matrix(rows.codes, rows.count).astype(np.float64)
+        rows.kept["features"] = self.reading.encoding.floats(rows.codes, rows.count)
         if target.is_number:
             rows.kept["truth"] = target.columns(codes).astype(np.float64)
         else:
             wanted = np.arange(len(target.values) - self.outputs, len(target.values))
             rows.kept["truth"] = (codes[:, None] == wanted[None, :]).astype(np.float64)
+        if self.model.batches == "poisson":
+            rows.codes.clear()  # no step needs them again, and every batch would copy them
 
     def trained(self, compositor: Compositor, step: BatchStep, units: float) -> FittedNetwork:
         """All steps, and the weights averaged over the last half of them."""
@@ -338,9 +340,7 @@ class FittedNetwork(FittedModel):
             raise InvalidArgument(
                 "this is a torch module's training: put its weights into the module with load(module)"
             )
-        found = scores(
-            Encoding(self.features).matrix(codes, count).astype(np.float64), layers(self.sizes, self.weights)
-        )[0]
+        found = scores(Encoding(self.features).floats(codes, count), layers(self.sizes, self.weights))[0]
         if self.loss == "squared":
             return np.clip(np.trunc(found / WEIGHT_STEPS), -GRID, GRID).astype(np.int64)
         if self.loss == "multinomial":

@@ -59,19 +59,23 @@ class PrivateRows:
         """The place of each row's unit among the units."""
         if self.starts is None:
             return np.arange(self.count, dtype=np.int64)
-        sizes = np.diff(np.append(self.starts, self.count))
-        return np.repeat(np.arange(len(self.starts), dtype=np.int64), sizes)
+        return np.repeat(np.arange(len(self.starts), dtype=np.int64), self._sizes())
 
     def taken(self, chosen: NDArray[np.bool_]) -> PrivateRows:
         """The rows of the chosen units (a flag for each)."""
-        rows = chosen[self.unit_of_row()]
-        codes = {name: column[rows] for name, column in self.codes.items()}
-        kept = {name: held[rows] for name, held in self.kept.items()}
+        rows = np.flatnonzero(chosen if self.starts is None else np.repeat(chosen, self._sizes()))
+        codes = {name: column.take(rows) for name, column in self.codes.items()}
+        kept = {name: held.take(rows, axis=0) for name, held in self.kept.items()}
         if self.starts is None or self.labels is None:
-            return PrivateRows(codes, int(rows.sum()), None, None, kept)
-        sizes = np.diff(np.append(self.starts, self.count))[chosen]
+            return PrivateRows(codes, len(rows), None, None, kept)
+        sizes = self._sizes()[chosen]
         starts = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64) if len(sizes) else sizes
-        return PrivateRows(codes, int(rows.sum()), starts, self.labels[rows], kept)
+        return PrivateRows(codes, len(rows), starts, self.labels[rows], kept)
+
+    def _sizes(self) -> Whole:
+        """How many rows each unit has, where units may have several."""
+        assert self.starts is not None
+        return np.diff(np.append(self.starts, self.count))
 
     def blocks(self) -> Iterator[tuple[slice, Whole | None]]:
         """Rows a few thousand at a time, whole units together; with where units begin in the block."""
@@ -139,7 +143,7 @@ def norm_square(one_row: int, rows: int) -> int:
     return one_row * rows
 
 
-def gram(rows: PrivateRows, matrix: Whole, *, norm: int) -> Whole:
+def gram(rows: PrivateRows, matrix: Whole | NDArray[np.float64], *, norm: int) -> Whole:
     """The upper triangle of the sum of every row's products of its entries with each other, row after row of the triangle.
 
     Where rows are units, each row's triangle is at most `norm` long by its public bounds; else units' sums are cut to it.
@@ -149,13 +153,13 @@ def gram(rows: PrivateRows, matrix: Whole, *, norm: int) -> Whole:
     for block, starts in rows.blocks():
         part = matrix[block]
         if starts is None:
-            held = part.astype(np.float64)
+            held = part.astype(np.float64, copy=False)
             total += (held.T @ held)[upper].astype(np.int64)
             continue
         for first in range(0, len(starts), max(1, (1 << 22) // len(total))):
             last = min(first + max(1, (1 << 22) // len(total)), len(starts))
             end = int(starts[last]) if last < len(starts) else len(part)
-            some = part[int(starts[first]) : end]
+            some = part[int(starts[first]) : end].astype(np.int64)
             total += cut_total(some[:, upper[0]] * some[:, upper[1]], starts[first:last] - starts[first], norm)
     return total
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -20,7 +21,9 @@ from deniable.models import (
     LinearRegression,
     LogisticRegression,
     NaiveBayes,
+    Network,
     RandomForest,
+    Training,
     recommend,
 )
 from deniable.models.best_model import best_family
@@ -55,6 +58,8 @@ ROWS = people(80)
         (NaiveBayes("smoker", law={"age": "binned", "wage": "lognormal", "height": "exponential"}, bins=7), 0.06),
         (AdditiveModel("smoker"), 0.06),
         (AdditiveModel("wage"), 0.5),
+        (LogisticRegression("town", steps=10), 0.06),
+        (NaiveBayes("town", law={"age": "binned", "height": "exponential"}, bins=7), 0.06),
     ],
     ids=lambda value: getattr(value, "title", ""),
 )
@@ -62,7 +67,7 @@ def test_an_expression_predicts_row_by_row_what_the_model_does(model, near):
     fitted = trained(model, people(500, seed=2), multiplier=Fraction(1, 4), entropy=Seeded(1))
     asked = session(ROWS, entropy=Silent())
     answer = asked.query().derive(p=fitted.expression()).agg(total=dp.sum("p")).release(epsilon=10)
-    wanted = fitted.probabilities(ROWS)[:, 1] if fitted.classes else fitted.predict(ROWS)
+    wanted = fitted.probabilities(ROWS)[:, -1] if fitted.classes else fitted.predict(ROWS)
     assert answer.value() / 80 == pytest.approx(float(np.mean(wanted)), abs=near)
 
 
@@ -73,6 +78,8 @@ MODELS = [
     NaiveBayes("smoker"),
     NaiveBayes("smoker", law={"age": "binned", "wage": "lognormal", "height": "exponential"}, bins=7),
     AdditiveModel("smoker", turns=2),
+    LogisticRegression("town", steps=5),
+    NaiveBayes("town"),
 ]
 
 
@@ -90,7 +97,7 @@ def test_engines_agree_on_predictions_to_the_last_integer(model):
         name: [cell for cell, age in zip(column, rows["age"], strict=True) if age is not None]
         for name, column in rows.items()
     }
-    wanted = fitted.probabilities(rows)[:, 1] if fitted.classes else fitted.predict(rows)
+    wanted = fitted.probabilities(rows)[:, -1] if fitted.classes else fitted.predict(rows)
     means = [
         np.mean([float(p) for p, town in zip(wanted, rows["town"], strict=True) if town == name]) for name in "abc"
     ]
@@ -129,7 +136,7 @@ def test_a_model_is_a_function_in_sql_by_its_request():
 def test_a_function_that_names_no_model_is_refused_for_nothing(call, text):
     asked = session(ROWS, entropy=Silent())
     NaiveBayes("smoker").fit(asked, epsilon=1, request="smokers")
-    NaiveBayes("town").fit(asked, epsilon=1, request="towns")
+    Training(Network((2,)), target="smoker", steps=1).fit(asked, epsilon=1, request="towns")
     asked.query().agg(n=dp.count()).release(epsilon=1, request="count")
     spent = asked.spent.loss
     with pytest.raises(QueryRefused, match=text):
@@ -153,7 +160,10 @@ def test_a_missing_feature_has_no_prediction_and_the_query_is_charged():
     with pytest.raises(InvalidArgument, match="one of the classes"):
         fitted.expression(of="maybe")
     with pytest.raises(InvalidArgument, match="no expression"):
-        trained(NaiveBayes("town"), ROWS, multiplier=1, entropy=Seeded(1)).expression()
+        trained(Training(Network((2,)), target="smoker", steps=1), ROWS, multiplier=1, entropy=Seeded(1)).expression()
+    many = replace(fitted, weights=fitted.weights * 6, target=replace(fitted.target, values=tuple("abcdef")))
+    with pytest.raises(InvalidArgument, match="no expression"):
+        many.expression()
     with pytest.raises(QueryRefused):
         asked.query().derive(wage="1").select(x="1").derive(p=fitted.expression())
 
