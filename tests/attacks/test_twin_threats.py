@@ -1,4 +1,4 @@
-"""Attacks on twins, from the session to the rows that are drawn: linkage, membership, singling out, values that one person alone has.
+"""Attacks on twins, from the session to the rows that are drawn: linkage, membership, singling out.
 
 Each attack is also made on a synthesizer with a planted leak, which it must find.
 """
