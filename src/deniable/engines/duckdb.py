@@ -101,6 +101,11 @@ class DuckDBEngine(SqlEngine):
             Path(path) for source in self._tables.values() if isinstance(source, ParquetFiles) for path in source.given
         )
 
+    @property
+    def in_memory(self) -> bool:
+        """Whether the rows are in this process's memory already."""
+        return all(isinstance(source, MemoryTable) for source in self._tables.values())
+
     def look(self) -> None:
         """Refuse when the data cannot be reached: closed, or a file gone or replaced. All of it is public."""
         if not self._tables:

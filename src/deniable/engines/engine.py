@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.plan.nodes import Plan, Relation, UnitRows, UnitVector
+from deniable.plan.unit_tables import UnitTables
 
 Integers: TypeAlias = NDArray[np.int64]
 KeyValue: TypeAlias = int | bool | str | date | datetime | None
@@ -50,6 +51,17 @@ class Result:
 
     def __repr__(self) -> str:
         return "Result(private)"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SparseTable:
+    """The counts above zero of one table; private. Count `count[i]` is that of the cell `cells[k][i]` of every column k."""
+
+    cells: tuple[Integers, ...]
+    count: Integers
+
+    def __repr__(self) -> str:
+        return "SparseTable(private)"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -118,6 +130,20 @@ class VectorEngine(Protocol):
 
     def vector(self, plan: UnitVector) -> Integers:
         """The joint vector of a plan, the same on every engine."""
+        ...
+
+
+@runtime_checkable
+class TableEngine(Protocol):
+    """An engine that counts many tables in one pass where the rows are."""
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether the rows are in this process's memory already, so that handing them out is no burden."""
+        ...
+
+    def tables(self, plan: UnitTables) -> list[SparseTable]:
+        """The tables of a plan, one for each level, the same on every engine."""
         ...
 
 

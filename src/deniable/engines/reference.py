@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from fractions import Fraction
@@ -12,11 +13,11 @@ import numpy as np
 
 from deniable.engines.assemble import Place, assembled, held, key_rank
 from deniable.engines.cell_rules import Cell, read
-from deniable.engines.engine import Integers, KeyValue, Result, RowTable
+from deniable.engines.engine import Integers, KeyValue, Result, RowTable, SparseTable
 from deniable.engines.evaluate import evaluate
 from deniable.engines.order import OrderKey, order_key, rank, start, words
 from deniable.engines.reference_bounding import Identity, Members, Owned, first_rows, grouped_rows, unit_words
-from deniable.engines.unit_rows import checked_rows, checked_vector, cut_part, labels, row_table
+from deniable.engines.unit_rows import checked_rows, checked_tables, checked_vector, cut_part, labels, row_table
 from deniable.errors import InvalidArgument, QueryRefused
 from deniable.plan.analysis import facts
 from deniable.plan.codebook import Codebook
@@ -49,6 +50,7 @@ from deniable.plan.provenance import read_below, sources_of
 from deniable.plan.relation import Shape, entering, schema, shape, summary_facts
 from deniable.plan.sensitivity import checked, sensitivities, total_ends
 from deniable.plan.tables import Link, Table
+from deniable.plan.unit_tables import UnitTables
 
 
 class ReferenceEngine:
@@ -109,6 +111,23 @@ class ReferenceEngine:
         ]
         sums = [sum(part[place] for part in parts) for place in range(len(plan.entries))]
         return np.array([min(max(entry, -LARGEST), LARGEST) for entry in sums], dtype=np.int64)
+
+    @property
+    def in_memory(self) -> bool:
+        """The rows are here."""
+        return True
+
+    def tables(self, plan: UnitTables) -> list[SparseTable]:
+        """The tables of a plan, row by row."""
+        checked_tables(plan)
+        columns = self.rows(plan.rows).columns.values()
+        cut = [[bisect_right(cuts, value) for value in c.tolist()] for c, cuts in zip(columns, plan.cuts, strict=True)]
+        found = []
+        for level in plan.levels:
+            counts = Counter(zip(*(cut[place] for place in level), strict=True) if level else [()] * len(cut[0]))
+            cells = tuple(np.array([key[k] for key in counts], dtype=np.int64) for k in range(len(level)))
+            found.append(SparseTable(cells, np.array(list(counts.values()), dtype=np.int64)))
+        return found
 
     def look(self) -> None:
         """Refuse when the data is let go of; nothing is run."""

@@ -14,13 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from deniable.engines.engine import Integers, KeyValue, Result, RowTable
+from deniable.engines.engine import Integers, KeyValue, Result, RowTable, SparseTable
 from deniable.engines.fetched import Fetched, fetched_result, python_values
 from deniable.engines.order import order_key
 from deniable.engines.sql.groups import Groups, SqlStatement, statements
 from deniable.engines.sql.kept import Kept
 from deniable.engines.sql.relations import Relations, Source
-from deniable.engines.sql.unit_vectors import fetched_vector, vector_statement
+from deniable.engines.sql.unit_vectors import fetched_tables, fetched_vector, tables_statement, vector_statement
 from deniable.engines.unit_rows import checked_rows, fetched_rows
 from deniable.errors import EngineFailed, InvalidArgument, QueryRefused
 from deniable.plan.codebook import Codebook
@@ -28,6 +28,7 @@ from deniable.plan.nodes import GroupAgg, Relation, UnitRows, UnitVector
 from deniable.plan.profile import Profile
 from deniable.plan.relation import shape
 from deniable.plan.sensitivity import sensitivities
+from deniable.plan.unit_tables import UnitTables
 
 
 class SqlEngine(ABC):
@@ -91,6 +92,17 @@ class SqlEngine(ABC):
         with self._alone():
             statement = vector_statement(plan, self._relations(), self._profile, self._key)
             return fetched_vector(self._execute(statement), statement)
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether the rows are in this process's memory already."""
+        return False
+
+    def tables(self, plan: UnitTables) -> list[SparseTable]:
+        """The tables of a plan, counted in one statement."""
+        with self._alone():
+            statement = tables_statement(plan, self._relations(), self._profile, self._key)
+            return fetched_tables(plan, self._execute(statement), statement)
 
     def statements(self, plan: GroupAgg) -> list[str]:
         """The SQL a plan runs, for explanations; it holds the order key, so it is for the curator alone."""

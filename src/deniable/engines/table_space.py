@@ -19,7 +19,16 @@ from deniable.core.metric import IdentifierDistance, SymmetricDistance, UnitDist
 from deniable.core.space import Space
 from deniable.core.transformation import Transformation
 from deniable.cost import Neighbours
-from deniable.engines.engine import Engine, Integers, Result, RowEngine, RowTable, VectorEngine
+from deniable.engines.engine import (
+    Engine,
+    Integers,
+    Result,
+    RowEngine,
+    RowTable,
+    SparseTable,
+    TableEngine,
+    VectorEngine,
+)
 from deniable.engines.unit_rows import checked_rows, checked_vector
 from deniable.errors import EngineFailed, InvalidArgument, QueryRefused
 from deniable.exact.guards import integer
@@ -32,6 +41,7 @@ from deniable.plan.functions.calendar import DaysBetween
 from deniable.plan.nodes import MOST_ENTRIES, Filter, GroupAgg, Relation, UnitRows, UnitVector, scan
 from deniable.plan.parse import parse
 from deniable.plan.relation import schema, shape
+from deniable.plan.unit_tables import UnitTables
 
 UNIT = "unit"
 """What the column of unit labels is called in a frame."""
@@ -58,6 +68,17 @@ class PrivateTables:
         if not isinstance(self._engine, VectorEngine):
             raise EngineFailed
         return self._engine.vector(plan)
+
+    def counts(self, plan: UnitTables) -> list[SparseTable]:
+        """The plan's tables of counts."""
+        if not isinstance(self._engine, TableEngine):
+            raise EngineFailed
+        return self._engine.tables(plan)
+
+    @property
+    def at_hand(self) -> bool:
+        """Whether rows can only be handed out, or are in memory already."""
+        return not self.distributed and (not isinstance(self._engine, TableEngine) or self._engine.in_memory)
 
     @property
     def distributed(self) -> bool:

@@ -25,6 +25,7 @@ from deniable.plan.facts import LARGEST, Facts, Kind
 from deniable.plan.nodes import UnitRows, UnitVector
 from deniable.plan.relation import Shape
 from deniable.plan.sensitivity import checked
+from deniable.plan.unit_tables import UnitTables
 
 
 def checked_rows(plan: UnitRows) -> Shape:
@@ -58,6 +59,15 @@ def checked_vector(plan: UnitVector) -> tuple[Shape, dict[str, Facts]]:
             rewrite="use fewer features, or fewer rows of one unit",
         )
     return below, columns
+
+
+def checked_tables(plan: UnitTables) -> Shape:
+    """The shape below, where no column is ever missing."""
+    below = checked_rows(plan.rows)
+    for name, expression in plan.rows.columns:
+        if checked_facts(expression, below.columns).nullable:
+            raise QueryRefused("missing", f"column {name} may be missing, and cells of a table are not")
+    return below
 
 
 def _size(feature: Expression, columns: dict[str, Facts]) -> int:

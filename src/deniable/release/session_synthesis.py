@@ -29,13 +29,16 @@ class SynthesisVerbs(MechanismSession):
         rows: int | None = None,
         bins: Mapping[str, int] | None = None,
         quantiles: Mapping[str, int] | None = None,
+        open: Mapping[str, int] | Sequence[str] = (),
         **options: Any,
     ) -> Synthesizer:
         """A plan for synthetic rows of a table: `price` it for free, `release` it under one charge for a twin.
 
         Cells come from the codebook; `bins` says into how many cells of equal width a number is cut, `quantiles` into how many of
-        about equal counts (found privately, a tenth of the price). Errors in pairs with a `focus` column count more. One unit
-        keeps at most `rows` rows. `options` are those of the method.
+        about equal counts (found privately, a tenth of the price). Text without categories is `open`: values that enough units
+        have are found privately (a tenth of the price, half of the delta), at most 100 or as many as said, and the rest is
+        "other". Errors in pairs with a `focus` column count more. One unit keeps at most `rows` rows. `options` are those of the
+        method.
         """
         from deniable.release.synthetic import Synthesizer
         from deniable.synth.synthesis import synthesis
@@ -45,7 +48,7 @@ class SynthesisVerbs(MechanismSession):
                 f"{self.engine} hands out no rows, which a synthesizer counts; use DuckDB or PostgreSQL"
             )
         told: dict[str, Any] = {"columns": columns, "method": method, "focus": focus, "rows": rows, "bins": bins}
-        asked = synthesis(self.codebook, table, **told, quantiles=quantiles, options=options)
+        asked = synthesis(self.codebook, table, **told, quantiles=quantiles, opened=open, options=options)
         return Synthesizer(self, asked)
 
     def evaluate(

@@ -7,9 +7,10 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from deniable.accounting import RuleKind
+from deniable.cost import Bounded, composed
 from deniable.errors import InvalidArgument
 from deniable.exact.figures import counted
-from deniable.exact.guards import Real
+from deniable.exact.guards import Real, positive
 from deniable.ledger.numbers import digits
 from deniable.query import Payment
 from deniable.release.digest import value_digest
@@ -124,12 +125,34 @@ class Synthesizer:
                 f"method {self.synthesis.method!r} adds Gaussian noise and needs a delta; open the session with one, "
                 "pass delta=, or take method='mwem' or 'privbayes'"
             )
+        if self.synthesis.opened and not (leak > 0 and epsilon is not None):
+            raise InvalidArgument(
+                "open= shows values of the data above a threshold and needs epsilon= and a delta; open the session with one, pass "
+                "delta=, or declare the categories"
+            )
+        hidden = self.synthesis.leak(leak)
         kind = RuleKind.CONCENTRATED if in_rho and self.synthesis.method not in GAUSSIAN else self.synthesis.kind(leak)
-        bought = self.session._bought(self.synthesis.family(kind), payment)
-        plan = self.synthesis.forecast(allowance_of(kind, bought.mechanism.parameter))
+        if hidden:
+            payment = Payment.read(epsilon=epsilon, delta=leak - hidden)
+        bought = self._opened(self.session._bought(self.synthesis.family(kind), payment), kind, hidden)
+        plan = self.synthesis.forecast(allowance_of(kind, bought.mechanism.parameter, hidden))
         noises = plan.get("noise of one-way tables") or {"a table": plan["noise of a table"]}
         check_noise(max(noises.values()), anyway=anyway)
         return bought, plan
+
+    def _opened(self, bought: Purchase, kind: RuleKind, hidden: Fraction) -> Purchase:
+        """What was bought, and beside its noise what the thresholds of open columns may leak."""
+        if not hidden:
+            return bought
+        scale, leak = bought.mechanism.parameter, Bounded(epsilon=0, delta=hidden)
+        whole = replace(self.synthesis.at(kind, positive(scale=scale), hidden), parameter=scale)
+        return replace(
+            bought,
+            mechanism=whole,
+            cost=whole.cost(d_in=1),
+            charge=composed([bought.charge, leak]),
+            delta=bought.delta + hidden,
+        )
 
     def __repr__(self) -> str:
         chosen = self.synthesis

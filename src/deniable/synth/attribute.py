@@ -28,7 +28,8 @@ class Attribute:
     """One column as cells numbered from 0.
 
     Categories and booleans have `labels`. Numbers and times have `edges` on the grid of `step`: cell k holds the grid points
-    from `edges[k]` up to, not including, `edges[k + 1]`. With `missing` one more cell, the last, holds missing values.
+    from `edges[k]` up to, not including, `edges[k + 1]`. With `missing` one more cell, the last, holds missing values. With
+    `open` the labels are values that passed a private threshold, and the last label stands for all others.
     """
 
     name: str
@@ -37,6 +38,7 @@ class Attribute:
     edges: tuple[int, ...] = ()
     step: Fraction = Fraction(1)
     missing: bool = True
+    open: bool = False
 
     @property
     def present(self) -> int:
@@ -99,6 +101,7 @@ class Attribute:
             "edges": list(self.edges),
             "step": str(self.step),
             "missing": self.missing,
+            "open": self.open,
         }
 
     @classmethod
@@ -111,6 +114,7 @@ class Attribute:
             tuple(record["edges"]),
             Fraction(record["step"]),
             record["missing"],
+            record.get("open", False),
         )
 
 

@@ -12,7 +12,9 @@ from fractions import Fraction
 from typing import Any
 
 from deniable.accounting import RuleKind
+from deniable.accounting.loss_grid import round_down
 from deniable.core.family import MechanismFamily
+from deniable.core.gate import PrivacyFilter
 from deniable.core.interactive import grouped
 from deniable.core.mechanism import Mechanism
 from deniable.engines.table_space import table_space
@@ -25,11 +27,12 @@ from deniable.synth.attribute import Attributes
 from deniable.synth.fitted.stored import TwinMeasurements
 from deniable.synth.measured.aim_rounds import measure_aim
 from deniable.synth.measured.allowance import Allowance
-from deniable.synth.measured.cells_of_codebook import private_table, synthesizable
-from deniable.synth.measured.coded import Contribution, Read, cell_rows
+from deniable.synth.measured.cells_of_codebook import column_names, private_table, synthesizable
+from deniable.synth.measured.coded import Contribution, Reading, cell_rows, unit_rows
 from deniable.synth.measured.mwem_rounds import measure_mwem
 from deniable.synth.measured.network_rounds import NetworkData
-from deniable.synth.measured.pair_rounds import ONES, SCORES, measure_pairs
+from deniable.synth.measured.open_categories import OPENING, OpenColumn, open_columns, opened_attributes
+from deniable.synth.measured.pair_rounds import ONES, SCORES, measure_pairs, pairs_of
 from deniable.synth.measured.private_cuts import FINE, PREPROCESSING, cut_by_quantiles
 from deniable.synth.measured.privbayes_rounds import STRUCTURE, TOTAL, measure_privbayes
 from deniable.synth.measured.table_noise import Measurer
@@ -70,11 +73,13 @@ class Synthesis:
     attributes: Attributes
     method: str
     focus: tuple[int, ...]
-    read: Read
+    read: Reading
     moved: Contribution
     reading: str
     options: Mapping[str, Any]
     quantiles: tuple[tuple[int, int], ...] = ()
+    opened: tuple[OpenColumn, ...] = ()
+    rows: int | None = None
 
     def kind(self, delta: Fraction) -> RuleKind:
         """What is added up inside: squares of mu, rho where choices are exponential, epsilon where there is no delta."""
@@ -82,8 +87,12 @@ class Synthesis:
             return RuleKind.GAUSSIAN
         return RuleKind.CONCENTRATED if delta > 0 else RuleKind.PURE
 
+    def leak(self, delta: Fraction) -> Fraction:
+        """The part of a delta that thresholds of open columns have, to whole parts of what a filter adds up: half of it."""
+        return len(self.opened) * round_down(delta / (2 * len(self.opened))) if self.opened else Fraction(0)
+
     def family(self, kind: RuleKind) -> MechanismFamily:
-        """One mechanism for every scale; a smaller scale measures better and costs more."""
+        """One mechanism for every scale; a smaller scale measures better and costs more. Thresholds are not part of it."""
         if self.method in NETWORKS:
             return MechanismFamily(table_space(self.codebook), lambda scale: self._network_at(kind, scale))
         return MechanismFamily(table_space(self.codebook), lambda scale: self.at(kind, positive(scale=scale)))
@@ -106,17 +115,33 @@ class Synthesis:
         """What a network synthesizer reads."""
         return NetworkData(table_space(self.codebook), self.read, self.attributes, self.moved)
 
-    def at(self, kind: RuleKind, scale: Fraction) -> Mechanism:
-        """The mechanism at one scale."""
-        allowance = Allowance.at(kind, scale)
-        space = table_space(self.codebook)
+    def at(self, kind: RuleKind, scale: Fraction, delta: Fraction = Fraction(0)) -> Mechanism:
+        """The mechanism at one scale; `delta` is what the thresholds of open columns leak together."""
+        allowance = Allowance.at(kind, scale, delta)
 
         def function(data: Any, entropy: Entropy) -> TwinMeasurements:
-            return self.measure(Measurer(self.read(data), space, self.attributes, allowance, self.moved, entropy))
+            return self.measure(self._measurer(data, allowance, entropy))
 
         return Mechanism(
-            space, function, lambda d_in: grouped(allowance.cost, d_in), recipe=f"{self.reading} >> {self.recipe(kind)}"
+            table_space(self.codebook),
+            function,
+            lambda d_in: grouped(allowance.cost, d_in),
+            recipe=f"{self.reading} >> {self.recipe(kind)}",
         )
+
+    def _measurer(self, data: Any, allowance: Allowance, entropy: Entropy) -> Measurer:
+        """What measures the tables; first, where columns are open, their values are found behind the same filter."""
+        gate, space = PrivacyFilter(allowance.rule), table_space(self.codebook)
+        attributes, read, spent = self.attributes, self.read, 0.0
+        if self.opened:
+            found = opened_attributes(self.opened, data, space, allowance, gate, entropy)
+            columns = [found.get(place, column) for place, column in enumerate(attributes.columns)]
+            attributes, spent = Attributes(tuple(columns)), OPENING
+            read, _, _ = cell_rows(self.codebook, self.table, attributes, rows=self.rows)
+        cells = read.tables(data)
+        if self.method in ("pairs", "tree"):
+            cells.fetch(pairs_of(attributes, self.options["apart"] or ()) or [(0,)])
+        return Measurer(cells, space, attributes, allowance, self.moved, entropy, gate, spent)
 
     def measure(self, measurer: Measurer) -> TwinMeasurements:
         """Everything the method asks of the data; first, where it is asked for, cells cut by private quantiles."""
@@ -143,7 +168,7 @@ class Synthesis:
         """The method and everything that decides what it measures, as text."""
         cells = [each.to_record() for each in self.attributes.columns]
         decided = {"cells": cells, "focus": self.focus, "kind": kind.value, "options": dict(self.options)}
-        decided |= {"quantiles": self.quantiles}
+        decided |= {"quantiles": self.quantiles, "open": [(each.place, each.most) for each in self.opened]}
         return f"synthesizer({self.method}, {json.dumps(decided, sort_keys=True)})"
 
     def forecast(self, allowance: Allowance) -> dict[str, Any]:
@@ -152,17 +177,24 @@ class Synthesis:
             scale = exact_root(1 / allowance.whole, 80).upper
             told = network_forecast(self.method, self.options, self.network_data, scale)
             return {**told, "rows of one unit": self.moved.rows}
-        left = 1 - PREPROCESSING if self.quantiles else 1.0
+        left = (1 - PREPROCESSING if self.quantiles else 1.0) * (1 - OPENING if self.opened else 1.0)
         told = self._forecast(Allowance(allowance.kind, allowance.whole * Fraction(left)))
         told["rows of one unit"] = self.moved.rows
+        if self.opened:
+            told["open categories: share of the whole"] = OPENING
+            told["open categories: delta"] = f"{float(allowance.delta):.3g}"
+            told["open categories: noisy number of units that shows a value"] = {
+                each.name: each.threshold(allowance, len(self.opened)) for each in self.opened
+            }
         if self.quantiles:
-            share = PREPROCESSING / len(self.quantiles)
+            share = PREPROCESSING / len(self.quantiles) * (1 - OPENING if self.opened else 1.0)
             told["preprocessing: share of the whole"] = PREPROCESSING
             told["preprocessing: noise of a fine table"] = float(allowance.noise(share, self.moved.table).scale)
         return told
 
     def _forecast(self, allowance: Allowance) -> dict[str, Any]:
-        sizes = [dict(self.quantiles).get(place, size) for place, size in enumerate(self.attributes.sizes)]
+        most = dict(self.quantiles) | {each.place: each.widest().size for each in self.opened}
+        sizes = [most.get(place, size) for place, size in enumerate(self.attributes.sizes)]
         if self.method in ("mwem", "privbayes"):
             tables = self.options["rounds"] if self.method == "mwem" else len(sizes)
             share = (1 - TOTAL) / (2 * tables) if self.method == "mwem" else (1 - TOTAL - STRUCTURE) / tables
@@ -193,14 +225,19 @@ def synthesis(
     bins: Mapping[str, int] | None,
     options: Mapping[str, Any],
     quantiles: Mapping[str, int] | None = None,
+    opened: Mapping[str, int] | Sequence[str] | str = (),
 ) -> Synthesis:
     """What these words ask for; whatever cannot work is refused here, before there is a price."""
     if method not in METHODS:
         raise InvalidArgument(f"method must be one of {', '.join(METHODS)}, got {method!r}")
     source = private_table(codebook, table).name
     cuts = _quantiles(quantiles or {}, bins or {})
-    nominal = synthesizable(codebook, source, columns, {**(bins or {}), **cuts})
-    attributes = synthesizable(codebook, source, columns, {**(bins or {}), **dict.fromkeys(cuts, FINE)})
+    named = column_names(codebook, source, columns)
+    found = open_columns(codebook, source, named, opened, rows=unit_rows(codebook, source, rows))
+    open_at = {each.name: each.attribute() for each in found}
+    widest = {each.name: each.widest() for each in found}
+    nominal = synthesizable(codebook, source, columns, {**(bins or {}), **cuts}, widest)
+    attributes = synthesizable(codebook, source, columns, {**(bins or {}), **dict.fromkeys(cuts, FINE)}, open_at)
     wanted = [focus] if isinstance(focus, str) else list(focus)
     places = tuple(attributes.place(name) for name in wanted)
     for name in cuts:
@@ -210,10 +247,12 @@ def synthesis(
     read, moved, reading = cell_rows(codebook, source, attributes, rows=rows)
     told = _options(method, options, attributes)
     by = tuple((attributes.place(name), count) for name, count in cuts.items())
-    asked = Synthesis(codebook, source, attributes, method, places, read, moved, reading, told, by)
+    asked = Synthesis(codebook, source, attributes, method, places, read, moved, reading, told, by, found, rows)
     if method in NETWORKS:
-        if cuts or places:
-            raise InvalidArgument(f"method {method!r} takes neither quantiles= nor focus=; it finds modes by itself")
+        if cuts or places or found:
+            raise InvalidArgument(
+                f"method {method!r} takes neither quantiles=, focus= nor open=; it finds modes by itself"
+            )
         check_network_method(method, told, asked.network_data)
     return asked
 
@@ -298,6 +337,6 @@ def check_noise(scale: float, *, anyway: bool) -> None:
         )
 
 
-def allowance_of(kind: RuleKind, scale: Real) -> Allowance:
+def allowance_of(kind: RuleKind, scale: Real, delta: Fraction = Fraction(0)) -> Allowance:
     """What the member of a family at this scale may spend."""
-    return Allowance.at(kind, positive(scale=scale))
+    return Allowance.at(kind, positive(scale=scale), delta)

@@ -1,4 +1,5 @@
 """Joint vectors as SQL: features of each bounded row, what a unit's rows add, the cut to a length, the sum over units.
+Tables of counts as SQL: cells of each bounded row, counted for all levels in one pass.
 
 Guarantee: whole numbers only, but for one square root, which is a first guess and is mended in whole numbers.
 """
@@ -10,16 +11,32 @@ from fractions import Fraction
 import numpy as np
 from sqlglot import exp
 
-from deniable.engines.engine import Integers
+from deniable.engines.engine import Integers, SparseTable
 from deniable.engines.fetched import Fetched
 from deniable.engines.order import OrderKey
 from deniable.engines.sql.expressions import Expressions
 from deniable.engines.sql.groups import Groups, SqlStatement
 from deniable.engines.sql.relations import Relations
-from deniable.engines.unit_rows import checked_vector
+from deniable.engines.unit_rows import checked_tables, checked_vector
 from deniable.plan.nodes import UnitVector
 from deniable.plan.profile import Profile
-from deniable.plan.sql_trees import Tree, add, bigint, binary, call, case, cast, column, multiply, named, number, over
+from deniable.plan.sql_trees import (
+    Tree,
+    add,
+    bigint,
+    binary,
+    call,
+    case,
+    cast,
+    clamped,
+    column,
+    multiply,
+    named,
+    number,
+    over,
+    subtract,
+)
+from deniable.plan.unit_tables import UnitTables
 
 _MENDS: tuple[tuple[type[exp.Expression], int], ...] = ((exp.GT, -1), (exp.LT, 1), (exp.LT, 1))
 """A guessed root whose square is too large is one less, one whose square is too small one more, twice."""
@@ -89,3 +106,52 @@ def _cut(part: str, norm: int, profile: Profile) -> Tree:
         [(binary(exp.LT, column(part), number(0)), multiply(number(-1), bigint(shorter)))], bigint(shorter.copy())
     )
     return case([(binary(exp.LTE, column("square"), number(norm * norm)), column(part))], signed)
+
+
+def tables_statement(plan: UnitTables, relations: Relations, profile: Profile, key: OrderKey) -> SqlStatement:
+    """One row for every occupied cell of every level; columns that are not of its level are missing in it."""
+    checked_tables(plan)
+    rows, _, held = Groups(plan.rows.bounded, relations, profile, key).bounded_rows()
+    names = [f"cell_{place}" for place in range(len(plan.cuts))]
+    cells = [
+        named(_cell(column(held[of]), cuts), name)
+        for name, (_, of), cuts in zip(names, plan.rows.columns, plan.cuts, strict=True)
+    ]
+    used = {place for level in plan.levels for place in level}
+    shown = [column(name) if place in used else named(bigint(exp.Null()), name) for place, name in enumerate(names)]
+    found = over([*shown, named(bigint(exp.Count(this=exp.Star())), "held")], over(cells, rows))
+    levels: list[Tree] = [exp.Tuple(expressions=[column(names[place]) for place in level]) for level in plan.levels]
+    found.set("group", exp.Group(grouping_sets=[exp.GroupingSets(expressions=levels)]))
+    return SqlStatement(found, (*names, "held"))
+
+
+def fetched_tables(plan: UnitTables, table: Fetched, statement: SqlStatement) -> list[SparseTable]:
+    """The rows of the statement, parted by their levels: a column is missing where it is not of the level."""
+    columns = [np.ma.asarray(table[name]) for name in statement.cells]
+    held = np.ma.getdata(columns.pop()).astype(np.int64)
+    absent = [np.ma.getmaskarray(each) for each in columns]
+    found = []
+    for level in plan.levels:
+        here = held > 0
+        for place, gone in enumerate(absent):
+            here = here & (gone != (place in level))
+        cells = tuple(np.ma.getdata(columns[place])[here].astype(np.int64) for place in level)
+        found.append(SparseTable(cells, held[here]))
+    return found
+
+
+def _cell(value: Tree, cuts: tuple[int, ...]) -> Tree:
+    """How many of the cuts are not above a value: arithmetic where they are neighbours, else halves first."""
+    if not cuts:
+        return bigint(number(0))
+    if cuts[-1] - cuts[0] == len(cuts) - 1:
+        return bigint(clamped(subtract(value, number(cuts[0] - 1)), 0, len(cuts)))
+    return bigint(_between(value, cuts, 0, len(cuts)))
+
+
+def _between(value: Tree, cuts: tuple[int, ...], low: int, high: int) -> Tree:
+    if low == high:
+        return number(low)
+    middle = (low + high + 1) // 2
+    below = binary(exp.LT, value.copy(), number(cuts[middle - 1]))
+    return case([(below, _between(value, cuts, low, middle - 1))], _between(value, cuts, middle, high))

@@ -12,9 +12,9 @@ from deniable.synth.fitted.aim_model import aim_model
 from deniable.synth.fitted.pair_choice import shares
 from deniable.synth.fitted.record_model import RecordModel
 from deniable.synth.fitted.stored import Marginal, TwinMeasurements
-from deniable.synth.measured.coded import CellRows
+from deniable.synth.measured.coded import Cells
 from deniable.synth.measured.pair_rounds import ONES, expectation
-from deniable.synth.measured.table_noise import Integers, Measurer, distances, grouped_rows
+from deniable.synth.measured.table_noise import Integers, Measurer, distances
 
 CHOOSING = 0.1
 """The share of a round that pays for its choice; the table has the rest."""
@@ -69,20 +69,20 @@ def _choice(
     expected = [(places, np.rint(model.group_table(places)).astype(np.int64)) for places in workload]
     counts = [2 if set(places) & set(focus) else 1 for places in workload]
 
-    def scores(rows: CellRows) -> list[int]:
+    def scores(rows: Cells) -> list[int]:
         return _wrong(rows, stored, expected, counts, noise)
 
     return measurer.choice(scores, share * CHOOSING, sensitivity=max(counts) * measurer.moved.table.l1)
 
 
 def _wrong(
-    rows: CellRows,
+    rows: Cells,
     stored: TwinMeasurements,
     expected: list[tuple[tuple[int, ...], Integers]],
     counts: list[int],
     noise: float,
 ) -> list[int]:
-    found = distances(grouped_rows(rows, stored.groups), expected)
+    found = distances(rows.mapped(stored.groups), expected)
     return [
         int(times) * (int(distance) - round(noise * table.size))
         for distance, times, (_, table) in zip(found, counts, expected, strict=True)

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import assert_never
 
 from deniable.accounting import Rule, RuleKind, Spend
-from deniable.cost import Bounded, Concentrated, Cost, Gaussian
+from deniable.cost import Cost
 from deniable.errors import InvalidArgument
 from deniable.exact import sqrt
 from deniable.kernels import DiscreteLaplaceNoise, Noise, RoundedGaussianNoise, Sensitivity
@@ -18,42 +18,37 @@ _PARTS = 1 << 24
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """One of three filters: squares of mu, rho, or epsilon, and how much of it there is in all.
+    """One of three filters: squares of mu, rho, or epsilon, and how much of it there is in all; `delta` is what thresholds leak.
 
     Guarantee: noise for a share costs at most that share of the whole; scales are rounded up.
     """
 
     kind: RuleKind
     whole: Fraction
+    delta: Fraction = Fraction(0)
 
     @classmethod
-    def at(cls, kind: RuleKind, scale: Fraction) -> Allowance:
+    def at(cls, kind: RuleKind, scale: Fraction, delta: Fraction = Fraction(0)) -> Allowance:
         """The allowance that Gaussian noise of this scale (for epsilon: Laplace noise) on sensitivity 1 would use up."""
         match kind:
             case RuleKind.GAUSSIAN:
-                return cls(kind, 1 / scale**2)
+                return cls(kind, 1 / scale**2, delta)
             case RuleKind.CONCENTRATED:
-                return cls(kind, 1 / (2 * scale**2))
+                return cls(kind, 1 / (2 * scale**2), delta)
             case RuleKind.PURE:
-                return cls(kind, 1 / scale)
+                return cls(kind, 1 / scale, delta)
             case _:
                 raise InvalidArgument(f"a synthesizer counts mu squared, rho or epsilon, not {kind.unit}")
 
     @property
     def rule(self) -> Rule:
         """The filter's rule: losses chosen along the way add up to at most the whole."""
-        return Rule(self.kind, Spend(self.whole), "what a synthesizer was charged for")
+        return Rule(self.kind, Spend(self.whole, self.delta), "what a synthesizer was charged for")
 
     @property
     def cost(self) -> Cost:
         """What the whole costs, as a record."""
-        match self.kind:
-            case RuleKind.GAUSSIAN:
-                return Gaussian(scale=1, squared_sensitivity=self.whole)
-            case RuleKind.CONCENTRATED:
-                return Concentrated(rho=self.whole)
-            case _:
-                return Bounded(epsilon=self.whole)
+        return self.rule.promise
 
     def noise(self, share: float | Fraction, moved: Sensitivity, *, tables: int = 1) -> Noise:
         """The noise on `tables` tables (or numbers), each moved by one unit as `moved` says, that this share pays for."""

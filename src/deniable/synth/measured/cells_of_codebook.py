@@ -18,15 +18,28 @@ _CUTS = ((1, "day"), (7, "week"), (31, "month"), (92, "quarter"))
 
 
 def synthesizable(
-    codebook: Codebook, table: str | None, columns: str | Sequence[str], bins: Mapping[str, int]
+    codebook: Codebook,
+    table: str | None,
+    columns: str | Sequence[str],
+    bins: Mapping[str, int],
+    opened: Mapping[str, Attribute] | None = None,
 ) -> Attributes:
-    """The attributes of these columns, or of all but the identifiers for "all"; refused where a column has no public cells."""
-    source = private_table(codebook, table)
-    names = _all(source) if isinstance(columns, str) and columns == "all" else _named(columns)
+    """The attributes of these columns, or of all but the identifiers for "all"; refused where a column has no public cells.
+
+    Columns that are `opened` have the attributes given.
+    """
+    source, given = private_table(codebook, table), opened or {}
+    names = column_names(codebook, table, columns)
     for name in bins:
         if name not in names:
             raise InvalidArgument(f"bins= names {shown(name)}, which is not among the columns {', '.join(names)}")
-    return Attributes(tuple(attribute(source[name], bins.get(name)) for name in names))
+    return Attributes(tuple(given.get(name) or attribute(source[name], bins.get(name)) for name in names))
+
+
+def column_names(codebook: Codebook, table: str | None, columns: str | Sequence[str]) -> list[str]:
+    """The names of the columns that are asked for; all but the identifiers for "all"."""
+    every = isinstance(columns, str) and columns == "all"
+    return _all(private_table(codebook, table)) if every else _named(columns)
 
 
 def private_table(codebook: Codebook, table: str | None) -> Table:
@@ -50,8 +63,8 @@ def attribute(variable: Variable, bins: int | None = None) -> Attribute:
     if variable.type is Type.STRING:
         if facts.categories is None:
             raise InvalidArgument(
-                f"{variable.name}: text without categories has no public list of values; declare categories, or leave it out with "
-                "columns=[...]"
+                f"{variable.name}: text without categories has no public list of values; declare categories, have those that "
+                f"many people share found privately with open=[{variable.name!r}], or leave it out with columns=[...]"
             )
         return Attribute(variable.name, "string", labels=facts.categories, missing=facts.nullable)
     if variable.type is Type.BOOLEAN:

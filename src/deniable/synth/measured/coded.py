@@ -5,29 +5,31 @@ Guarantee: one unit is in at most `rows` of them, bounded once for all tables th
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.core.transformation import Transformation
 from deniable.cost import Neighbours
-from deniable.engines.table_space import UNIT, frame_rows
+from deniable.engines.table_space import UNIT, PrivateTables, frame_rows
 from deniable.errors import InvalidArgument
 from deniable.exact.guards import integer
 from deniable.kernels.unit_sensitivity import Sensitivity
 from deniable.noise import system_entropy
 from deniable.plan.codebook import Codebook
-from deniable.plan.expression import Case, Column, Compare, Comparison, Expression, Literal
+from deniable.plan.expression import Case, Column, Compare, Comparison, Expression, IsNull, Literal
 from deniable.plan.facts import date_of
 from deniable.plan.functions.calendar import DaysBetween, ToDate
 from deniable.plan.functions.numeric import Clamp
 from deniable.plan.functions.several import Coalesce
-from deniable.plan.nodes import scan
+from deniable.plan.nodes import UnitRows, scan
 from deniable.plan.relation import schema, shape
 from deniable.synth.attribute import Attribute, Attributes
+from deniable.synth.measured.engine_cells import EngineCells
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +51,21 @@ class CellRows:
             return np.array([len(self.columns[0])], dtype=np.int64)
         return np.bincount(flat(self.columns, places, sizes), minlength=int(np.prod(sizes)))
 
+    def fetch(self, levels: Iterable[tuple[int, ...]]) -> None:
+        """Tables that will be asked for: there is nothing to fetch, the rows are here."""
+
+    def mapped(self, cells: Sequence[Sequence[int] | NDArray[np.int64] | None]) -> CellRows:
+        """Every cell of a column replaced by what `cells` of that column has in its place; None leaves a column as it is.
+
+        Row by row, so one unit moves as many rows as before.
+        """
+        pairs = zip(cells, self.columns, strict=True)
+        return CellRows(tuple(c if each is None else np.asarray(each, dtype=np.int64)[c] for each, c in pairs))
+
 
 def flat(columns: Any, places: tuple[int, ...], sizes: tuple[int, ...]) -> NDArray[np.int64]:
     """The number of every row's cell in the table of several columns."""
-    codes = np.zeros(len(columns[places[0]]), dtype=np.int64)
+    codes: NDArray[np.int64] = np.zeros(len(columns[places[0]]), dtype=np.int64)
     for place, size in zip(places, sizes, strict=True):
         codes = codes * size + columns[place]
     return codes
@@ -82,33 +95,66 @@ class Contribution:
         return Sensitivity(l0=count, l1=most * count, linf=most)
 
 
+Cells: TypeAlias = CellRows | EngineCells
+"""What tables of cells are counted from."""
 Read = Callable[[Any], CellRows]
+MOST_BYTES = 1 << 30
+"""Rows that would take more memory than this stay with their engine, which counts the tables."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How rows of a table become cells: handed out as rows, or counted as tables where they are. Both give the same integers."""
+
+    frame: Transformation
+    plan: UnitRows
+    attributes: Attributes
+
+    def __call__(self, data: Any) -> CellRows:
+        """The rows, handed out."""
+        if isinstance(data, CellRows):
+            return data
+        found = self.frame.function(data, system_entropy())  # reading draws nothing
+        cells = [each.encode(found[f"c{place}"]) for place, each in enumerate(self.attributes.columns)]
+        return CellRows(tuple(cells), found.get(UNIT))
+
+    def tables(self, data: Any) -> Cells:
+        """What tables are counted from: the rows, unless they are on a cluster or too many for memory."""
+        if not isinstance(data, PrivateTables):
+            return data if isinstance(data, EngineCells) else self(data)
+        if data.at_hand:
+            return self(data)
+        engine = EngineCells(data, self.plan, self.attributes)
+        if data.distributed:
+            return engine
+        rows = int(engine.table((), ())[0])
+        return engine if rows * len(self.attributes.columns) * 8 > MOST_BYTES else self(data)
 
 
 def cell_rows(
     codebook: Codebook, table: str, attributes: Attributes, *, rows: int | None
-) -> tuple[Read, Contribution, str]:
+) -> tuple[Reading, Contribution, str]:
     """How to read the rows as cells, how far one unit moves them, and the text that identifies the reading."""
-    source = scan(codebook, table)
+    source, most = scan(codebook, table), unit_rows(codebook, table, rows)
     unit = shape(source).unit
+    assert unit is not None
+    nullable = {name: fact.nullable for name, fact in schema(source).items()}
+    named = {f"c{place}": _read(each, nullable[each.name]) for place, each in enumerate(attributes.columns)}
+    frame = frame_rows(codebook, source, named, rows=most)
+    moves = 2 if unit.neighbours is Neighbours.REPLACE else 1
+    reading = Reading(frame, UnitRows(source, tuple(named.items()), most), attributes)
+    return reading, Contribution(1 if unit.is_row else most, moves), frame.recipe or ""
+
+
+def unit_rows(codebook: Codebook, table: str, rows: int | None) -> int:
+    """How many rows of one unit are kept: `rows`, or as many as the codebook allows it."""
+    unit = shape(scan(codebook, table)).unit
     if unit is None:
         raise InvalidArgument(f"table {table} has no unit, so there is nobody to protect")
     most = integer(rows=rows, least=1) if rows is not None else (unit.groups or 0) * (unit.rows or 0)
     if not most:
         raise InvalidArgument("say rows=, how many rows of one unit are kept; the codebook bounds no unit")
-    nullable = {name: fact.nullable for name, fact in schema(source).items()}
-    named = {f"c{place}": _read(each, nullable[each.name]) for place, each in enumerate(attributes.columns)}
-    frame = frame_rows(codebook, source, named, rows=most)
-
-    def read(data: Any) -> CellRows:
-        if isinstance(data, CellRows):
-            return data
-        found = frame.function(data, system_entropy())  # reading draws nothing
-        cells = [each.encode(found[f"c{place}"]) for place, each in enumerate(attributes.columns)]
-        return CellRows(tuple(cells), found.get(UNIT))
-
-    moves = 2 if unit.neighbours is Neighbours.REPLACE else 1
-    return read, Contribution(1 if unit.is_row else most, moves), frame.recipe or ""
+    return 1 if unit.is_row else most
 
 
 def _read(attribute: Attribute, nullable: bool) -> Expression:
@@ -116,8 +162,9 @@ def _read(attribute: Attribute, nullable: bool) -> Expression:
     column, absent = Column(attribute.name), Literal(attribute.absent * attribute.step)
     match attribute.type:
         case "string":
-            whens = [Compare(Comparison.EQUAL, column, Literal(label)) for label in attribute.labels]
-            return _places(whens, attribute)
+            named = attribute.labels[:-1] if attribute.open else attribute.labels
+            whens: list[Expression] = [Compare(Comparison.EQUAL, column, Literal(label)) for label in named]
+            return _open_places(whens, attribute, column) if attribute.open else _places(whens, attribute)
         case "boolean":
             return _places([Compare(Comparison.EQUAL, column, Literal(value)) for value in (False, True)], attribute)
         case "date" | "timestamp":
@@ -129,6 +176,15 @@ def _read(attribute: Attribute, nullable: bool) -> Expression:
     return Coalesce((point, absent)) if nullable else point
 
 
-def _places(whens: list[Compare], attribute: Attribute) -> Case:
+def _open_places(whens: list[Expression], attribute: Attribute, column: Column) -> Expression:
+    """Values that were kept by their place, all others in the last place that holds a value; missing ones apart."""
+    last = Literal(Fraction(attribute.present - 1))
+    numbered = [(when, Literal(Fraction(place))) for place, when in enumerate(whens)]
+    if attribute.missing:
+        numbered.append((IsNull(column), Literal(Fraction(attribute.size - 1))))
+    return Case(tuple(numbered), last) if numbered else last
+
+
+def _places(whens: Sequence[Expression], attribute: Attribute) -> Case:
     numbered = tuple((when, Literal(Fraction(place))) for place, when in enumerate(whens))
     return Case(numbered, Literal(Fraction(attribute.size - 1)))

@@ -13,7 +13,7 @@ import numpy as np
 from deniable.synth.fitted.mwem_model import Goals, advanced, cell_numbers, domain_columns, noisy_rows
 from deniable.synth.fitted.record_model import Floats
 from deniable.synth.fitted.stored import Marginal, TwinMeasurements, ungrouped
-from deniable.synth.measured.coded import CellRows
+from deniable.synth.measured.coded import Cells
 from deniable.synth.measured.table_noise import Integers, Measurer, distances
 
 TOTAL = 0.05
@@ -41,7 +41,7 @@ def measure_mwem(measurer: Measurer, *, rounds: int, degree: int) -> TwinMeasure
     return TwinMeasurements("mwem", attributes, tuple(found), ungrouped(attributes))
 
 
-def _wrong(rows: CellRows, expected: list[tuple[tuple[int, ...], Integers]], penalties: list[int]) -> list[int]:
+def _wrong(rows: Cells, expected: list[tuple[tuple[int, ...], Integers]], penalties: list[int]) -> list[int]:
     """How wrong the model is about each table, beyond what measuring it would add in noise."""
     return [int(distance) - penalty for distance, penalty in zip(distances(rows, expected), penalties, strict=True)]
 

@@ -24,7 +24,7 @@ from deniable.noise import Entropy
 from deniable.synth.fitted.cell_regression import CellRegression
 from deniable.synth.fitted.record_model import RecordModel
 from deniable.synth.fitted.stored import TwinMeasurements
-from deniable.synth.measured.coded import CellRows, Contribution, Read
+from deniable.synth.measured.coded import CellRows, Cells, Contribution, Reading
 from deniable.synth.measured.table_noise import Integers, distances, grouped_rows
 
 _TRIPLES = 200
@@ -36,18 +36,25 @@ class OnData:
     """Where the data is read from: its space, how rows become cells, and how far one unit moves them."""
 
     space: Space
-    read: Read
+    read: Reading
     moved: Contribution
     recipe: str
 
-    def family(self, counts: Callable[[CellRows], Integers], moved: Sensitivity, what: str) -> MechanismFamily:
-        """Whole numbers with discrete Laplace noise of any scale, and that scale."""
+    def of_rows(self, counts: Callable[[CellRows], Integers], moved: Sensitivity, what: str) -> MechanismFamily:
+        """Whole numbers of the rows themselves, with discrete Laplace noise of any scale, and that scale."""
+        return self._family(lambda data: counts(self.read(data)), moved, what)
+
+    def of_tables(self, counts: Callable[[Cells], Integers], moved: Sensitivity, what: str) -> MechanismFamily:
+        """Whole numbers of tables of the rows, counted wherever the rows are, with noise."""
+        return self._family(lambda data: counts(self.read.tables(data)), moved, what)
+
+    def _family(self, counts: Callable[[Any], Integers], moved: Sensitivity, what: str) -> MechanismFamily:
 
         def at(scale: Any) -> Mechanism:
             noise = DiscreteLaplaceNoise(positive(scale=scale))
 
             def function(data: Any, entropy: Entropy) -> dict[str, Any]:
-                noisy = noisy_values(counts(self.read(data)), noise=noise, entropy=entropy)
+                noisy = noisy_values(counts(data), noise=noise, entropy=entropy)
                 return {"counts": noisy, "scale": float(noise.scale)}
 
             cost = noise.cost(moved)
@@ -81,7 +88,7 @@ def score_table(
         is_wanted = np.isin(rows.columns[target], wanted).astype(np.int64)
         return np.bincount(is_wanted * width + place, minlength=2 * width).reshape(2, width)
 
-    return on.family(counts, on.moved.table, what)
+    return on.of_rows(counts, on.moved.table, what)
 
 
 def table_distances(
@@ -97,12 +104,12 @@ def table_distances(
         [(places, np.rint(model.group_table(places)).astype(np.int64)) for places in tables] for tables in chosen
     ]
 
-    def counts(rows: CellRows) -> Integers:
-        groups = grouped_rows(rows, stored.groups)
+    def counts(rows: Cells) -> Integers:
+        groups = rows.mapped(stored.groups)
         sums = [int(distances(groups, tables).sum()) // max(len(tables), 1) for tables in expected]
-        return np.array([*sums, len(rows.columns[0])], dtype=np.int64)
+        return np.array([*sums, int(rows.table((), ())[0])], dtype=np.int64)
 
-    return on.family(counts, on.moved.totals(len(orders) + 1), what)
+    return on.of_tables(counts, on.moved.totals(len(orders) + 1), what)
 
 
 def workload(columns: int, order: int) -> list[tuple[int, ...]]:

@@ -10,6 +10,7 @@ from itertools import combinations
 
 import numpy as np
 
+from deniable.synth.attribute import Attributes
 from deniable.synth.fitted.agreement import simplex, weighted_total
 from deniable.synth.fitted.joined_cells import group_sums, grouping
 from deniable.synth.fitted.pair_choice import Pair, shares, spanning_tree, uncovered, worthwhile
@@ -31,8 +32,7 @@ def measure_pairs(
     With `apart` only pairs within one of these sets of columns are looked at; the sets are then independent.
     """
     attributes = measurer.attributes
-    every = combinations(range(len(attributes.columns)), 2)
-    pairs = [pair for pair in every if not apart or any(set(pair) <= set(part) for part in apart)]
+    pairs = pairs_of(attributes, apart)
     first = ONES if pairs else 1.0
     ones = [
         measurer.table((place,), first * share)
@@ -52,6 +52,12 @@ def measure_pairs(
     ]
     known = {pair: int(score) for pair, score in zip(pairs, scores, strict=True)}
     return TwinMeasurements(method, attributes, (*ones, *tables), groups, known, scale)
+
+
+def pairs_of(attributes: Attributes, apart: Sequence[Sequence[int]]) -> list[Pair]:
+    """The pairs of columns that are looked at: all, or those within one of these sets."""
+    every = combinations(range(len(attributes.columns)), 2)
+    return [pair for pair in every if not apart or any(set(pair) <= set(part) for part in apart)]
 
 
 def _chosen(

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from deniable.errors import InvalidArgument
 from deniable.synth.fitted.mwem_model import noisy_rows
 from deniable.synth.fitted.stored import Marginal, TwinMeasurements, ungrouped
-from deniable.synth.measured.coded import CellRows, Contribution
+from deniable.synth.measured.coded import Cells, Contribution
 from deniable.synth.measured.table_noise import Measurer
 
 TOTAL, STRUCTURE = 0.04, 0.3
@@ -55,7 +55,8 @@ def _network(measurer: Measurer, structure: float, degree: int, cap: float, scor
         candidates = [(child, parents) for child in open_ for parents in _parents(measurer, child, placed, degree, cap)]
         function, sensitivity = _score(score, measurer.moved, most_rows)
 
-        def scores(rows: CellRows, among: Sequence[Family] = candidates, each: Score = function) -> list[int]:
+        def scores(rows: Cells, among: Sequence[Family] = candidates, each: Score = function) -> list[int]:
+            rows.fetch((*parents, child) for child, parents in among)
             return [each(_family_table(rows, measurer, family)) for family in among]
 
         families.append(candidates[measurer.choice(scores, structure / (columns - 1), sensitivity=sensitivity)])
@@ -74,7 +75,7 @@ def _parents(measurer: Measurer, child: int, placed: list[int], degree: int, cap
     return useful or [()]
 
 
-def _family_table(rows: CellRows, measurer: Measurer, family: Family) -> NDArray[np.int64]:
+def _family_table(rows: Cells, measurer: Measurer, family: Family) -> NDArray[np.int64]:
     child, parents = family
     sizes = measurer.attributes.sizes
     places = (*parents, child)

@@ -1,0 +1,164 @@
+"""Tables of counts in one pass: the same integers on every engine, and the same as counting the rows that are handed out."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pytest
+
+import deniable as dp
+from deniable.engines.duckdb import DuckDBEngine
+from deniable.engines.reference import ReferenceEngine
+from deniable.engines.sql_engine import SqlEngine
+from deniable.engines.table_space import PrivateTables
+from deniable.errors import InvalidArgument, QueryRefused
+from deniable.plan.codebook import Codebook
+from deniable.plan.expression import Column
+from deniable.plan.nodes import UnitRows, scan
+from deniable.plan.unit_tables import UnitTables
+from deniable.synth.measured.cells_of_codebook import synthesizable
+from deniable.synth.measured.coded import Reading, cell_rows
+from deniable.synth.measured.engine_cells import EngineCells
+from tests.engines.everywhere import ENGINES, placed, servers_of
+from tests.engines.sql_schemas import World
+from tests.unit.synth.people import BOOK, COLUMNS, people_rows
+
+_WORLD = World(
+    {
+        "unit": {"id": "who", "groups": 1, "rows_per_group": 2},
+        "table": "t",
+        "variables": {
+            "who": "string",
+            "ward": {"type": "string", "categories": ["a", "b", "é"]},
+            "cost": {"type": "number", "bounds": [-2, 7], "step": 0.25, "bins": [-2, 0, 0.5, 3, 7]},
+            "age": {"type": "integer", "bounds": [0, 4], "missing": {"impute": 2}},
+            "urgent": "boolean",
+            "day": {"type": "date", "bounds": ["2020-01-01", "2020-12-31"]},
+        },
+    },
+    {
+        "t": {
+            "who": [f"person {i * i % 11}" if i % 13 else None for i in range(60)],
+            "ward": [["a", "b", "é", "z", None][i % 5] for i in range(60)],
+            "cost": [None if i % 7 == 3 else i / 4 - 5 for i in range(60)],
+            "age": [None if i % 4 == 1 else i % 6 for i in range(60)],
+            "urgent": [[True, False, None][i % 3] for i in range(60)],
+            "day": [f"2020-{1 + i % 12:02}-{1 + i % 28:02}" for i in range(60)],
+        }
+    },
+    {"t": {"who": "VARCHAR", "ward": "VARCHAR", "cost": "DOUBLE", "age": "BIGINT", "urgent": "BOOLEAN", "day": "VARCHAR"}},
+)  # fmt: skip
+
+
+def _reading(book: Codebook, table: str, bins: dict[str, int]) -> Reading:
+    return cell_rows(book, table, synthesizable(book, None, "all", bins), rows=None)[0]
+
+
+def _same(reading: Reading, data: PrivateTables, levels: list[tuple[int, ...]]) -> EngineCells:
+    """Every table both ways; groups of cells too."""
+    counted, rows, sizes = EngineCells(data, reading.plan, reading.attributes), reading(data), reading.attributes.sizes
+    counted.fetch(levels)
+    groups = [np.arange(size) // 2 for size in sizes]
+    for level in levels:
+        shape = tuple(sizes[place] for place in level)
+        assert counted.table(level, shape).tolist() == rows.table(level, shape).tolist()
+        shape = tuple(int(groups[place].max()) + 1 for place in level)
+        assert counted.mapped(groups).table(level, shape).tolist() == rows.mapped(groups).table(level, shape).tolist()
+    return counted
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_tables_are_the_same_on_every_engine_and_as_rows(request: pytest.FixtureRequest, engine: str) -> None:
+    book = Codebook.from_record(_WORLD.codebook)
+    reading = _reading(book, "t", {})
+    levels = [(), (1,), (2,), (0, 1), (1, 4), (2, 3), (0, 2, 4)]
+    data = PrivateTables(placed(engine, _WORLD, servers_of(request))._engine, book)
+    found = _same(reading, data, [*levels, (4, 1)])
+    here = PrivateTables(ReferenceEngine(_WORLD.tables, book, key=bytes(range(1, 33))), book)
+    expected = EngineCells(here, reading.plan, reading.attributes)
+    for level in levels:
+        shape = tuple(reading.attributes.sizes[place] for place in level)
+        assert found.table(level, shape).tolist() == expected.table(level, shape).tolist()
+
+
+@pytest.mark.parametrize("count", [0, 1, 40])
+def test_no_rows_one_row_and_units_with_many(count: int) -> None:
+    book, rows = Codebook.from_yaml(BOOK), people_rows(count, per_unit=5)
+    data = PrivateTables(DuckDBEngine({"people": rows}, book, key=7), book)
+    _same(_reading(book, "people", {"since": 4}), data, list(combinations(range(6), 2)))
+
+
+def test_one_pass_counts_all_pairs_and_smaller_tables_are_added_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    book = Codebook.from_yaml(BOOK)
+    data = PrivateTables(DuckDBEngine({"people": people_rows(20)}, book, key=7), book)
+    reading = _reading(book, "people", {})
+    counted, passes = EngineCells(data, reading.plan, reading.attributes), []
+    honest = SqlEngine._execute
+    monkeypatch.setattr(SqlEngine, "_execute", lambda self, statement: (passes.append(1), honest(self, statement))[1])
+    counted.fetch(combinations(range(6), 2))
+    for place, size in enumerate(reading.attributes.sizes):
+        counted.table((place,), (size,))
+    counted.table((), ())
+    assert len(passes) == 1
+
+
+def _twin(data: dp.Dataset, seed: int, **words: Any) -> list[Any]:
+    from deniable.testing import Seeded
+
+    session = data.session(dp.budget(epsilon=10, delta=1e-6), entropy=Seeded(seed))
+    stored = session.synthesizer(columns=COLUMNS[:4], **words).release(epsilon=5).measurements
+    return [(table.places, table.counts.tolist()) for table in stored.marginals]
+
+
+@pytest.mark.parametrize("method", ["pairs", "aim", "privbayes"])
+def test_a_twin_is_the_same_whichever_way_its_tables_are_counted(
+    tmp_path: Any, monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    import pandas
+
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    pandas.DataFrame(people_rows(60)).to_parquet(tmp_path / "people.parquet")
+    handed: list[int] = []
+    honest = SqlEngine.rows
+    monkeypatch.setattr(SqlEngine, "rows", lambda self, plan: (handed.append(1), honest(self, plan))[1])
+    data = dp.Dataset(
+        DuckDBEngine(str(tmp_path / "people.parquet"), Codebook.from_yaml(BOOK), key=7),
+        codebook=Codebook.from_yaml(BOOK),
+    )
+    by_rows = _twin(data, 3, method=method)
+    assert handed == [1]
+    monkeypatch.setattr("deniable.synth.measured.coded.MOST_BYTES", 100)
+    by_engine = _twin(data, 3, method=method)
+    assert handed == [1], "above the memory limit no row is handed out"
+    assert by_engine == by_rows
+
+
+def test_a_count_that_skips_the_bound_on_units_would_be_seen() -> None:
+    """The planted fault: rows counted without their bound are more than a unit may have."""
+    book, rows = Codebook.from_yaml(BOOK), people_rows(5, per_unit=5)
+    data = PrivateTables(ReferenceEngine({"people": rows}, book, key=7), book)
+    reading = _reading(book, "people", {})
+    loose = UnitRows(reading.plan.source, reading.plan.columns, 10)
+    bound, free = (EngineCells(data, plan, reading.attributes).table((), ())[0] for plan in (reading.plan, loose))
+    assert bound < free == len(rows["who"])
+
+
+def test_plans_that_cannot_be_counted_are_refused_from_the_plan() -> None:
+    book = Codebook.from_yaml(BOOK)
+    rows = UnitRows(scan(book), (("age", Column("age")), ("pay", Column("pay"))), 2)
+    for cuts, levels, said in (
+        (((1,),), ((0,),), "cuts of every column"),
+        (((2, 1), (1,)), ((0,),), "rising"),
+        (((1,), (1,)), ((1, 0),), "in their order"),
+        (((1,), (1,)), ((2,),), "in their order"),
+        (((1,), (1,)), ((0,), (0,)), "that differ"),
+        (((1,), (1,)), (), "that differ"),
+        ((tuple(range(20_000)), tuple(range(20_000))), ((0, 1),), "cells together"),
+    ):
+        with pytest.raises(InvalidArgument, match=said):
+            UnitTables(rows, cuts, levels)
+    engine = ReferenceEngine({"people": people_rows(2)}, book, key=7)
+    with pytest.raises(QueryRefused, match="may be missing"):
+        engine.tables(UnitTables(rows, ((1,), (1,)), ((0,),)))
