@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from deniable.server.protection import SECURITY_HEADERS
 from deniable.server.views import csv_cell
-from tests.server.made_up import PEOPLE, ROWS, SQL, made_up
+from tests.server.made_up import DESCRIBED, PEOPLE, ROWS, SQL, made_up
 
 EVERYBODY = [None, *PEOPLE]
 RIGHTS = {
@@ -27,6 +27,9 @@ RIGHTS = {
     "/requests/{account}/{request}/release": {"ana", "olga"},
     "/requests/{account}/{request}/release.csv": {"ana", "olga"},
     "/ledger": {"olga", "audra"},
+    "/codebook GET": {"carl"},
+    "/codebook POST": {"carl"},
+    "/codebook/preview": {"carl"},
 }
 """Who may do what to a request of ana's that is released and not published. A step out of order is allowed and fails later."""
 
@@ -36,6 +39,8 @@ BODIES = {
     "grant": {"days": 1},
     "refuse": {"reason": "no"},
     "publish": {},
+    "codebook": {"codebook": DESCRIBED, "reason": "words"},
+    "preview": {"codebook": DESCRIBED},
 }
 
 
@@ -104,13 +109,14 @@ FORMS = [
     ("/data/visits/requests/ana/r1", {"action": "grant", "days": "7"}),
     ("/data/visits/requests/ana/r1", {"action": "refuse", "reason": "no"}),
     ("/data/visits/requests/ana/r1", {"action": "publish"}),
+    ("/data/visits/codebook", {"action": "propose", "codebook": DESCRIBED, "reason": "words"}),
 ]
 
 
 @pytest.mark.parametrize(("path", "fields"), FORMS)
 def test_a_form_without_its_token_does_nothing(server, path, fields):
     server.ask()
-    browser, other = server.browse("alma"), server.browse("olga")
+    browser, other = server.browse("carl" if "codebook" in path else "alma"), server.browse("olga")
     stolen = re.search(r'name="csrf" value="(\w+)"', other.get("/").text)[1]
     before = list(server.call("olga", "GET", "/datasets/visits/ledger").json()["events"])
     for forged in ({}, {"csrf": ""}, {"csrf": "é" * 64}, {"csrf": stolen}):
@@ -126,7 +132,13 @@ def test_every_unsafe_page_is_among_the_forms(server):
         for route in _all_routes(app)
         if not route.path.startswith("/api/") and getattr(route, "methods", None) and "POST" in route.methods
     }
-    assert unsafe == {"/login", "/logout", "/data/{name}/ask", "/data/{name}/requests/{account}/{id}"}
+    assert unsafe == {
+        "/login",
+        "/logout",
+        "/data/{name}/ask",
+        "/data/{name}/requests/{account}/{id}",
+        "/data/{name}/codebook",
+    }
 
 
 def _all_routes(app):
@@ -170,9 +182,15 @@ def test_nothing_people_write_becomes_markup(server):
     paths = ["/", "/data/visits", "/data/visits/ask", "/data/visits/requests", "/data/visits/choose?harm=" + MARKUP]
     paths += [f"/data/visits/requests/ana/{each}" for each in ("r1", "r2", MARKUP)] + [
         "/data/visits/ledger",
+        "/data/visits/codebook",
         f"/{MARKUP}",
     ]
-    for person in ("ana", "olga"):
+    text = DESCRIBED.replace("said in words", MARKUP)
+    assert server.call(
+        "carl", "POST", "/datasets/visits/codebook", json={"codebook": text, "reason": MARKUP}
+    ).is_success
+    server.work()
+    for person in ("ana", "olga", "carl"):
         browser = server.browse(person)
         for path in paths:
             text = browser.get(path).text
@@ -184,6 +202,13 @@ def test_nothing_people_write_becomes_markup(server):
         fields = {"sql": MARKUP, "amount": MARKUP, "purpose": MARKUP, "action": action, "csrf": csrf}
         assert MARKUP not in browser.post("/data/visits/ask", data=fields).text
     assert "&lt;script&gt;" in browser.get("/data/visits/requests").text
+    browser = server.browse("carl")
+    csrf = re.search(r'name="csrf" value="(\w+)"', browser.get("/").text)[1]
+    for action in ("preview", "propose"):
+        for written in (MARKUP, f"name: {MARKUP}", text, f"</textarea>{MARKUP}"):
+            fields = {"codebook": written, "reason": MARKUP, "action": action, "csrf": csrf}
+            assert MARKUP not in browser.post("/data/visits/codebook", data=fields).text
+    assert "&lt;script&gt;" in browser.get("/data/visits/codebook").text
 
 
 def test_no_cell_of_a_csv_is_a_formula(server):

@@ -1,4 +1,4 @@
-"""`deniable remote`: price, ask, wait, grant, refuse and publish at a server, from the shell.
+"""`deniable remote`: price, ask, wait, grant, refuse, publish and amend at a server, from the shell.
 
 The server's address is in --url or DENIABLE_URL; the token in the file named by --token or DENIABLE_TOKEN, never on
 the command line.
@@ -16,7 +16,7 @@ from deniable.cli.asking import wanted
 from deniable.errors import InvalidArgument
 from deniable.server.client import Client, connect
 
-app = application("Ask a server: price, ask, wait, grant, refuse, publish.")
+app = application("Ask a server: price, ask, wait, grant, refuse, publish, amend.")
 
 Url = Annotated[str, typer.Option("--url", envvar="DENIABLE_URL", help="The server's address.", show_default=False)]
 TokenFile = Annotated[
@@ -141,3 +141,16 @@ def publish(dataset: DataName, account: Account, request: Id, url: Url, token: T
     """For owners and curators: make an answer readable by everybody with a role."""
     with _client(url, token) as client:
         _shown(client.publish(dataset, account, request))
+
+
+@app.command()
+def amend(
+    dataset: DataName,
+    codebook: Annotated[str, typer.Argument(help="The file of the codebook it shall count under.", show_default=False)],
+    url: Url,
+    token: TokenFile,
+    reason: Annotated[str, typer.Option("--reason", help="Why.", show_default=False)],
+) -> None:
+    """For curators: propose another codebook; the worker takes it up where the data opens under it."""
+    with _client(url, token) as client:
+        _shown(client.amend(dataset, codebook=codebook, reason=reason))

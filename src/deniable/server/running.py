@@ -14,7 +14,8 @@ from deniable.errors import InvalidArgument
 from deniable.ledger import Ledger, journal_at
 from deniable.ledger.web_role import can_charge, grant_web_role
 from deniable.release.dataset import Dataset
-from deniable.server.counter import Counter, ledger_terms
+from deniable.server.codebook_desk import open_ledger
+from deniable.server.counter import Counter
 from deniable.server.schedules import Schedule, Scheduler
 from deniable.server.settings import ServedData, ServerSettings
 from deniable.server.webhooks import Messenger, Webhook
@@ -63,7 +64,7 @@ def check_settings(settings: ServerSettings) -> list[str]:
 
 def _web_role(data: ServedData) -> str:
     """Make the ledger if it is not there, and bind the role of its `web_ledger`; the same again changes nothing."""
-    Ledger.open(data.ledger, terms=ledger_terms(data))
+    open_ledger(Ledger, data.ledger, data)
     role = unquote(urlsplit(data.web_ledger).username or "")
     grant_web_role(data.ledger, role=role)
     if can_charge(data.web_ledger):
