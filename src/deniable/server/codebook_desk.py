@@ -75,7 +75,7 @@ def codebook_then(ledger: Ledger, data: ServedData, count: int) -> Codebook:
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class CodebookDraft:
     """A codebook that may be proposed, with what it changes."""
 
     codebook: Codebook
@@ -88,7 +88,7 @@ class Draft:
         return fingerprint(self.codebook.identity())
 
 
-def drafted(old: Codebook, text: str) -> Draft:
+def drafted(old: Codebook, text: str) -> CodebookDraft:
     """The codebook in this text, if it changes only what may change; a mistake is refused with its line."""
     new = Codebook.from_yaml(text, source="codebook")
     _check_unit(old, new)
@@ -96,7 +96,7 @@ def drafted(old: Codebook, text: str) -> Draft:
     changes = tuple(_changes(old, new))
     if not changes:
         raise InvalidArgument("this codebook says the same as the one in force; change something before you propose it")
-    return Draft(new, text, changes)
+    return CodebookDraft(new, text, changes)
 
 
 def _check_unit(old: Codebook, new: Codebook) -> None:
