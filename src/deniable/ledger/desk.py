@@ -17,7 +17,7 @@ from deniable.ledger.applications import (
     request_body,
 )
 from deniable.ledger.chain import EventKind
-from deniable.ledger.proposals import Proposal, open_proposal, proposal_body
+from deniable.ledger.proposals import ProposedCodebook, open_proposal, proposal_body
 from deniable.ledger.replay import Replay, Transaction
 from deniable.ledger.request import Ask
 from deniable.ledger.terms import named
@@ -158,13 +158,13 @@ class Desk:
             found = [each for each in snapshot.state.applications.values() if each.progress.value == "approved"]
             return tuple(each for each in found if not each.live(snapshot.moment))
 
-    def propose(self, text: str, *, codebook: str, reason: str, by: str) -> Proposal:
+    def propose(self, text: str, *, codebook: str, reason: str, by: str) -> ProposedCodebook:
         """Propose another codebook, whose fingerprint is given: whoever holds the data takes it up or rejects it."""
         with self._replay.transaction() as transaction:
             base = transaction.terms.codebook
             body = proposal_body(text=text, codebook=codebook, base=base, reason=reason, by=by)
             event = transaction.append(EventKind.PROPOSAL, body)
-        return Proposal(event.count, event.body)
+        return ProposedCodebook(event.count, event.body)
 
     def reject(self, proposal: int, *, by: str, reason: str) -> None:
         """Answer a proposal with no, and why."""
@@ -173,7 +173,7 @@ class Desk:
             open_proposal(transaction.state.proposals, proposal)
             transaction.append(EventKind.REJECTION, body)
 
-    def proposals(self) -> tuple[Proposal, ...]:
+    def proposals(self) -> tuple[ProposedCodebook, ...]:
         """Every proposed codebook in order, with what became of it."""
         with self._replay.snapshot() as snapshot:
             return tuple(snapshot.state.proposals.values())

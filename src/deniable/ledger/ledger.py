@@ -21,7 +21,7 @@ from deniable.ledger.costs_json import cost_record
 from deniable.ledger.desk import check_grant
 from deniable.ledger.ledger_view import ANALYST, LedgerView
 from deniable.ledger.opening import secret
-from deniable.ledger.proposals import Proposal, open_proposal
+from deniable.ledger.proposals import ProposedCodebook, open_proposal
 from deniable.ledger.receipt import Receipt
 from deniable.ledger.replay import Transaction
 from deniable.ledger.request import (
@@ -233,7 +233,7 @@ class Ledger(LedgerView):
             transaction.append(EventKind.RESERVE, reserve_body(transaction, ask, paid, of=old.count))
 
 
-def _check_base(proposal: Proposal, terms: Terms) -> None:
+def _check_base(proposal: ProposedCodebook, terms: Terms) -> None:
     if proposal.body["base"] != terms.codebook:
         raise NotGranted("the codebook was changed since this was proposed; edit the one in force")
 

@@ -21,7 +21,7 @@ MOST_CODEBOOK = 48_000
 
 
 @dataclass(frozen=True, slots=True)
-class Proposal:
+class ProposedCodebook:
     """One proposed codebook and what became of it. `answer` is the amendment or the rejection, if there is one."""
 
     count: int
@@ -54,7 +54,7 @@ def proposal_body(*, text: str, codebook: str, base: str, reason: str, by: str) 
     }
 
 
-def open_proposal(proposals: Mapping[int, Proposal], count: int) -> Proposal:
+def open_proposal(proposals: Mapping[int, ProposedCodebook], count: int) -> ProposedCodebook:
     """The proposal of this event, while nobody has answered it."""
     found = proposals.get(count)
     if found is None:
@@ -64,7 +64,7 @@ def open_proposal(proposals: Mapping[int, Proposal], count: int) -> Proposal:
     return found
 
 
-def proposal_fault(found: Proposal | None, event: Event) -> str | None:
+def proposal_fault(found: ProposedCodebook | None, event: Event) -> str | None:
     """What is wrong with this event as the answer to that proposal, if anything."""
     if found is None:
         return f"event {event.count} answers a proposal that nobody made"

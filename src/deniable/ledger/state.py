@@ -20,7 +20,7 @@ from deniable.ledger.caps import Balance, Cap, Slot
 from deniable.ledger.chain import FORMAT, ROOT, Event, EventKind
 from deniable.ledger.costs_json import cost_from_record
 from deniable.ledger.numbers import number_from_text, number_text
-from deniable.ledger.proposals import Proposal, proposal_fault
+from deniable.ledger.proposals import ProposedCodebook, proposal_fault
 from deniable.ledger.terms import Terms
 
 Asked = tuple[str, str]
@@ -92,7 +92,7 @@ class State:
     heads: list[str] = field(default_factory=list)
     applications: dict[Asked, Application] = field(default_factory=dict)
     """Requests at the desk, by who asked under which id."""
-    proposals: dict[int, Proposal] = field(default_factory=dict)
+    proposals: dict[int, ProposedCodebook] = field(default_factory=dict)
     """Proposed codebooks, by the event that proposed them."""
     granting_since: int = 0
     """The event since which every charge needs a grant; 0 while none does."""
@@ -135,7 +135,7 @@ class State:
             case EventKind.NOTE:
                 pass
             case EventKind.PROPOSAL:
-                self.proposals[event.count] = Proposal(event.count, body)
+                self.proposals[event.count] = ProposedCodebook(event.count, body)
             case EventKind.REJECTION:
                 self._answered(event)
             case (

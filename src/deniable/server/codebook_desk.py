@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 from deniable.errors import DeniableError, InvalidArgument, LedgerError, NotGranted
 from deniable.exact.figures import counted
-from deniable.ledger import Ledger, Proposal, Terms, fingerprint
+from deniable.ledger import Ledger, ProposedCodebook, Terms, fingerprint
 from deniable.ledger.replay import Clock
 from deniable.plan.codebook import Codebook
 from deniable.plan.unit import Unit
@@ -194,7 +194,7 @@ def bounds_table(codebook: Codebook) -> list[dict[str, str]]:
     ]
 
 
-def take_up(ledger: Ledger, data: ServedData, proposal: Proposal, *, by: str) -> None:
+def take_up(ledger: Ledger, data: ServedData, proposal: ProposedCodebook, *, by: str) -> None:
     """Amend the ledger as proposed, where the data opens under it; else one line in the chain says why not.
 
     Everything is checked again here: the proposal came from a process that holds no data and is not believed.

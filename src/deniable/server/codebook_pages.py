@@ -10,7 +10,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from deniable.errors import DeniableError, InvalidArgument
-from deniable.ledger import Proposal
+from deniable.ledger import ProposedCodebook
 from deniable.ledger.proposals import MOST_CODEBOOK
 from deniable.server.access import check_role, visible_dataset
 from deniable.server.codebook_desk import bounds_table, drafted, unit_sentence
@@ -28,13 +28,13 @@ class ProposedText(BaseModel):
     codebook: str = Field(min_length=1, max_length=MOST_CODEBOOK)
 
 
-class ProposedCodebook(ProposedText):
+class AskedAmendment(ProposedText):
     """A whole codebook in YAML, and why it should be in force."""
 
     reason: str = Field(min_length=1, max_length=200)
 
 
-def proposal_view(proposal: Proposal) -> dict[str, Any]:
+def proposal_view(proposal: ProposedCodebook) -> dict[str, Any]:
     """A proposal and what became of it."""
     told = {name: proposal.body[name] for name in ("reason", "by", "at")}
     return {"proposal": proposal.count, "state": proposal.state, "why": proposal.why, **told}
@@ -58,7 +58,7 @@ def draft_view(counter: Counter, text: str) -> dict[str, Any]:
     return {"unit": unit_sentence(book.unit), "changes": list(draft.changes), "bounds": bounds_table(book)}
 
 
-def proposed(counter: Counter, text: str, *, reason: str, by: str) -> Proposal:
+def proposed(counter: Counter, text: str, *, reason: str, by: str) -> ProposedCodebook:
     """Write the proposal into the chain, for the worker to take up."""
     draft = drafted(counter.data.codebook, text)
     if not reason:
@@ -85,7 +85,7 @@ def codebook_routes(routes: APIRouter, counters: dict[str, Counter], me: Any) ->
         return draft_view(curated(person, name), said.codebook)
 
     @routes.post("/datasets/{name}/codebook", status_code=201)
-    def propose(name: str, said: ProposedCodebook, person: Person = me) -> dict[str, Any]:
+    def propose(name: str, said: AskedAmendment, person: Person = me) -> dict[str, Any]:
         """For curators: propose an amendment, with a reason; the worker takes it up where the data opens under it."""
         return proposal_view(proposed(curated(person, name), said.codebook, reason=said.reason, by=person.name))
 

@@ -36,9 +36,13 @@ class MailServer:
     def send(self, letter: EmailMessage) -> None:
         """Hand one letter over; raises what the connection raises. A password is sent under TLS or on this machine alone."""
         context = ssl.create_default_context()
-        kind = smtplib.SMTP if self.tls != "tls" else smtplib.SMTP_SSL
-        more = {} if self.tls != "tls" else {"context": context}
-        with kind(self.host, self.port, timeout=_SECONDS, **more) as server:  # type: ignore[arg-type]
+        place = (self.host, self.port)
+        wrapped = self.tls == "tls"
+        with (
+            smtplib.SMTP_SSL(*place, timeout=_SECONDS, context=context)
+            if wrapped
+            else smtplib.SMTP(*place, timeout=_SECONDS)
+        ) as server:
             if self.tls == "starttls":
                 server.starttls(context=context)
             if self.user:

@@ -19,7 +19,7 @@ from deniable.server.counter import Counter
 from deniable.server.letters import Postman, concerns
 from deniable.server.schedules import Schedule, Scheduler
 from deniable.server.settings import Role, ServedData, ServerSettings
-from deniable.server.webhooks import Messenger, Webhook
+from deniable.server.webhooks import Correspondent, Messenger, Webhook
 from deniable.server.worker import Worker, only_worker
 
 DRAFT = """\
@@ -89,7 +89,7 @@ def serve(config: Path, settings: ServerSettings, *, behind_tls: bool, web_only:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
     logging.getLogger("sqlglot").setLevel(logging.CRITICAL)  # the parser's warnings quote questions
     app = web_application(settings)
-    channels = [*(Webhook(*hook) for hook in settings.webhooks), *postmen(settings)]
+    channels: list[Webhook | Correspondent] = [*(Webhook(*hook) for hook in settings.webhooks), *postmen(settings)]
     if channels:
         Messenger(channels, app.state.counters, settings.folder).start()
     if settings.schedules:
