@@ -9,7 +9,7 @@ import pytest
 from deniable.cli import main
 from deniable.ledger import verify
 from tests.needs import require_module
-from tests.server.made_up import PEOPLE, SQL, made_up
+from tests.server.made_up import DESCRIBED, PEOPLE, SQL, made_up
 
 
 def test_the_story_from_the_shell(listening, tmp_path, monkeypatch, capsys):
@@ -35,6 +35,13 @@ def test_the_story_from_the_shell(listening, tmp_path, monkeypatch, capsys):
     assert json.loads(remote("ben", "wait", "visits", account, id, "--json"))["receipt"]
     _, other = remote("ana", "ask", "visits", SQL, "--epsilon", "0.2", "--purpose", "more").split()[:2]
     assert json.loads(remote("alma", "refuse", "visits", "ana", other, "--reason", "enough"))["state"] == "refused"
+    (tmp_path / "new.yaml").write_text(DESCRIBED, encoding="utf-8")
+    assert (
+        json.loads(remote("carl", "amend", "visits", str(tmp_path / "new.yaml"), "--reason", "words"))["state"]
+        == "open"
+    )
+    listening.work()
+    assert "said in words" in json.dumps(listening.call("ana", "GET", "/datasets/visits").json()["codebook"])
     with pytest.raises(SystemExit):
         main(["remote", "datasets", "--token", listening.secrets["ana"]])
     assert "other people can see command lines" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""`deniable remote`: price, ask, wait, grant, refuse and publish at a server, from the shell.
+"""`deniable remote`: price, ask, wait, grant, refuse, publish and amend at a server, from the shell.
 
 The server's address is in --url or DENIABLE_URL; the token in the file named by --token or DENIABLE_TOKEN, never on
 the command line.
@@ -7,16 +7,18 @@ the command line.
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from deniable.cli.app import application
 from deniable.cli.asking import wanted
+from deniable.deciding import dossier
 from deniable.errors import InvalidArgument
 from deniable.server.client import Client, connect
 
-app = application("Ask a server: price, ask, wait, grant, refuse, publish.")
+app = application("Ask a server: price, ask, wait, grant, refuse, publish, amend.")
 
 Url = Annotated[str, typer.Option("--url", envvar="DENIABLE_URL", help="The server's address.", show_default=False)]
 TokenFile = Annotated[
@@ -73,10 +75,12 @@ def ask(
     epsilon: Epsilon = None,
     rho: Rho = None,
     accuracy: Accuracy = None,
+    request: Annotated[str | None, typer.Option("--request", help="An id of your own.")] = None,
 ) -> None:
     """Ask for a question; prints the request's id."""
+    offer: dict[str, Any] = {"epsilon": epsilon, "rho": rho, "accuracy": wanted(accuracy)}
     with _client(url, token) as client:
-        made = client.request(dataset, sql=sql, purpose=purpose, epsilon=epsilon, rho=rho, accuracy=wanted(accuracy))
+        made = client.request(dataset, sql=sql, purpose=purpose, request=request, **offer)
         print(f"{made.account} {made.id}\n{made.price}, {made.state}")
 
 
@@ -105,6 +109,29 @@ def wait(
     with _client(url, token) as client:
         release = client.fetch(dataset, account, request).wait(seconds=seconds)
         print(release.to_json() if as_json else f"{release}\n\n{release.receipt}")
+
+
+@app.command("dossier")
+def dossier_command(
+    dataset: DataName,
+    account: Account,
+    request: Id,
+    target: Annotated[Path, typer.Argument(help="A file: .html, .pdf, .md or .json.", show_default=False)],
+    url: Url,
+    token: TokenFile,
+    checklist: Annotated[Path | None, typer.Option(help="The deployment checklist (YAML).")] = None,
+    context: Annotated[Path | None, typer.Option(help="The contextual-integrity form (YAML).")] = None,
+) -> None:
+    """The dossier of an answer, in a file; says what still blocks its publication."""
+    with _client(url, token) as client:
+        made = dossier(client.fetch(dataset, account, request).release())
+    made = made if checklist is None else made.checklist(checklist)
+    made = made if context is None else made.context(context)
+    writers = {".html": made.to_html, ".pdf": made.to_pdf, ".md": made.to_markdown, ".json": made.to_json}
+    if target.suffix not in writers:
+        raise InvalidArgument(f"a dossier is written as {', '.join(writers)}, got {target.name!r}")
+    writers[target.suffix](target)
+    print("\n".join([f"{target} is written", *(f"blocks publication: {each}" for each in made.blockers())]))
 
 
 @app.command()
@@ -141,3 +168,16 @@ def publish(dataset: DataName, account: Account, request: Id, url: Url, token: T
     """For owners and curators: make an answer readable by everybody with a role."""
     with _client(url, token) as client:
         _shown(client.publish(dataset, account, request))
+
+
+@app.command()
+def amend(
+    dataset: DataName,
+    codebook: Annotated[str, typer.Argument(help="The file of the codebook it shall count under.", show_default=False)],
+    url: Url,
+    token: TokenFile,
+    reason: Annotated[str, typer.Option("--reason", help="Why.", show_default=False)],
+) -> None:
+    """For curators: propose another codebook; the worker takes it up where the data opens under it."""
+    with _client(url, token) as client:
+        _shown(client.amend(dataset, codebook=codebook, reason=reason))

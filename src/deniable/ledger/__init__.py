@@ -9,6 +9,7 @@ from deniable.ledger.history import History, HistoryEntry, history
 from deniable.ledger.journal import Journal, Reading, Writing
 from deniable.ledger.ledger import Ledger
 from deniable.ledger.opening import journal_at
+from deniable.ledger.proposals import ProposedCodebook
 from deniable.ledger.request import Reservation, StoredAnswer
 from deniable.ledger.sqlite_journal import SqliteJournal
 from deniable.ledger.state import Charge
@@ -34,6 +35,7 @@ __all__ = [
     "Mark",
     "Period",
     "Progress",
+    "ProposedCodebook",
     "Reading",
     "Reservation",
     "SqliteJournal",

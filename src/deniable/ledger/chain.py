@@ -35,6 +35,8 @@ class EventKind(Enum):
     EXPIRY = "expiry"
     PUBLICATION = "publication"
     READING = "reading"
+    PROPOSAL = "proposal"
+    REJECTION = "rejection"
 
 
 @dataclass(frozen=True, slots=True)

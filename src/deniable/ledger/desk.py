@@ -1,4 +1,4 @@
-"""The desk at which requests are made, granted, refused, expired and published: `ledger.desk`."""
+"""The desk at which requests are made, granted, refused, expired and published, and codebooks proposed: `ledger.desk`."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from deniable.ledger.applications import (
     request_body,
 )
 from deniable.ledger.chain import EventKind
+from deniable.ledger.proposals import ProposedCodebook, open_proposal, proposal_body
 from deniable.ledger.replay import Replay, Transaction
 from deniable.ledger.request import Ask
 from deniable.ledger.terms import named
@@ -156,6 +157,26 @@ class Desk:
         with self._replay.snapshot() as snapshot:
             found = [each for each in snapshot.state.applications.values() if each.progress.value == "approved"]
             return tuple(each for each in found if not each.live(snapshot.moment))
+
+    def propose(self, text: str, *, codebook: str, reason: str, by: str) -> ProposedCodebook:
+        """Propose another codebook, whose fingerprint is given: whoever holds the data takes it up or rejects it."""
+        with self._replay.transaction() as transaction:
+            base = transaction.terms.codebook
+            body = proposal_body(text=text, codebook=codebook, base=base, reason=reason, by=by)
+            event = transaction.append(EventKind.PROPOSAL, body)
+        return ProposedCodebook(event.count, event.body)
+
+    def reject(self, proposal: int, *, by: str, reason: str) -> None:
+        """Answer a proposal with no, and why."""
+        body = {"proposal": proposal, "by": named(by=by), "reason": named(reason=reason)}
+        with self._replay.transaction() as transaction:
+            open_proposal(transaction.state.proposals, proposal)
+            transaction.append(EventKind.REJECTION, body)
+
+    def proposals(self) -> tuple[ProposedCodebook, ...]:
+        """Every proposed codebook in order, with what became of it."""
+        with self._replay.snapshot() as snapshot:
+            return tuple(snapshot.state.proposals.values())
 
     def _write(self, account: str, request: str, kind: EventKind, *, by: str, **more: str) -> Application:
         with self._replay.transaction() as transaction:

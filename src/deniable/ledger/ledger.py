@@ -14,13 +14,14 @@ from dataclasses import replace
 from typing import Any
 
 from deniable.cost import Cost
-from deniable.errors import InvalidArgument, Retired
+from deniable.errors import InvalidArgument, NotGranted, Retired
 from deniable.ledger.amend import Restate, amended
 from deniable.ledger.chain import Event, EventKind
 from deniable.ledger.costs_json import cost_record
 from deniable.ledger.desk import check_grant
 from deniable.ledger.ledger_view import ANALYST, LedgerView
 from deniable.ledger.opening import secret
+from deniable.ledger.proposals import ProposedCodebook, open_proposal
 from deniable.ledger.receipt import Receipt
 from deniable.ledger.replay import Transaction
 from deniable.ledger.request import (
@@ -154,14 +155,20 @@ class Ledger(LedgerView):
 
     # What a curator does
 
-    def amend(self, terms: Terms, *, reason: str, by: str, restate: Restate | None = None) -> None:
+    def amend(
+        self, terms: Terms, *, reason: str, by: str, restate: Restate | None = None, proposal: int | None = None
+    ) -> None:
         """Change the terms, on the record; everything charged so far is carried over under the new caps.
 
         The new limit holds as if it had been there from the start, unless the answers themselves led to it. Other open
         sessions must open the ledger again. A changed unit needs `restate`: what an old cost is in the new unit.
+        `proposal` is the event whose proposed codebook this takes up, while the codebook it was edited from is in force.
         """
-        body = {"reason": named(reason=reason), "by": named(by=by)}
+        body: dict[str, Any] = {"reason": named(reason=reason), "by": named(by=by)}
+        body |= {} if proposal is None else {"proposal": proposal}
         with self._transaction() as transaction:
+            if proposal is not None:
+                _check_base(open_proposal(transaction.state.proposals, proposal), transaction.terms)
             change = amended(transaction.state, transaction.terms, terms, restate=restate)
             event = transaction.append(EventKind.AMEND, {**body, **change})
         with self._snapshot():  # so that `terms` are the new ones
@@ -224,6 +231,11 @@ class Ledger(LedgerView):
         if caps:
             paid = charges(transaction.state, ask, caps, transaction.terms, transaction.moment)
             transaction.append(EventKind.RESERVE, reserve_body(transaction, ask, paid, of=old.count))
+
+
+def _check_base(proposal: ProposedCodebook, terms: Terms) -> None:
+    if proposal.body["base"] != terms.codebook:
+        raise NotGranted("the codebook was changed since this was proposed; edit the one in force")
 
 
 def _release(transaction: Transaction, charge: Charge, account: str, request: str) -> StoredAnswer:

@@ -35,8 +35,10 @@ SETTINGS = {
     "idle_in_transaction_session_timeout": "120s",
 }
 
-WEB_KINDS = ("request", "grant", "refusal", "publication", "reading")
+WEB_KINDS = ("request", "grant", "refusal", "publication", "reading", "proposal")
 """Kinds of events that a web process may append where it has a role of its own; see `web_role`."""
+_EARLIER_KINDS = WEB_KINDS[:-1]
+"""What a web role that was bound by an earlier version may append; `deniable serve check` binds it again."""
 
 _REFUSE = "BEGIN RAISE EXCEPTION 'a ledger is append-only' USING ERRCODE = 'integrity_constraint_violation'; END"
 _NEXT = f"""DECLARE last_count bigint; last_head text;
@@ -147,7 +149,8 @@ class PostgresJournal:
         """Is it our schema, in our format, with all its guards and no others, on a server that flushes to disk?"""
         with self._connected() as connection:
             self._check_identity(connection)
-            if _found_guards(connection, self._schema) not in (_expected_guards(), _expected_guards(web_role=True)):
+            known = [_expected_guards(), *(_expected_guards(kinds) for kinds in (WEB_KINDS, _EARLIER_KINDS))]
+            if _found_guards(connection, self._schema) not in known:
                 raise LedgerError(f"the tables or triggers of {self.place} were changed; restore it from a backup")
             ((flushing,),) = connection.execute("SHOW fsync").fetchall()
             if flushing != "on":
@@ -244,21 +247,21 @@ class _PostgresTables:
         )
 
 
-def _expected_guards(*, web_role: bool = False) -> set[tuple[Any, ...]]:
+def _expected_guards(web_kinds: tuple[str, ...] = ()) -> set[tuple[Any, ...]]:
     """What a ledger has, and nothing else; with a web role also the three policies that bind it and nobody else."""
     expected: set[tuple[Any, ...]] = {("function", name, body) for name, body in _FUNCTIONS.items()}
     expected |= {("trigger", table, name, kind, "A", f, True) for (table, name), (kind, f) in _TRIGGERS.items()}
     for table, columns in _COLUMNS.items():
-        expected.add(("table", table, "r", web_role and table == "events", False, False, False))
+        expected.add(("table", table, "r", bool(web_kinds) and table == "events", False, False, False))
         expected.add(("index", table, next(iter(columns)), True, True))
         expected |= {("column", table, name, kind, True, False) for name, kind in columns.items()}
-    kinds = ", ".join(f"'{kind}'::text" for kind in WEB_KINDS)
+    kinds = ", ".join(f"'{kind}'::text" for kind in web_kinds)
     policies = {
         ("policy", "events", "ledger_read", "r", True, "true", None, True),
         ("policy", "events", "ledger_append", "a", True, None, "true", True),
         ("policy", "events", "ledger_web", "a", False, None, f"(kind = ANY (ARRAY[{kinds}]))", False),
     }
-    return expected | policies if web_role else expected
+    return expected | policies if web_kinds else expected
 
 
 _GUARDS = {

@@ -20,6 +20,7 @@ from deniable.ledger.caps import Balance, Cap, Slot
 from deniable.ledger.chain import FORMAT, ROOT, Event, EventKind
 from deniable.ledger.costs_json import cost_from_record
 from deniable.ledger.numbers import number_from_text, number_text
+from deniable.ledger.proposals import ProposedCodebook, proposal_fault
 from deniable.ledger.terms import Terms
 
 Asked = tuple[str, str]
@@ -91,6 +92,8 @@ class State:
     heads: list[str] = field(default_factory=list)
     applications: dict[Asked, Application] = field(default_factory=dict)
     """Requests at the desk, by who asked under which id."""
+    proposals: dict[int, ProposedCodebook] = field(default_factory=dict)
+    """Proposed codebooks, by the event that proposed them."""
     granting_since: int = 0
     """The event since which every charge needs a grant; 0 while none does."""
     faults: list[str] = field(default_factory=list)
@@ -125,10 +128,16 @@ class State:
             case EventKind.AMEND:
                 self._amend(body)
                 self.amended = event.count
+                if "proposal" in body:
+                    self._answered(event)
             case EventKind.NEW_VERSION:
                 self.data_version = body["data_version"]
             case EventKind.NOTE:
                 pass
+            case EventKind.PROPOSAL:
+                self.proposals[event.count] = ProposedCodebook(event.count, body)
+            case EventKind.REJECTION:
+                self._answered(event)
             case (
                 EventKind.REQUEST
                 | EventKind.GRANT
@@ -176,6 +185,15 @@ class State:
             self.applications[asked] = replace(known, readers=(*known.readers, event.body["by"]))
         elif known is not None:
             self.applications[asked] = replace(known, events={**known.events, event.kind: event})
+
+    def _answered(self, event: Event) -> None:
+        """Note at a proposal that it was taken up or rejected."""
+        found = self.proposals.get(event.body["proposal"])
+        fault = proposal_fault(found, event)
+        if fault is not None:
+            self.faults.append(fault)
+        elif found is not None:
+            self.proposals[found.count] = replace(found, answer=event)
 
     def _paid(self, asked: Asked, number: int, *, stored: bool) -> None:
         """Note at the request, if there is one, that it was charged, and whether its answer is stored."""

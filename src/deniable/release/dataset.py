@@ -271,8 +271,12 @@ def amend(
     period: Period | None = None,
     caps: tuple[Cap, ...] | None = None,
     anchor: Anchor | None = None,
+    proposal: int | None = None,
 ) -> None:
-    """Record in the ledger at this place that it counts under this codebook from now on; what is not given stays as it is."""
+    """Record in the ledger at this place that it counts under this codebook from now on; what is not given stays as it is.
+
+    `proposal` is the event whose proposed codebook this is, if it was proposed at the ledger's desk.
+    """
     ledger = Ledger.existing(place, anchor=anchor)
     old = ledger.terms
     new = terms_of(
@@ -288,8 +292,8 @@ def amend(
             f"the ledger counts {old.unit!r}, this codebook protects {new.unit!r}; start a new ledger, "
             "or say with Ledger.amend(..., restate=...) what an old cost is in the new unit"
         )
-    kept = replace(new, rule=old.rule if budget is None else None)
-    ledger.amend(kept, reason=reason, by=by, restate=(lambda cost: cost) if same else None)
+    kept = replace(new, rule=old.rule if budget is None else None, grants=old.grants)
+    ledger.amend(kept, reason=reason, by=by, restate=(lambda cost: cost) if same else None, proposal=proposal)
 
 
 def unit_text(unit: Unit) -> str:

@@ -31,7 +31,7 @@ def visible_dataset(person: Person, name: str, counters: dict[str, Counter]) -> 
     counter = counters.get(name)
     if counter is None or not person.may(name, *Role):
         raise NotFound
-    return counter
+    return counter.refresh()
 
 
 def visible_requests(person: Person, counter: Counter) -> tuple[Application, ...]:

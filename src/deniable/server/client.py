@@ -13,6 +13,7 @@ from urllib.parse import quote, urlsplit
 from deniable.errors import BudgetExceeded, InvalidArgument, NotGranted, QueryRefused, Unanswered
 from deniable.exact.guards import Real
 from deniable.ledger.receipt import Receipt
+from deniable.plan.codebook import Codebook
 from deniable.release.answer import Release
 from deniable.release.release_facts import ReleaseFacts
 
@@ -113,6 +114,13 @@ class Client:
     def publish(self, dataset: str, account: str, request: str) -> dict[str, Any]:
         """For owners and curators: make an answer readable by everybody with a role."""
         found: dict[str, Any] = self._call("POST", _path(dataset, account, request) + "/publish", json={})
+        return found
+
+    def amend(self, dataset: str, *, codebook: str, reason: str) -> dict[str, Any]:
+        """For curators: propose the codebook in this file, or this text of one; the worker takes it up or rejects it."""
+        text = codebook if "\n" in codebook else Codebook.load(codebook).to_yaml()
+        body = {"codebook": text, "reason": reason}
+        found: dict[str, Any] = self._call("POST", f"/datasets/{quote(dataset, safe='')}/codebook", json=body)
         return found
 
     def close(self) -> None:

@@ -15,17 +15,18 @@ from typing import Any, NoReturn
 from deniable.accounting import Spend
 from deniable.errors import EngineFailed, InvalidArgument
 from deniable.exact.guards import Real, integer, positive
-from deniable.ledger import Application, Ledger, Progress, Terms, fingerprint
+from deniable.ledger import Application, Ledger, Progress
 from deniable.ledger.numbers import number_from_text, number_text
 from deniable.ledger.replay import Clock
 from deniable.ledger.store import unpacked
 from deniable.ledger.web_role import can_charge
+from deniable.plan.codebook import Codebook
 from deniable.query import Payment, Price
 from deniable.query.sql import PrivateStatement
 from deniable.release.answer import Release, statement_view
-from deniable.release.dataset import unit_text
 from deniable.release.session import Session
 from deniable.release.session_sql import private_question
+from deniable.server.codebook_desk import codebook_then, in_force, open_ledger
 from deniable.server.identity import secret
 from deniable.server.settings import ServedData
 
@@ -53,18 +54,6 @@ class NoData:
         """There is nothing to let go of."""
 
 
-def ledger_terms(data: ServedData) -> Terms:
-    """The terms of a served data set: its codebook and budget, and a grant for every charge."""
-    assert data.codebook.unit is not None
-    return Terms(
-        dataset=data.name,
-        unit=unit_text(data.codebook.unit),
-        budget=data.budget,
-        codebook=fingerprint(data.codebook.identity()),
-        grants=True,
-    )
-
-
 @dataclass(frozen=True, slots=True)
 class Offer:
     """A question with its price, and the exact payment, plan digest and amount under which it is asked for."""
@@ -83,19 +72,33 @@ class Counter:
     """
 
     def __init__(self, data: ServedData, *, clock: Clock | None = None) -> None:
-        self.data = data
+        self.data = self._first = data
         if data.web_ledger and can_charge(data.web_ledger):
             raise InvalidArgument(
                 f"the web_ledger of {data.name} could write a charge: run `deniable serve check` with the ledger's own role"
             )
-        self.ledger = Ledger.open(data.counter_ledger, terms=ledger_terms(data), clock=clock)
         self._clock = clock or (lambda: datetime.now(UTC))
-        self._session = Session(
-            engine=NoData(), codebook=data.codebook, ledger=self.ledger, name=data.name, account="counter", entropy=None
-        )
+        self._begin(open_ledger(Ledger, data.counter_ledger, data, clock=clock))
+
+    def _begin(self, ledger: Ledger) -> None:
+        """Price by the codebook that is in force in this ledger."""
+        data = in_force(ledger, self._first)
+        self._session = self._session_with(data.codebook, ledger)
+        self.ledger, self.data = ledger, data
+
+    def _session_with(self, codebook: Codebook, ledger: Ledger) -> Session:
+        name = self.data.name
+        return Session(engine=NoData(), codebook=codebook, ledger=ledger, name=name, account="counter", entropy=None)
+
+    def refresh(self) -> Counter:
+        """This counter, by the terms of now: after an amendment it prices by the new codebook."""
+        if self.ledger.stale:
+            self._begin(Ledger.existing(self.data.counter_ledger, clock=self._clock))
+        return self
 
     def offer(self, text: str, *, dialect: str, payment: Mapping[str, Any]) -> Offer:
         """The price of a question, with a payment that says everything: later it means the same."""
+        self.refresh()
         private, offered = private_question(self._session, text, dialect=dialect, payment=self._payment(payment))
         price = self._session.price_query(private.query, offered)
         unit = self._session.filters.unit
@@ -152,9 +155,12 @@ class Counter:
         )
 
     def _question(self, known: Application) -> tuple[PrivateStatement[Release], Payment]:
+        """A question as it was understood when it was asked, whatever codebook is in force by now."""
         body = known.body
         payment = Payment.read(**exact_terms(body["payment"]))
-        return private_question(self._session, body["text"], dialect=body["dialect"], payment=payment)
+        then = codebook_then(self.ledger, self._first, known.count)
+        session = self._session if then == self.data.codebook else self._session_with(then, self.ledger)
+        return private_question(session, body["text"], dialect=body["dialect"], payment=payment)
 
     def release(self, known: Application, *, reader: str) -> Release:
         """The stored answer of a request, as its question shows it; that `reader` was given it is in the chain first."""

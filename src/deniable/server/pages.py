@@ -24,6 +24,7 @@ from deniable.server.access import (
     visible_request,
     visible_requests,
 )
+from deniable.server.codebook_pages import codebook_pages
 from deniable.server.counter import Counter
 from deniable.server.identity import RateLimit, Tokens, Visit, Visits
 from deniable.server.rest import check_not_charged
@@ -110,6 +111,7 @@ class Pages:
         self._entrance(routes)
         self._data(routes)
         self._requests(routes)
+        codebook_pages(routes, self._counters, person=self._person, posting=self._posting, page=self._page)
         return routes
 
     def _entrance(self, routes: APIRouter) -> None:
@@ -171,10 +173,17 @@ class Pages:
     def _data(self, routes: APIRouter) -> None:
         @routes.get("/data/{name}")
         def dataset(request: Request, name: str) -> Response:
-            counter = visible_dataset(self._person(request), name, self._counters)
+            person = self._person(request)
+            counter = visible_dataset(person, name, self._counters)
             told = budget_view(counter)
             return self._page(
-                request, "dataset.html", name=name, book=counter.data.codebook, budget=told, gauge=_gauge(told)
+                request,
+                "dataset.html",
+                name=name,
+                book=counter.data.codebook,
+                budget=told,
+                gauge=_gauge(told),
+                curator=person.may(name, Role.CURATOR),
             )
 
         @routes.get("/data/{name}/ask")

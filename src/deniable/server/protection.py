@@ -29,6 +29,9 @@ SECURITY_HEADERS = {
     "Cache-Control": "no-store",
 }
 
+PADDED = ("application/json", "text/html", "text/markdown", "text/plain", "text/css")
+"""Kinds of text that may end in blanks, and after the first two in empty lines."""
+
 LOG = logging.getLogger("deniable.server")
 
 Next = Callable[[Request], Awaitable[Response]]
@@ -114,14 +117,14 @@ async def _answered(request: Request, call_next: Next, settings: ServerSettings)
 
 
 async def _padded(answer: Response, step: int) -> Response:
-    """The same answer with its size at a public step: blanks after JSON and HTML, a header for all else."""
+    """The same answer with its size at a public step: blanks or empty lines at the end, a header for CSV."""
     parts = [part async for part in _chunks(answer)]
     body = b"".join(parts)
     blanks = padded_size(len(body), step=step) - len(body)
     kind = answer.headers.get("content-type", "")
     headers = {name: value for name, value in answer.headers.items() if name.lower() != "content-length"}
-    if kind.startswith(("application/json", "text/html")):
-        body += b" " * blanks
+    if kind.startswith(PADDED):
+        body += (b" " if kind.startswith(PADDED[:2]) else b"\n") * blanks
     elif answer.status_code not in (204, 304):
         headers["X-Padding"] = "0" * min(blanks, 8000)
     padded = Response(body, status_code=answer.status_code)

@@ -19,6 +19,7 @@ from deniable.server.access import (
     visible_request,
     visible_requests,
 )
+from deniable.server.codebook_pages import codebook_routes
 from deniable.server.counter import Counter
 from deniable.server.settings import Person, Role, ServerSettings
 from deniable.server.views import budget_view, price_view, release_csv, release_view, request_view
@@ -172,6 +173,7 @@ def rest_routes(settings: ServerSettings, counters: dict[str, Counter], who: Cal
             "verification": verify(counter.data.counter_ledger).to_record() | {"place": ""},
         }
 
+    codebook_routes(routes, counters, me)
     return routes
 
 

@@ -11,13 +11,15 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from deniable.errors import InvalidArgument
-from deniable.ledger import Ledger, journal_at
+from deniable.ledger import Application, Ledger, journal_at
 from deniable.ledger.web_role import can_charge, grant_web_role
 from deniable.release.dataset import Dataset
-from deniable.server.counter import Counter, ledger_terms
+from deniable.server.codebook_desk import open_ledger
+from deniable.server.counter import Counter
+from deniable.server.letters import Postman, concerns
 from deniable.server.schedules import Schedule, Scheduler
-from deniable.server.settings import ServedData, ServerSettings
-from deniable.server.webhooks import Messenger, Webhook
+from deniable.server.settings import Role, ServedData, ServerSettings
+from deniable.server.webhooks import Correspondent, Messenger, Webhook
 from deniable.server.worker import Worker, only_worker
 
 DRAFT = """\
@@ -39,6 +41,7 @@ data:
     budget: {epsilon: 1, delta: 1e-7}
 # schedules: {weekly: {data: visits, account: analyst, sql: "SELECT ...", epsilon: 0.1, purpose: "weekly report", every: week}}
 # webhooks: [{url: "https://...", secret: env:HOOK_SECRET}]   # told when a request moves on; signed, no numbers
+# mail: {server: smtp.example.org, sender: desk@example.org, user: desk, password: env:SMTP_PASSWORD}   # tells people with mail:
 people:                             # owner, curator, allocator, analyst, auditor
   owner: {roles: [owner, curator]}
   allocator: {roles: [allocator]}
@@ -63,7 +66,7 @@ def check_settings(settings: ServerSettings) -> list[str]:
 
 def _web_role(data: ServedData) -> str:
     """Make the ledger if it is not there, and bind the role of its `web_ledger`; the same again changes nothing."""
-    Ledger.open(data.ledger, terms=ledger_terms(data))
+    open_ledger(Ledger, data.ledger, data)
     role = unquote(urlsplit(data.web_ledger).username or "")
     grant_web_role(data.ledger, role=role)
     if can_charge(data.web_ledger):
@@ -86,8 +89,9 @@ def serve(config: Path, settings: ServerSettings, *, behind_tls: bool, web_only:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
     logging.getLogger("sqlglot").setLevel(logging.CRITICAL)  # the parser's warnings quote questions
     app = web_application(settings)
-    if settings.webhooks:
-        Messenger([Webhook(*hook) for hook in settings.webhooks], app.state.counters, settings.folder).start()
+    channels: list[Webhook | Correspondent] = [*(Webhook(*hook) for hook in settings.webhooks), *postmen(settings)]
+    if channels:
+        Messenger(channels, app.state.counters, settings.folder).start()
     if settings.schedules:
         Scheduler([Schedule(**each) for each in settings.schedules], app.state.counters).start()
     worker = None if web_only else _started_worker(config, behind_tls)
@@ -105,6 +109,21 @@ def serve(config: Path, settings: ServerSettings, *, behind_tls: bool, web_only:
         if worker is not None:
             worker.terminate()
             worker.wait(timeout=30)
+
+
+def postmen(settings: ServerSettings) -> list[Postman]:
+    """Who sends e-mail: nobody, unless a server for it is configured."""
+    if settings.mail is None:
+        return []
+
+    def people(dataset: str, known: Application) -> dict[str, str]:
+        if concerns(known) == "account":
+            found = [settings.people[known.account]] if known.account in settings.people else []
+        else:
+            found = [each for each in settings.people.values() if each.may(dataset, Role.ALLOCATOR)]
+        return {each.name: each.mail for each in found if each.mail}
+
+    return [Postman(settings.mail, people=people, address=settings.public_url)]
 
 
 def _started_worker(config: Path, behind_tls: bool) -> subprocess.Popen[bytes]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
@@ -18,6 +19,7 @@ from deniable.engines.places import is_postgres
 from deniable.errors import InvalidArgument
 from deniable.exact.guards import integer, nonnegative, positive, probability
 from deniable.plan.codebook import Codebook
+from deniable.server.letters import MailServer
 from deniable.server.single_sign_on import Provider
 
 
@@ -58,6 +60,7 @@ class Person:
     name: str
     roles: frozenset[Role]
     datasets: frozenset[str] | None = None
+    mail: str = ""
 
     def may(self, dataset: str, *roles: Role) -> bool:
         """Has one of these roles for this data set?"""
@@ -81,6 +84,8 @@ class ServerSettings:
     provider: Provider | None = None
     webhooks: tuple[tuple[str, bytes], ...] = ()
     """Addresses that are told when a request moves on, each with the secret that signs its messages."""
+    mail: MailServer | None = None
+    """The server that sends e-mail, if any is sent."""
     schedules: tuple[Mapping[str, Any], ...] = ()
     """Questions that are filed again in every period, as arguments of a `Schedule`."""
 
@@ -123,7 +128,7 @@ _KNOWN = {
 
 
 def _settings(record: Mapping[str, Any], base: Path, behind_tls: bool, web_only: bool) -> ServerSettings:
-    unknown = sorted(set(map(str, record)) - _KNOWN - {"data", "people", "oidc", "webhooks", "schedules"})
+    unknown = sorted(set(map(str, record)) - _KNOWN - {"data", "people", "oidc", "webhooks", "schedules", "mail"})
     if unknown:
         raise InvalidArgument(
             f"the server configuration has no {unknown[0]!r}; it has {', '.join(sorted(_KNOWN))}, data, people"
@@ -148,6 +153,7 @@ def _settings(record: Mapping[str, Any], base: Path, behind_tls: bool, web_only:
         people=known,
         provider=None if "oidc" not in record else _provider(record["oidc"]),
         webhooks=_webhooks(record.get("webhooks", [])),
+        mail=None if "mail" not in record else _mail(record["mail"]),
         schedules=_schedules(record.get("schedules", {}), served, known),
     )
 
@@ -213,6 +219,30 @@ def _webhooks(stated: Any) -> tuple[tuple[str, bytes], ...]:
             )
         found.append((url, secret.encode()))
     return tuple(found)
+
+
+_ADDRESS = re.compile(r"[^\s@<>,;:\"]+@[^\s@<>,;:\"]+")
+
+
+def _mail(stated: Any) -> MailServer:
+    """An SMTP server; its password is in an environment variable, and leaves this machine under TLS only."""
+    fields = {"server", "port", "sender", "tls", "user", "password"}
+    if not isinstance(stated, Mapping) or not {"server", "sender"} <= set(stated) <= fields:
+        raise InvalidArgument("mail needs server and sender, and may have port, tls, user and password (env:NAME)")
+    host, tls, sender = str(stated["server"]), str(stated.get("tls", "starttls")), str(stated["sender"])
+    if tls not in ("starttls", "tls") and not (tls == "none" and _is_loopback(host)):
+        raise InvalidArgument(f"mail.tls is starttls or tls, and none only for a server on this machine; got {tls!r}")
+    if not _ADDRESS.fullmatch(sender):
+        raise InvalidArgument(f"mail.sender is one address, got {sender!r}")
+    word, secret = str(stated.get("password", "")), ""
+    if ("user" in stated) != bool(word):
+        raise InvalidArgument("mail.user and mail.password go together")
+    if word:
+        secret = os.environ.get(word[4:], "") if word.startswith("env:") else ""
+        if not secret:
+            raise InvalidArgument("mail.password is written env:NAME, and that variable holds the password")
+    port = integer(port=stated.get("port", 465 if tls == "tls" else 587), least=1, greatest=65535)
+    return MailServer(host=host, port=port, sender=sender, tls=tls, user=str(stated.get("user", "")), password=secret)
 
 
 def _schedules(
@@ -302,8 +332,8 @@ def _budget(name: str, stated: Any) -> Budget:
 
 
 def _person(name: str, entry: Any, data: Mapping[str, ServedData]) -> Person:
-    if not isinstance(entry, Mapping) or not {"roles"} <= set(entry) <= {"roles", "datasets"}:
-        raise InvalidArgument(f"people.{name} needs roles: [...], and may have datasets: [...]")
+    if not isinstance(entry, Mapping) or not {"roles"} <= set(entry) <= {"roles", "datasets", "mail"}:
+        raise InvalidArgument(f"people.{name} needs roles: [...], and may have datasets: [...] and mail")
     if not (name.isprintable() and name.replace("-", "").replace("_", "").replace(".", "").isalnum()):
         raise InvalidArgument(f"a person's name has letters, digits, ., - and _ only, got {name!r}")
     try:
@@ -314,4 +344,7 @@ def _person(name: str, entry: Any, data: Mapping[str, ServedData]) -> Person:
     unknown = sorted(set(named or ()) - set(data))
     if unknown:
         raise InvalidArgument(f"people.{name} names the data set {unknown[0]!r}, which is not served")
-    return Person(name=name, roles=roles, datasets=None if named is None else frozenset(named))
+    mail = str(entry.get("mail", ""))
+    if mail and not _ADDRESS.fullmatch(mail):
+        raise InvalidArgument(f"people.{name}.mail is one address, got {mail!r}")
+    return Person(name=name, roles=roles, datasets=None if named is None else frozenset(named), mail=mail)

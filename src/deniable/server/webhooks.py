@@ -19,7 +19,7 @@ import urllib.request
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Protocol
 
 from deniable.ledger import Application, Progress
 from deniable.server.counter import Counter
@@ -37,6 +37,16 @@ class Webhook:
 
     url: str
     secret: bytes
+
+
+class Correspondent(Protocol):
+    """Another channel than webhooks, such as e-mail. `url` names it in the state folder; `fresh`: does it tell what is old?"""
+
+    url: str
+    fresh: bool
+
+    def deliver(self, dataset: str, known: Application) -> bool:
+        """Was everybody told, or is there nobody to tell?"""
 
 
 def sign(body: bytes, *, secret: bytes, moment: int) -> str:
@@ -82,7 +92,7 @@ class Messenger:
 
     def __init__(
         self,
-        hooks: Iterable[Webhook],
+        hooks: Iterable[Webhook | Correspondent],
         counters: Mapping[str, Counter],
         folder: Path,
         *,
@@ -97,21 +107,35 @@ class Messenger:
         """Everything that has not been told; how many messages were taken."""
         return sum(self._tell(hook) for hook in self._hooks)
 
-    def _tell(self, hook: Webhook) -> int:
+    def _tell(self, hook: Webhook | Correspondent) -> int:
+        if hook.url not in self._told and not getattr(hook, "fresh", True):
+            self._told[hook.url] = self._now()
+            self._write()
         told, taken = self._told.setdefault(hook.url, {}), 0
         for dataset, counter in self._counters.items():
             for known in counter.ledger.desk.all():
                 name, state = f"{dataset}/{known.account}/{known.request}", known.progress.value
                 if known.progress in _QUIET or told.get(name) == state:
                     continue
-                if not self._deliver(hook, message(dataset, known)):
-                    _log.warning("a webhook was not reached; it is told later")
+                if not self._deliver(hook, dataset, known):
+                    _log.warning("a receiver was not reached; it is told later")
                     return taken
                 told[name], taken = state, taken + 1
                 self._write()
         return taken
 
-    def _deliver(self, hook: Webhook, body: bytes) -> bool:
+    def _now(self) -> dict[str, str]:
+        """Where every request stands."""
+        return {
+            f"{dataset}/{known.account}/{known.request}": known.progress.value
+            for dataset, counter in self._counters.items()
+            for known in counter.ledger.desk.all()
+        }
+
+    def _deliver(self, hook: Webhook | Correspondent, dataset: str, known: Application) -> bool:
+        if not isinstance(hook, Webhook):
+            return hook.deliver(dataset, known)
+        body = message(dataset, known)
         signed = sign(body, secret=hook.secret, moment=int(self._clock()))
         return self._send(hook.url, body, {"Content-Type": "application/json", SIGNATURE: signed})
 

@@ -6,30 +6,37 @@ charged and not stored when a worker begins is written down as not answered.
 
 from __future__ import annotations
 
+import logging
 import os
 import time
 from collections.abc import Callable, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from deniable.errors import BudgetExceeded, DeniableError, EngineFailed, InvalidArgument, NotGranted
+from deniable.errors import BudgetExceeded, DeniableError, EngineFailed, InvalidArgument, LedgerError, NotGranted
 from deniable.ledger import Application, Ledger, Progress
 from deniable.ledger.request import Reservation
 from deniable.release.dataset import Dataset
 from deniable.release.session import Session
-from deniable.server.counter import exact_terms, ledger_terms
+from deniable.server.codebook_desk import in_force, one_line, open_ledger, take_up
+from deniable.server.counter import exact_terms
 from deniable.server.settings import ServedData, ServerSettings
 from deniable.server.ticks import leaving
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+LOG = logging.getLogger("deniable.worker")
 WORKER = "worker"
 """The name under which the worker writes into the chain."""
 
 NOT_ANSWERED = "charged and not answered; ask the curator"
 """What an analyst is told when a charged request has no answer, whatever the cause."""
+
+
+CHANGED = "the codebook was amended since this was granted; nothing was spent, ask again"
+"""What an analyst is told when a grant no longer covers what the question has become."""
 
 
 class TickingLedger(Ledger):
@@ -78,11 +85,11 @@ class Worker:
 
     def _opened(self, data: ServedData, *, again: bool = False) -> tuple[Dataset, TickingLedger]:
         """A data set and its ledger; opened again, under the terms the ledger has by now."""
-        terms = ledger_terms(data)
-        ledger = TickingLedger.existing(data.ledger) if again else TickingLedger.open(data.ledger, terms=terms)
-        assert isinstance(ledger, TickingLedger)
+        place = data.ledger
+        ledger = TickingLedger.existing(place) if again else open_ledger(TickingLedger, place, data)
         ledger.pause = self._pace.wait
-        return Dataset(data.source, codebook=data.codebook, name=data.name), ledger
+        current = in_force(ledger, data)
+        return Dataset(current.source, codebook=current.codebook, name=current.name), ledger
 
     @staticmethod
     def _settle(ledger: Ledger) -> None:
@@ -95,6 +102,7 @@ class Worker:
         """Answer everything that is granted now, and write down what has run out; how many requests were handled."""
         handled = 0
         for name in self._data:
+            handled += self._amend(name)
             dataset, ledger = self._current(name)
             for each in ledger.desk.overdue():
                 ledger.desk.expire(each.account, each.request, by=WORKER)
@@ -102,6 +110,14 @@ class Worker:
                 self._answer(dataset, ledger, each)
                 handled += 1
         return handled
+
+    def _amend(self, name: str) -> int:
+        """Take up or reject what curators have proposed; how many proposals there were."""
+        data, (_, ledger) = self._settings.data[name], self._data[name]
+        waiting = [each for each in ledger.desk.proposals() if each.state == "open"]
+        for each in waiting:
+            take_up(Ledger.existing(data.ledger), data, each, by=WORKER)
+        return len(waiting)
 
     def _current(self, name: str) -> tuple[Dataset, TickingLedger]:
         """A data set and its ledger as they are now: after an amendment or a new version of the data, opened again."""
@@ -136,24 +152,36 @@ class Worker:
             self._pace.wait()
             self._refuse(ledger, known, NOT_ANSWERED)
         except NotGranted:
-            return
+            if ledger.desk.one(known.account, known.request).progress is Progress.APPROVED:
+                self._refuse(ledger, known, CHANGED)
         except DeniableError as refused:
             self._refuse(
                 ledger,
                 known,
-                str(refused)[:190] if ledger.desk.one(known.account, known.request).charge is None else NOT_ANSWERED,
+                str(refused) if ledger.desk.one(known.account, known.request).charge is None else NOT_ANSWERED,
             )
 
     @staticmethod
     def _refuse(ledger: Ledger, known: Application, reason: str) -> None:
-        plain = " ".join("".join(letter if letter.isprintable() else " " for letter in reason).split())
-        ledger.desk.refuse(known.account, known.request, by=WORKER, reason=plain)
+        ledger.desk.refuse(known.account, known.request, by=WORKER, reason=one_line(reason))
 
     def run(self, *, every: float = 0.2, stop: Callable[[], bool] = lambda: False) -> None:
         """Work until told to stop."""
         while not stop():
-            if not self.work():
+            try:
+                handled = self.work()
+            except LedgerError:
+                LOG.warning("the ledger could not be used; the worker tries again")
+                handled = self._recover()
+            if not handled:
                 time.sleep(every)
+
+    def _recover(self) -> int:
+        """After a lost connection nothing runs here: what was charged and not stored is told, as after a crash."""
+        with suppress(LedgerError):
+            for _, ledger in self._data.values():
+                self._settle(ledger)
+        return 0
 
     def close(self) -> None:
         """Let go of the data."""
