@@ -1,8 +1,6 @@
-"""The exact law of everything an analyst can see of a release, through the public API, on tiny tables.
+"""Questions on tiny neighbouring tables, for `dp.audit.check`: it follows every outcome of every draw through the public API.
 
-One path through every outcome of every draw is one release in a session of its own: priced, charged, run, drawn, stored and
-read back. What is seen is one event: which groups are shown and in which order, every value and interval end with its type,
-or the class of the error. Two such laws on neighbouring tables are held against the loss that the session charged.
+One path is one release in a session of its own: priced, charged, run, drawn, stored and read back.
 """
 
 from __future__ import annotations
@@ -18,14 +16,11 @@ import pytest
 
 import deniable as dp
 from deniable.accounting import Budget
-from deniable.audit.session_questions import ORDER_KEY, RememberingEngine, charged, observed
+from deniable.audit import SmallTables, Verdict
 from deniable.engines.engine import Engine
-from deniable.noise import Entropy
 from deniable.plan.codebook import Codebook
 from deniable.query.aggregates import measuring
 from deniable.release.session import Session
-from deniable.testing.laws_privacy import Verdict, compare
-from deniable.testing.output_law import OutputLaw, output_law
 from tests.shared_memory import in_shared_memory
 
 TWO_EPSILON = dp.budget(epsilon=2)
@@ -66,20 +61,16 @@ class Scenario:
 def audited(
     scenario: Scenario, connect: Callable[..., Engine], *, spoil: Callable[[Engine], Engine] = lambda engine: engine
 ) -> Verdict:
-    """The exact loss of what can be seen, in both directions, against the loss that was charged."""
-    laws: list[OutputLaw] = []
-    claim = None
-    for columns in (scenario.left, scenario.right):
-        engine = RememberingEngine(spoil(connect({"tiny": dict(columns)}, scenario.codebook, key=ORDER_KEY)))
-        claim = claim or charged(scenario.ask, engine, scenario.codebook, scenario.budget)
-        laws.append(output_law(lambda entropy, e=engine: _observed(scenario, e, entropy), tail=scenario.tail))  # type: ignore[misc]
-        engine.close()
-    assert claim is not None
-    return compare(laws[0], laws[1], claim, losses=[claim.epsilon, claim.epsilon / 2])
-
-
-def _observed(scenario: Scenario, engine: Engine, entropy: Entropy) -> tuple[Any, ...]:
-    return observed(scenario.ask, engine, scenario.codebook, scenario.budget, entropy)
+    """The auditor's verdict on what can be seen, against the loss that the session charged."""
+    tables = SmallTables(
+        scenario.codebook,
+        "tiny",
+        ((scenario.left, scenario.right),),
+        scenario.budget,
+        lambda *given, **named: spoil(connect(*given, **named)),
+        scenario.tail,
+    )
+    return dp.audit.check(scenario.ask, claim="its own price", tables=tables)
 
 
 @pytest.fixture

@@ -85,37 +85,26 @@ VICTIM = {"age": 40, "height": 2.0, "sex": "m", "town": "c", "smoker": False, "w
 """A row unlike all others: nobody is as old and does not smoke."""
 
 
-def _weights(model, reading, rows, multiplier, seed):
-    fitted = model.at(reading, multiplier).function(table(reading, codes(rows)), Seeded(seed))
+def _weights(model, reading, rows, multiplier, entropy):
+    fitted = model.at(reading, multiplier).function(table(reading, codes(rows)), entropy)
     return np.asarray(fitted.weights, dtype=np.float64).ravel()
 
 
-def _scores(model, multiplier):
-    """An attacker who knows all other rows, and has seen in fits of his own where this one pulls the weights, scores fits."""
+def _audit(score, neighbours, claim):
+    return dp.audit.check(score, claim=claim, neighbours=neighbours, samples=2 * RUNS, entropy=Seeded(1))
+
+
+def _attacker(model, multiplier):
+    """One who knows all other rows, and has seen in fits of his own where this one pulls the weights, scores fits."""
     reading, others = model.reading(book()), people(12, seed=3)
     within = {name: [*column, VICTIM[name]] for name, column in others.items()}
     pulls = [
-        _weights(model, reading, within, multiplier, seed) - _weights(model, reading, others, multiplier, seed + 500)
+        _weights(model, reading, within, multiplier, Seeded(seed))
+        - _weights(model, reading, others, multiplier, Seeded(seed + 500))
         for seed in range(1000, 1020)
     ]
     gap = np.mean(pulls, axis=0)
-    runs = [
-        np.array([_weights(model, reading, rows, multiplier, seed) @ gap for seed in range(start, start + RUNS)])
-        for rows, start in ((others, 1), (within, 1 + RUNS))
-    ]
-    return runs[0], runs[1]
-
-
-def _excess(outside, inside, cost):
-    """By how much some threshold tells more than the charge allows: true positives less e^epsilon false positives less delta."""
-    marks = np.quantile(np.concatenate([outside, inside]), np.linspace(0.02, 0.98, 25))
-    worst = -1.0
-    for epsilon in (0, 0.25, 0.5, 1, 2):
-        allowed = float(dp.delta(cost, epsilon=epsilon).upper)
-        for mark in marks:
-            found, false = (inside > mark).mean(), (outside > mark).mean()
-            worst = max(worst, float(found - np.exp(epsilon) * false - allowed))
-    return worst
+    return lambda rows, entropy: float(_weights(model, reading, rows, multiplier, entropy) @ gap), (others, within)
 
 
 @pytest.mark.parametrize(
@@ -126,45 +115,37 @@ def _excess(outside, inside, cost):
 def test_membership_is_told_no_better_than_the_charge_allows(model):
     reading = model.reading(book())
     cheap, dear = Fraction(4), Fraction(1, 10)  # epsilon about 1 and about 100, at a delta of 1e-5
-    slack = 4 * (2 / RUNS) ** 0.5 / 2
-    for multiplier in (cheap, dear):
-        cost = model.at(reading, multiplier).cost(d_in=1)
-        assert _excess(*_scores(model, multiplier), cost) <= slack
-    told = _scores(model, dear)
     claimed = model.at(reading, cheap).cost(d_in=1)
-    assert _excess(*told, claimed) > slack  # a fit that costs more than it says is seen
+    assert not _audit(*_attacker(model, cheap), claimed).broken
+    verdict = _audit(*_attacker(model, dear), claimed)
+    assert verdict.broken  # a fit that costs more than it says is seen
 
 
 # Was this row behind the twin? ----------------------------------------------------------------------------------------
 
 
 def _twins(scale):
-    """Released counts of the cells that a rare row is in, added up over all tables of a twin, with and without the row."""
+    """Released counts of the cells that a rare row is in, added up over all tables of a twin; the data with and without it."""
     asked = synthesis(book(), None, columns=["sex", "town"], method="pairs", focus=(), rows=None, bins=None, options={})
     others = (np.array([0] * 12), np.array([0, 1] * 6))
     within = tuple(np.append(column, rare) for column, rare in zip(others, (1, 2), strict=True))
     mechanism = asked.at(RuleKind.GAUSSIAN, scale)
 
-    def score(cells, seed):
-        stored = mechanism.function(CellRows(cells), Seeded(seed))
+    def score(cells, entropy):
+        stored = mechanism.function(CellRows(cells), entropy)
         rare = [[(1, 2)[place] for place in one.places] for one in stored.marginals if not one.grouped]
         plain = [one for one in stored.marginals if not one.grouped]
         return sum(float(one.counts[tuple(cell)]) / float(one.scale) for one, cell in zip(plain, rare, strict=True))
 
-    return [
-        np.array([score(cells, seed) for seed in range(start, start + RUNS)])
-        for cells, start in ((others, 1), (within, 1 + RUNS))
-    ], mechanism.cost(d_in=1)
+    return score, (others, within), mechanism.cost(d_in=1)
 
 
 def test_who_is_behind_a_twin_is_told_no_better_than_the_charge_allows():
-    slack = 4 * (2 / RUNS) ** 0.5 / 2
-    (outside, inside), cost = _twins(Fraction(4))
+    score, neighbours, cost = _twins(Fraction(4))
     assert 0.5 < float(dp.epsilon(cost, delta=1e-5).upper) < 1.5
-    assert _excess(outside, inside, cost) <= slack
-    dear, true_cost = _twins(Fraction(1, 8))
-    assert _excess(*dear, true_cost) <= slack
-    assert _excess(*dear, cost) > slack  # a twin that costs more than it says is seen
+    assert not _audit(score, neighbours, cost).broken
+    quiet, neighbours, _ = _twins(Fraction(1, 8))
+    assert _audit(quiet, neighbours, cost).broken  # a twin that costs more than it says is seen
 
 
 def test_a_value_nobody_declared_is_in_no_frame():

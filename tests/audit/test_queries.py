@@ -7,6 +7,7 @@ import pytest
 
 import deniable as dp
 from deniable.errors import InvalidArgument
+from deniable.testing import Seeded
 from tests.planted_noise import plant, scaled
 from tests.shared_memory import ledgers_in_memory
 
@@ -58,5 +59,13 @@ def test_small_tables_have_the_edges():
     assert (1, 0) in sizes
     values = {repr(value) for pair in tables.pairs for side in pair for value in side["x"]}
     assert {"0.0", "2.0", "nan", "None"} <= values
-    with pytest.raises(InvalidArgument, match="leave samples out"):
-        dp.audit.check(counted, tables=tables, samples=100)
+    with pytest.raises(InvalidArgument, match="draws nothing"):
+        dp.audit.check(counted, tables=tables, entropy=Seeded(1))
+
+
+def test_a_question_can_be_audited_by_draws(monkeypatch):
+    tables = dp.audit.small_tables(BOOK)
+    assert not dp.audit.check(counted, tables=tables, samples=200, entropy=Seeded(1)).broken
+    plant(monkeypatch, "draw", lambda _: lambda self, count, entropy: np.zeros(count, dtype=np.int64))
+    verdict = dp.audit.check(counted, tables=tables, samples=200, entropy=Seeded(2))
+    assert (verdict.method, verdict.broken) == ("samples", True)

@@ -61,6 +61,10 @@ class Candidates:
     left: NDArray[np.int64]
     right: NDArray[np.int64]
     event: Callable[[int], AnswerEvent]
+    alternatives: float
+    """The logarithm of how many events could have been here instead: the best of many looks better than it is."""
+    middle: int | None = None
+    """Of numbers: the half-line that half of all answers lie in, as nearly as can be; the best event for noise that is added."""
 
 
 def candidates(left: Sample, right: Sample) -> Iterator[Candidates]:
@@ -94,7 +98,7 @@ def _of_names(name: str, sides: list[SampleColumn | None], sizes: list[int]) -> 
         return
     kept = np.argsort(-(a + b), kind="stable")[:_ATOMS]
     a, b, values = a[kept], b[kept], values[kept]
-    yield Candidates(a, b, lambda k: AnswerEvent(name, names=(str(values[k]),)))
+    yield Candidates(a, b, lambda k: AnswerEvent(name, names=(str(values[k]),)), math.log(len(values)))
     yield from _unions(a, b, lambda cells: AnswerEvent(name, names=tuple(str(values[cell]) for cell in cells)))
 
 
@@ -116,8 +120,16 @@ def _of_numbers(name: str, sides: list[SampleColumn | None]) -> Iterator[Candida
         counts[0],
         counts[1],
         lambda k: AnswerEvent(name, ((float(lows[starts[k]]), float(ends[stops[k]])),)),
+        math.log(len(starts)),
+        _nearest_half(a + b),  # half-lines come first
     )
     yield from _unions(a, b, lambda cells: AnswerEvent(name, _joined(lows, ends, cells)))
+
+
+def _nearest_half(counts: NDArray[np.int64]) -> int:
+    """The place up to which most nearly half of the counts lie, short of all of them."""
+    below = np.cumsum(counts)
+    return int(np.argmin(np.abs(2 * below[:-1] - below[-1]))) if len(counts) > 1 else 0
 
 
 def _grid(pooled: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -128,7 +140,7 @@ def _grid(pooled: NDArray[np.float64]) -> NDArray[np.float64]:
         below = values[np.maximum(np.searchsorted(values, often) - 1, 0)]
         quantiles = np.quantile(pooled, np.arange(1, _CELLS) / _CELLS, method="lower")
         rare = np.quantile(pooled, [0.002, 0.01, 0.99, 0.998], method="lower")
-        values = np.unique(np.concatenate([quantiles, rare, often, below]))
+        values = np.unique(np.concatenate([quantiles, rare, often, below, [values[_nearest_half(counts)]]]))
     return np.concatenate([values[values < pooled.max()], [np.inf]])
 
 
@@ -145,6 +157,7 @@ def _unions(
             np.cumsum(a[found]),
             np.cumsum(b[found]),
             lambda k, found=found: event(sorted(found[: k + 1].tolist())),  # type: ignore[misc]
+            len(a) * math.log(2),
         )
 
 

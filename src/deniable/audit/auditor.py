@@ -16,12 +16,12 @@ import numpy as np
 
 from deniable.audit.answer_columns import Failure, columns, whole
 from deniable.audit.answer_events import AnswerEvent
-from deniable.audit.claims import ClaimCurve, curve_of, least_epsilon
+from deniable.audit.claims import ClaimCurve, curve_of
 from deniable.audit.comparison import compare, hockey_stick
 from deniable.audit.exact_law import PLACES, NotEnumerable, OutputLaw, Pruned, output_law
 from deniable.audit.neighbour_search import small_neighbours, within
 from deniable.audit.subject import ALL_ERRORS, OTHER_SOURCE, OWN_SOURCE, Subject, subject_of
-from deniable.audit.two_halves import TESTED, Choice, Trial, refutable, try_event, two_halves
+from deniable.audit.two_halves import Choice, Trial, refutable, try_event, two_halves
 from deniable.audit.verdict import Verdict
 from deniable.core.distance import Distance, distance
 from deniable.core.space import Space
@@ -126,7 +126,7 @@ def audit_by_draws(
 ) -> Verdict:
     """The two-halves test for every pair and claim; their errors share one level."""
     each_side, error = samples // 2, level / (len(pairs) * len(curves))
-    _check_enough(curves, draws=each_side - each_side // 2, samples=samples, error=error / TESTED)
+    _check_enough(curves, draws=each_side, samples=samples, error=error)
     trials: list[tuple[ClaimCurve, Trial, tuple[Any, Any]]] = []
     only_errors = True
     for pair in pairs:
@@ -143,7 +143,7 @@ def audit_by_draws(
             return None
         draws = each_side if count is None else integer(samples=count, least=2) // 2
         sides = [columns(subject.draws(data, draws, source or system_entropy())) for data in pair]
-        choice = Choice(worst.event, worst.reversed)
+        choice = Choice(worst.event, worst.reversed, worst.pairs.slope)
         return try_event(choice, *sides, draws=draws, curve=curve, error=level)
 
     return Verdict(
@@ -151,7 +151,7 @@ def audit_by_draws(
         tuple(each.cost for each in curves),
         "samples",
         broken,
-        max((least_epsilon(trial.at_least, trial.at_most, delta=curve.delta) for _, trial, _ in trials), default=0.0),
+        max((_bound(trial, of, curve) for of, trial, _ in trials), default=0.0),
         curve.delta,
         worst.event if worst is not None else None,
         tuple(trial for _, trial, _ in trials),
@@ -163,6 +163,11 @@ def audit_by_draws(
         again,
         pair,
     )
+
+
+def _bound(trial: Trial, of: ClaimCurve, stated: ClaimCurve) -> float:
+    """The trial's lower bound on epsilon at the delta that is stated."""
+    return trial.epsilon if of.delta == stated.delta else trial.epsilon_at(stated.delta)
 
 
 def event_counts(
@@ -240,11 +245,13 @@ def verdict_of_laws(
 ) -> Verdict:
     """Two exact laws for each pair, held against each claim in both directions."""
     listed = [(left, right) for left, right in laws]
-    least, broken, event = 0.0, False, None
+    least, broken, kept, event = 0.0, False, True, None
     for left, right in listed:
         least = max(least, *(exact_epsilon(p, q, Fraction(curves[0].delta)) for p, q in ((left, right), (right, left))))
         for curve in curves:
-            if not broken and compare(left, right, curve.cost, losses=losses or _lines(curve)).broken:
+            found = compare(left, right, curve.cost, losses=losses or _lines(curve))
+            kept = kept and found.kept
+            if not broken and found.broken:
                 broken, event = True, _worst_event(left, right, curve) or _worst_event(right, left, curve)
     return Verdict(
         name,
@@ -261,6 +268,7 @@ def verdict_of_laws(
         "enumerated",
         notes,
         lambda *_: None,
+        kept=kept,
     )
 
 

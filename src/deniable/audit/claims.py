@@ -44,56 +44,49 @@ class ClaimCurve:
     delta: float
     """The delta at which a lower bound on epsilon is stated."""
 
+    def frontier(self, rates: Any) -> Any:
+        """The largest P(S) that the claim allows beside each Q(S): every line, both orders of the neighbours."""
+        found = np.ones(np.shape(rates))
+        for loss, least in zip(self.losses, self.deltas, strict=True):
+            factor = _factor(loss) * _UP
+            found = np.minimum(found, np.minimum(factor * rates + least, 1 - (1 - rates - least) / factor))
+        return found
+
     def excess(self, often: float, seldom: float) -> float:
-        """By how much the pair of rates P(S) = often, Q(S) = seldom crosses the most crossed line; positive: forbidden."""
-        return max(
-            max(often - _factor(loss) * _UP * seldom, (1 - seldom) - _factor(loss) * _UP * (1 - often)) - least
-            for loss, least in zip(self.losses, self.deltas, strict=True)
-        )
+        """By how much rates P(S) = often and Q(S) = seldom lie above the frontier; positive: forbidden."""
+        return float(often - self.frontier(np.float64(seldom)))
 
-    def scores(self, often: Any, seldom: Any, draws: float) -> Any:
-        """How many standard errors estimated rates cross the line they cross most, for whole arrays of events at once."""
-        best = np.full(np.shape(often), -np.inf)
-        spread_often, spread_seldom = (_spread(rate, draws) for rate in (often, seldom))
-        for loss, least in zip(self.losses[::-_THIN], self.deltas[::-_THIN], strict=True):
-            factor = _factor(min(loss, 300.0))
-            for high, low, a, b in (
-                (often, seldom, spread_often, spread_seldom),
-                (1 - seldom, 1 - often, spread_seldom, spread_often),
-            ):
-                best = np.maximum(best, (high - factor * low - least) / np.sqrt(a + factor * factor * b))
-        return best
+    def supports(self) -> list[tuple[float, float]]:
+        """Some (slope, most) with P(S) - slope * Q(S) <= most for every event: slope 1 first, lines in both orders."""
+        chosen = list(zip(self.losses[::-_THIN], self.deltas[::-_THIN], strict=True))
+        factors = [(_factor(min(loss, 300.0)), least) for loss, least in chosen]
+        back = [(1 / factor, 1 - (1 - least) / factor) for factor, least in factors]
+        return [(1.0, self.deltas[0] if self.losses[0] == 0 else 1.0), *factors, *back]
 
-    def epsilon(self, often: float, seldom: float) -> float:
-        """The least epsilon, at the stated delta, with which P(S) >= often and Q(S) <= seldom agree, rounded down."""
-        return least_epsilon(often, seldom, delta=self.delta)
+    def scores(self, often: Any, seldom: Any, draws: float) -> tuple[Any, Any]:
+        """How many standard errors estimated rates cross the line they cross most, and its slope; for whole arrays of events."""
+        best, slopes = np.full(np.shape(often), -np.inf), np.ones(np.shape(often))
+        spread_often, spread_seldom = (self.spread(rate, draws) for rate in (often, seldom))
+        for slope, most in self.supports():
+            found = (often - slope * seldom - most) / np.sqrt(spread_often + slope * slope * spread_seldom)
+            slopes, best = np.where(found > best, slope, slopes), np.maximum(best, found)
+        return best, slopes
+
+    @staticmethod
+    def spread(rate: Any, draws: float) -> Any:
+        """The variance of an estimated rate; one that was never or always seen is not certain."""
+        return np.maximum(rate * (1 - rate), 1 / draws) / draws
 
     def epsilons(self, often: Any, seldom: Any, draws: float) -> Any:
         """About the lower bound on epsilon that each of many events will give."""
-        a, b = 2.6 * np.sqrt(_spread(often, draws)), 2.6 * np.sqrt(_spread(seldom, draws))
+        a, b = 2.6 * np.sqrt(self.spread(often, draws)), 2.6 * np.sqrt(self.spread(seldom, draws))
         sides = [(often - a - self.delta, seldom + b), (1 - seldom - b - self.delta, 1 - often + a)]
         return np.maximum(*(np.log(np.maximum(high, 1e-300) / np.maximum(low, 1 / draws)) for high, low in sides))
-
-
-def least_epsilon(often: float, seldom: float, *, delta: float) -> float:
-    """The least epsilon, at this delta, with which P(S) >= often and Q(S) <= seldom agree, rounded down."""
-    return max(_log_ratio(often - delta, seldom), _log_ratio(1 - seldom - delta, 1 - often))
 
 
 def _factor(loss: float) -> float:
     """e to the loss; beyond all floats it is infinite, and nothing can cross the line."""
     return math.exp(loss) if loss < 700 else 1e304
-
-
-def _spread(rate: Any, draws: float) -> Any:
-    """The variance of an estimated rate; one that was never or always seen is not certain."""
-    return np.maximum(rate * (1 - rate), 1 / draws) / draws
-
-
-def _log_ratio(high: float, low: float) -> float:
-    if high <= 0 or high <= low:
-        return 0.0
-    return math.inf if low <= 0 else math.log(high / low) * (1 - 1e-12)
 
 
 @lru_cache(maxsize=256)

@@ -13,20 +13,24 @@ from fractions import Fraction
 from typing import Any
 
 from deniable.accounting import Budget, budget
-from deniable.audit.auditor import OWN_PRICE, verdict_of_laws
-from deniable.audit.claims import curve_of
+from deniable.audit.answer_columns import is_plain, whole
+from deniable.audit.auditor import OWN_PRICE, Pairs, audit_by_draws, verdict_of_laws
+from deniable.audit.claims import ClaimCurve, curve_of
 from deniable.audit.exact_law import NotEnumerable, output_law
 from deniable.audit.long_run import odometer_reading
+from deniable.audit.subject import Subject
 from deniable.audit.verdict import Verdict
 from deniable.cost import Bounded, Cost
 from deniable.engines.engine import Engine, Result
 from deniable.engines.reference import ReferenceEngine
 from deniable.errors import DeniableError, InvalidArgument
+from deniable.exact.guards import integer, open_probability
 from deniable.noise import Entropy, system_entropy
 from deniable.plan.codebook import Codebook
 from deniable.plan.facts import Kind, date_of, timestamp_of
 from deniable.plan.nodes import Plan
 from deniable.plan.variable import Variable
+from deniable.release.answer import Release
 from deniable.release.dataset import Dataset
 from deniable.release.session import Session
 
@@ -36,6 +40,8 @@ ORDER_KEY = 2**200 + 7
 """One order key for a table and its neighbour, as for one data set with and without a person."""
 _LARGE = budget(epsilon=64, delta=0.25)
 _ODD = (None, float("nan"))
+_TAIL = Fraction(1, 200)
+_PATHS = 200_000
 
 
 class RememberingEngine:
@@ -71,8 +77,10 @@ class RememberingEngine:
         self.inner.close()
 
 
-def visible(answer: Any) -> tuple[Any, ...]:
-    """Everything an analyst can tell two releases apart by."""
+def visible(answer: Any) -> Any:
+    """Everything an analyst can tell two releases apart by; what is no release (a model, records) is seen as it is."""
+    if not isinstance(answer, Release):
+        return answer if is_plain(answer) else whole(answer)
     rows = [[(name, type(value).__name__, _flat(value)) for name, value in row.items()] for row in answer.table]
     return (
         tuple(answer.groups),
@@ -89,7 +97,7 @@ def _flat(value: Any) -> Any:
     return tuple(map(_flat, value)) if isinstance(value, list | tuple) else value
 
 
-def observed(ask: Ask, engine: Engine, codebook: Codebook, limit: Budget, entropy: Entropy) -> tuple[Any, ...]:
+def observed(ask: Ask, engine: Engine, codebook: Codebook, limit: Budget, entropy: Entropy) -> Any:
     """One release in a session of its own, or the error that came instead of it."""
     try:
         answers = ask(Dataset(engine, codebook=codebook).session(limit, entropy=entropy))
@@ -115,6 +123,10 @@ class SmallTables:
     table: str
     pairs: tuple[tuple[Columns, Columns], ...]
     budget: Budget = _LARGE
+    connect: Callable[..., Engine] = ReferenceEngine
+    """Makes an engine of columns by table, a codebook and an order key."""
+    tail: Fraction = _TAIL
+    """How much of each draw may be cut off."""
 
     def check(
         self,
@@ -125,43 +137,62 @@ class SmallTables:
         samples: Any = None,
         entropy: Any = None,
     ) -> Verdict:
-        """The exact law of what can be seen, in both directions, on every pair, against the claim or the charge.
+        """What can be seen, in both directions, on every pair, against the claim or the charge: by its law, or by `samples` draws.
 
-        The law is exact, so `samples`, `level` and `entropy` say nothing here and are refused where given.
+        The law is exact, so `entropy` says nothing about it and is refused without `samples`.
         """
-        if samples is not None or entropy is not None:
+        if samples is None and entropy is not None:
             raise InvalidArgument(
-                "questions to a session are audited by their exact law on small tables: leave samples out"
+                "the law of a question is exact and draws nothing: give samples, or leave entropy out"
             )
         if isinstance(claim, str) and claim != OWN_PRICE:
             raise InvalidArgument(f"claim must be a cost record of dp.costs, or {OWN_PRICE!r}, got {claim!r}")
-        laws, cost = [], claim
-        for left, right in self.pairs:
-            engines = [
-                RememberingEngine(ReferenceEngine({self.table: dict(side)}, self.codebook, key=ORDER_KEY))
-                for side in (left, right)
-            ]
-            if isinstance(cost, str):
-                cost = charged(ask, engines[0], self.codebook, self.budget)
-            laws.append(tuple(self._law(ask, engine) for engine in engines))
-        costs = list(cost) if isinstance(cost, Sequence) and not isinstance(cost, str) else [cost]
-        curves = [curve_of(each) for each in costs]
-        name = getattr(ask, "__qualname__", "a question")
+        engines = [tuple(map(self._engine, pair)) for pair in self.pairs]
+        try:
+            cost = charged(ask, engines[0][0], self.codebook, self.budget) if isinstance(claim, str) else claim
+            curves = [curve_of(each) for each in (cost if isinstance(cost, Sequence) else [cost])]
+            if samples is not None:
+                return self._by_draws(ask, engines, curves, samples=samples, level=level, entropy=entropy)
+            laws = [tuple(self._law(ask, engine) for engine in pair) for pair in engines]
+        finally:
+            for pair in engines:
+                for engine in pair:
+                    engine.close()
         most = Fraction(curves[0].losses[-1])
         few = [most, most / 2] if isinstance(curves[0].cost, Bounded) else None
-        return verdict_of_laws(name, laws, curves, losses=few)
+        return verdict_of_laws(_name(ask), laws, curves, losses=few)
+
+    def _engine(self, side: Columns) -> RememberingEngine:
+        return RememberingEngine(self.connect({self.table: dict(side)}, self.codebook, key=ORDER_KEY))
+
+    def _by_draws(
+        self, ask: Ask, engines: Pairs, curves: Sequence[ClaimCurve], *, samples: Any, level: Any, entropy: Any
+    ) -> Verdict:
+        def one(engine: Engine, source: Entropy) -> Any:
+            return observed(ask, engine, self.codebook, self.budget, source)
+
+        return audit_by_draws(
+            Subject(_name(ask), one, None, None, ()),
+            engines,
+            curves,
+            samples=integer(samples=samples, least=1),
+            level=float(open_probability(level=level)),
+            entropy=entropy or system_entropy(),
+        )
 
     def _law(self, ask: Ask, engine: Engine) -> Any:
         try:
             return output_law(
-                lambda entropy: observed(ask, engine, self.codebook, self.budget, entropy),
-                tail=Fraction(1, 200),
-                most=20_000,
+                lambda entropy: observed(ask, engine, self.codebook, self.budget, entropy), tail=self.tail, most=_PATHS
             )
         except NotEnumerable as refusal:
             raise InvalidArgument(
-                f"this question has no law that can be enumerated on small tables: {refusal}"
+                f"this question has no law that can be enumerated on small tables, give samples: {refusal}"
             ) from None
+
+
+def _name(ask: Ask) -> str:
+    return getattr(ask, "__qualname__", "a question")
 
 
 def small_tables(codebook: Codebook, *, budget: Budget = _LARGE, table: str | None = None) -> SmallTables:

@@ -62,6 +62,8 @@ class Verdict:
     draw_again: Callable[[int | None, Any], Trial | None]
     found_on: tuple[Any, Any] | None = None
     """The pair of data sets that the event was found on; it is in the script, never in the certificate."""
+    kept: bool = False
+    """Of exact laws: the claim holds on these neighbours, up to the tails that were cut off. Draws never say so."""
 
     def replay(self, *, samples: int | None = None, entropy: Any = None) -> EventReplay:
         """The found event once more, on new draws, and a script that does it; nothing is chosen this time."""
@@ -140,10 +142,12 @@ def _record(trial: Trial) -> dict[str, Any]:
     return {
         "event": trial.event.record(),
         "likelier_on": "second" if trial.reversed else "first",
-        "draws_each_side": trial.draws,
-        "seen": [trial.often, trial.seldom],
-        "probability_at_least": trial.at_least,
-        "probability_at_most": trial.at_most,
+        "draws_each_side": trial.pairs.draws,
+        "seen": [trial.pairs.often, trial.pairs.seldom],
+        "slope": trial.pairs.slope,
+        "error": trial.pairs.error,
+        "probability_at_least": trial.pairs.at_least,
+        "probability_at_most": trial.pairs.at_most,
         "excess": trial.excess,
         "epsilon_at_least": trial.epsilon if math.isfinite(trial.epsilon) else None,
     }
@@ -192,6 +196,8 @@ SCHEMA: dict[str, Any] = {
                     "likelier_on": {"enum": ["first", "second"]},
                     "draws_each_side": _WHOLE,
                     "seen": {"type": "array", "items": _WHOLE},
+                    "slope": {"type": "number", "description": "X - slope * Y is the statistic, fixed before the counts"},
+                    "error": {"type": "number", "description": "this trial's share of the level"},
                     "probability_at_least": _NUMBER,
                     "probability_at_most": _NUMBER,
                     "excess": _NUMBER,

@@ -77,7 +77,7 @@ class Entropy:
     There is no seed. Whatever is not exactly this class counts as testing entropy (`is_testing`).
     """
 
-    __slots__ = ("__weakref__", "_batches", "_chain", "_last_seed", "_lock", "_pid", "_pool")
+    __slots__ = ("__weakref__", "_batches", "_chain", "_handed", "_last_seed", "_lock", "_pid", "_pool")
 
     POOL_WORDS: ClassVar[int] = 256
     BATCHES: ClassVar[int] = 64
@@ -90,6 +90,7 @@ class Entropy:
         self._pid = os.getpid()
         self._pool: list[int] = []
         self._batches: dict[IntegerSampler, list[int]] = {}
+        self._handed: list[int] = []
         _alive.add(self)
 
     @property
@@ -133,18 +134,22 @@ class Entropy:
         """One draw, taken from a batch drawn beforehand.
 
         Taking a value off a list does not touch it, so the time this takes says nothing about it, not even through what
-        the interpreter does differently for small, large or negative integers.
+        the interpreter does differently for small, large or negative integers. It is kept until the next batch: an integer
+        outside the interpreter's cache of small ones would be freed when the caller is done with it, which takes time.
         """
         if self._pid != os.getpid():
             self._forget()
         try:
-            return self._batches[sampler].pop()  # atomic, as in `word`
+            value = self._batches[sampler].pop()  # atomic, as in `word`
         except (KeyError, IndexError):
-            return self._rebatched(sampler)
+            value = self._rebatched(sampler)
+        self._handed.append(value)
+        return value
 
     def _rebatched(self, sampler: IntegerSampler) -> int:
         batch = sampler.batch(self)
         value = batch.pop()
+        self._handed = []
         if len(self._batches) >= self.BATCHES:
             self._batches = {}  # draws nobody asked for yet are simply dropped
         self._batches[sampler] = batch
@@ -175,7 +180,7 @@ class Entropy:
     def _forget(self) -> None:
         """Drop everything a parent process could also hold; called in every new process."""
         self._lock = threading.Lock()
-        self._pool, self._batches = [], {}
+        self._pool, self._batches, self._handed = [], {}, []
         self._pid = os.getpid()
 
     def __reduce__(self) -> NoReturn:
