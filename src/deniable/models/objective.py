@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from math import ceil, sqrt
+from math import ceil, log, sqrt
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from deniable.core.compositor import Compositor
 from deniable.core.mechanism import Mechanism
 from deniable.cost import Cost, Renyi
-from deniable.errors import EngineFailed, InvalidArgument
+from deniable.errors import InvalidArgument
 from deniable.exact import ln
 from deniable.exact.guards import Real, positive
 from deniable.models.encoding import GRID
@@ -145,17 +145,49 @@ def _labels(rows: PrivateRows, reading: RowsReading) -> Floats:
     return np.asarray((rows.codes[reading.target.name] == 1).astype(np.float64), dtype=np.float64)
 
 
+NEWTON_STEPS = 200
+"""After so many steps of Newton's method the search goes on by gradients, whose number of steps is bounded by a theorem."""
+
+
 def minimum(features: Floats, labels: Floats, push: Floats, ridge: float) -> Floats:
-    """The weights at which the perturbed loss is least, by Newton's method; the gradient there is shorter than half the slack."""
+    """The weights at which the perturbed loss is least; the gradient there is shorter than half the slack, for all data."""
     weights = np.zeros(features.shape[1])
-    for _ in range(200):
+    for _ in range(NEWTON_STEPS):
         slope, curve = _derivatives(features, labels, push, ridge, weights)
-        if float(np.linalg.norm(slope)) <= float(SLACK) / 2:
+        if _settled(slope):
             return weights
         weights = _shorter(
             features, labels, push, ridge, weights, np.asarray(np.linalg.solve(curve, slope), np.float64)
         )
-    raise EngineFailed
+    return _by_gradients(features, labels, push, ridge)
+
+
+def _by_gradients(features: Floats, labels: Floats, push: Floats, ridge: float) -> Floats:
+    """The same minimum by Nesterov's accelerated gradients, in at most as many steps as the theorem needs."""
+    weights = before = np.zeros(features.shape[1])
+    smooth = ridge + float(np.square(features).sum()) / 4
+    pace, first = sqrt(ridge / smooth), _slope(features, labels, push, ridge, weights)
+    for _ in range(gradient_steps(float(first @ first), ridge, smooth)):
+        ahead = weights + (1 - pace) / (1 + pace) * (weights - before)
+        weights, before = ahead - _slope(features, labels, push, ridge, ahead) / smooth, weights
+        if _settled(_slope(features, labels, push, ridge, weights)):
+            return weights
+    return weights
+
+
+def gradient_steps(square: float, ridge: float, smooth: float) -> int:
+    """How many accelerated steps make the gradient shorter than half the slack, from one whose squared length is `square`."""
+    gap = 2 * smooth * max(square, 1.0) / (ridge * (float(SLACK) / 2) ** 2)
+    return ceil(log(gap) * sqrt(smooth / ridge)) + 1
+
+
+def _settled(slope: Floats) -> bool:
+    return float(np.linalg.norm(slope)) <= float(SLACK) / 2
+
+
+def _slope(features: Floats, labels: Floats, push: Floats, ridge: float, weights: Floats) -> Floats:
+    chances = 1 / (1 + np.exp(-np.clip(features @ weights, -700, 700)))
+    return np.asarray(features.T @ (chances - labels) + ridge * weights + push, np.float64)
 
 
 def _derivatives(

@@ -8,8 +8,8 @@ from math import log, pi, sqrt
 import numpy as np
 import pytest
 
-from deniable.models import LinearRegression, LogisticRegression
-from deniable.models.objective import SLACK, Perturbation, minimum
+from deniable.models import LinearRegression, LogisticRegression, objective
+from deniable.models.objective import SLACK, Perturbation, gradient_steps, minimum
 from tests.models_kit import book
 
 WEIGHTS = np.linspace(-60, 60, 60001)
@@ -86,6 +86,34 @@ def test_the_minimum_found_is_where_the_gradient_vanishes():
         slope = features.T @ (chances - labels) + 0.5 * found + push
         assert float(np.linalg.norm(slope)) <= float(SLACK)
     assert minimum(np.zeros((0, 2)), np.zeros(0), np.zeros(2), 1.0).tolist() == [0, 0]
+
+
+def _hard(count):
+    """Features of very different size, nearly collinear, with labels that are parted."""
+    first = np.linspace(-3, 3, count)
+    features = np.stack([np.ones(count), first, first + 1e-6 * np.cos(first), 1e-3 * first**2], axis=1)
+    return features, (first > 0).astype(float)
+
+
+@pytest.mark.parametrize("count", [0, 1, 400])
+@pytest.mark.parametrize("push", [0.0, 1e4, -1e6])
+def test_the_search_ends_where_newton_does_not_settle(monkeypatch, count, push):
+    """Whatever the data: the other way finds the same minimum within the steps its theorem names."""
+    features, labels = _hard(count)
+    pushes, ridge = np.full(4, push), 0.5
+    by_newton = minimum(features, labels, pushes, ridge)
+    monkeypatch.setattr(objective, "NEWTON_STEPS", 0)
+    found = minimum(features, labels, pushes, ridge)
+    assert np.linalg.norm(objective._slope(features, labels, pushes, ridge, found)) <= float(SLACK) / 2
+    assert np.linalg.norm(found - by_newton) <= float(SLACK) / ridge
+
+
+def test_too_few_steps_are_caught(monkeypatch):
+    features, labels = _hard(400)
+    monkeypatch.setattr(objective, "NEWTON_STEPS", 0)
+    monkeypatch.setattr(objective, "gradient_steps", lambda *given: gradient_steps(*given) // 100)
+    found = minimum(features, labels, np.full(4, 1e4), 0.5)
+    assert np.linalg.norm(objective._slope(features, labels, np.full(4, 1e4), 0.5, found)) > float(SLACK)
 
 
 def test_two_algorithms_have_two_names():
