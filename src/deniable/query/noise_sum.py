@@ -64,7 +64,8 @@ class NoiseSum:
     def quantile(self, coefficients: Sequence[Floats], beta: Fraction) -> Floats:
         """A distance that the sum of coefficient times noise surpasses with probability at most beta."""
         sizes = [np.abs(c) * float(step) for c, step in zip(coefficients, self.steps, strict=True)]
-        within, beyond = np.zeros_like(sizes[0]), (self._apart(sizes, beta) + np.sum(sizes, axis=0)) * 2
+        within: Floats = np.zeros_like(sizes[0])
+        beyond: Floats = (self._apart(sizes, beta) + np.sum(sizes, axis=0)) * 2
         for _ in range(HALVINGS):
             middle = (within + beyond) / 2
             passed = self.exceeds(middle, coefficients, beta)

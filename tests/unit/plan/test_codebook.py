@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
 import pytest
 
 from deniable.errors import InvalidArgument
+from deniable.exact.figures import counted, plural
 from deniable.plan.codebook import Codebook
-from deniable.plan.unit import Length, row_unit, unit
+from deniable.plan.unit import Length, Unit, row_unit, unit
 
 TEXT = """\
 format: 1
@@ -146,3 +148,39 @@ def test_units_know_their_kinds() -> None:
     for bad in (lambda: unit(""), lambda: unit("x", groups=0), lambda: unit("x", period="d", per="eon")):
         with pytest.raises(InvalidArgument):
             bad()
+
+
+def test_a_label_is_what_a_unit_is_called_and_nothing_else() -> None:
+    plain = Codebook.from_yaml(TEXT)
+    assert plain.unit is not None
+    assert plain.unit.id is not None
+    called = Codebook.from_record(plain.to_record() | {"unit": {"id": plain.unit.id, "label": "tail number"}})
+    assert called.unit is not None
+    assert called.unit.phrase.startswith("one tail number")
+    assert Codebook.from_yaml(called.to_yaml()).unit.label == "tail number"  # type: ignore[union-attr]
+    assert replace(called.unit, called=None) == called.unit
+    assert str(called.unit) == str(replace(called.unit, called=None))  # what a ledger binds
+    assert called.binding() == plain.binding()
+
+
+@pytest.mark.parametrize("label", ["", " a", "a  b", "a_b", "x" * 41, "<b>", "a\nb"])
+def test_a_label_is_a_few_words(label: str) -> None:
+    with pytest.raises(InvalidArgument, match="a label is one or a few words"):
+        Unit(id="a", called=label)
+
+
+@pytest.mark.parametrize(
+    ("one", "several"),
+    [
+        ("row", "rows"),
+        ("person", "people"),
+        ("family", "families"),
+        ("day", "days"),
+        ("box", "boxes"),
+        ("small child", "small children"),
+    ],
+)
+def test_several_of_something(one: str, several: str) -> None:
+    assert plural(one) == several
+    assert counted(1, one) == f"1 {one}"
+    assert counted(2, one) == f"2 {several}"

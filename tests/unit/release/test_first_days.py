@@ -247,3 +247,18 @@ def test_amending_from_the_shell(place, tmp_path, capsys):
     cli.main([*words, "--budget-epsilon", "2", "--budget-delta", "1e-6"])
     assert "amended: epsilon = 2, delta = 1e-06; sessions that are open must be opened again" in capsys.readouterr().out
     assert str(wider.session(dp.budget(epsilon=2, delta=1e-6), ledger=place).remaining).startswith("epsilon = 1.5")
+
+
+def test_a_label_may_change_under_a_ledger_and_paid_answers_are_found_again(place):
+    def asked(**said):
+        book = {**BOOK, "unit": {**BOOK["unit"], **said}}
+        return dp.Dataset(ROWS, codebook=book).session(BUDGET, ledger=place)
+
+    first = asked().query().group_by("ward").agg(n=dp.count()).release(epsilon=0.5)
+    session = asked(label="family")
+    again = session.query().group_by("ward").agg(n=dp.count()).release(epsilon=0.5)
+    assert again.columns["n"].values == first.columns["n"].values
+    assert len(session.history) == 1
+    other = session.query().group_by("ward").agg(n=dp.count("m")).release(epsilon=0.4)
+    assert "at most 1 row per family and ward" in str(other)
+    assert "the presence or absence of one family" in str(other)
