@@ -11,7 +11,7 @@ from deniable.core.space import Space
 from deniable.cost import Bounded, Exponential
 from deniable.exact import Interval, exp, ln
 from deniable.kernels import DiscreteLaplaceNoise
-from deniable.kernels.peeling import exponential_score_error
+from deniable.kernels.exponential_choice import exponential_score_error
 from deniable.mechanisms import (
     MaxNoise,
     exponential,

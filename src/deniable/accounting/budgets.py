@@ -9,10 +9,9 @@ from fractions import Fraction
 
 from deniable.accounting.conversion import best_order, divergence_within, rho_order, rho_within
 from deniable.accounting.filters import Rule, RuleKind, times_that_fit
-from deniable.accounting.loss_grid import round_down
 from deniable.accounting.measures.renyi import RenyiLoss
 from deniable.accounting.side_by_side import Filters
-from deniable.accounting.spend import Spend
+from deniable.accounting.spend import Spend, round_down
 from deniable.accounting.theorems import RenyiPrivacy
 from deniable.cost import Cost, composed
 from deniable.errors import InvalidArgument, Unaccountable

@@ -13,8 +13,8 @@ from enum import Enum
 from fractions import Fraction
 from typing import Any, ClassVar, Protocol
 
-from deniable.core.family import MechanismFamily
 from deniable.core.space import Space
+from deniable.core.step import MechanismFamily
 from deniable.core.transformation import Transformation
 from deniable.cost import Cost
 from deniable.engines.table_space import coded_rows, column_facts, rows_per_unit

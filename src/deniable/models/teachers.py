@@ -16,10 +16,9 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from deniable.core.compositor import Compositor
-from deniable.core.family import MechanismFamily
-from deniable.core.interactive import grouped
+from deniable.core.compositor import Compositor, grouped
 from deniable.core.mechanism import Mechanism
+from deniable.core.step import MechanismFamily
 from deniable.cost import Cost, DiscreteLaplace, Gaussian
 from deniable.engines.engine import RowTable
 from deniable.errors import InvalidArgument

@@ -16,9 +16,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.core.compositor import Compositor
+from deniable.core.compositor import Compositor, grouped
 from deniable.core.distance import Distance
-from deniable.core.interactive import grouped
 from deniable.core.mechanism import Mechanism
 from deniable.core.space import Space
 from deniable.cost import Cost, Neighbours, Sampled, Sampling

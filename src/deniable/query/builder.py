@@ -11,7 +11,7 @@ from fractions import Fraction
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, Generic, Never, Protocol, TypeVar, Unpack
 
-from deniable.core.family import MechanismFamily
+from deniable.core.step import MechanismFamily
 from deniable.errors import InvalidArgument, QueryRefused
 from deniable.exact.guards import Real, integer, positive, shown
 from deniable.plan.expression import Column, Expression

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from deniable.accounting import Filters, Pure, calibrate, epsilon
-from deniable.core.family import MechanismFamily
 from deniable.core.mechanism import Mechanism
+from deniable.core.step import MechanismFamily
 from deniable.cost import Bounded, Calibrated, Cost
 from deniable.errors import InvalidArgument, Unaccountable
 from deniable.query import Payment

@@ -7,7 +7,7 @@ from fractions import Fraction
 from functools import reduce
 from typing import Any
 
-from deniable.core.interactive import grouped
+from deniable.core.compositor import grouped
 from deniable.engines.engine import Keeping, Selective
 from deniable.engines.table_space import PrivateTables
 from deniable.errors import InvalidArgument

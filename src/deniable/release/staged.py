@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
-from deniable.core.interactive import grouped
+from deniable.core.compositor import grouped
 from deniable.core.mechanism import Mechanism
 from deniable.cost import Composed
 from deniable.engines.engine import Engine

@@ -14,7 +14,7 @@ from fractions import Fraction
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
-from deniable.core.interactive import grouped
+from deniable.core.compositor import grouped
 from deniable.core.mechanism import Mechanism
 from deniable.cost import Composed, Cost
 from deniable.errors import InvalidArgument

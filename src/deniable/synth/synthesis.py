@@ -12,9 +12,9 @@ from fractions import Fraction
 from typing import Any
 
 from deniable.accounting import RuleKind
-from deniable.core.family import MechanismFamily
-from deniable.core.interactive import grouped
+from deniable.core.compositor import grouped
 from deniable.core.mechanism import Mechanism
+from deniable.core.step import MechanismFamily
 from deniable.engines.table_space import table_space
 from deniable.errors import InvalidArgument
 from deniable.exact import sqrt as exact_root

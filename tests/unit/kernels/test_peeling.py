@@ -8,9 +8,9 @@ import pytest
 
 from deniable.errors import InvalidArgument
 from deniable.exact import exp
-from deniable.kernels.peeling import peel
+from deniable.kernels.exponential_choice import peel
 from deniable.mechanisms import MaxNoise
-from deniable.mechanisms.top_k import peeled
+from deniable.mechanisms.noisy_max import peeled
 from deniable.testing.output_law import output_law
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import deniable as dp
 from deniable.errors import InvalidArgument
 from deniable.exact import exp
-from deniable.kernels.peeling import exponential_score_error
+from deniable.kernels.exponential_choice import exponential_score_error
 from deniable.kernels.rank_scores import lower_end_scores, upper_end_scores
 from deniable.query.aggregates.percentile import QuantileGrid, QuantileOf, Ranked
 from deniable.query.ranking import Occupied, ranked_ends

@@ -14,7 +14,7 @@ import pytest
 import deniable as dp
 from deniable import calculus as c
 from deniable.core import numbers, rows, stream
-from deniable.core.interactive import interactive
+from deniable.core.compositor import interactive
 from deniable.core.mechanism import own_mechanism
 from deniable.engines.reference import ReferenceEngine
 from deniable.errors import EngineFailed, InvalidArgument, Retired, SpaceMismatch
