@@ -18,14 +18,14 @@ import pytest
 
 import deniable as dp
 from deniable.accounting import Budget
+from deniable.audit.comparison import LawComparison, compare
+from deniable.audit.exact_law import OutputLaw, output_law
 from deniable.audit.session_questions import ORDER_KEY, RememberingEngine, charged, observed
 from deniable.engines.engine import Engine
 from deniable.noise import Entropy
 from deniable.plan.codebook import Codebook
 from deniable.query.aggregates import measuring
 from deniable.release.session import Session
-from deniable.testing.laws_privacy import Verdict, compare
-from deniable.testing.output_law import OutputLaw, output_law
 from tests.shared_memory import in_shared_memory
 
 TWO_EPSILON = dp.budget(epsilon=2)
@@ -65,7 +65,7 @@ class Scenario:
 
 def audited(
     scenario: Scenario, connect: Callable[..., Engine], *, spoil: Callable[[Engine], Engine] = lambda engine: engine
-) -> Verdict:
+) -> LawComparison:
     """The exact loss of what can be seen, in both directions, against the loss that was charged."""
     laws: list[OutputLaw] = []
     claim = None

@@ -5,6 +5,8 @@ from itertools import product
 
 import pytest
 
+from deniable.audit.comparison import check_privacy, compare, hockey_stick
+from deniable.audit.exact_law import OutputLaw, chance, output_law
 from deniable.core.domain import Keyed, Lattice, Vectors
 from deniable.core.metric import L1, LInfinity, RangeDistance
 from deniable.core.space import Space
@@ -20,8 +22,6 @@ from deniable.mechanisms import (
     one_shot_top_k,
     report_noisy_max,
 )
-from deniable.testing.laws_privacy import check_privacy, compare, hockey_stick
-from deniable.testing.output_law import OutputLaw, chance, output_law
 
 THREE = Space(Vectors(Lattice(), 3), LInfinity())
 ONE_WAY = Space(Vectors(Lattice(), 3), LInfinity(monotonic=True))

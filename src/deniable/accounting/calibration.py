@@ -252,9 +252,9 @@ def _epsilon(most: Fraction, delta: Fraction, d_in: Any) -> Target:
     if delta == 0:
         return Target(lambda made: Pure().read(_cost(made, d_in)), most, "epsilon")
     if most == 0:  # the same promise, and a number to aim by
-        return Target(lambda made: delta_of(_cost(made, d_in), epsilon=0).upper, delta, "delta at epsilon 0")
+        return Target(lambda made: delta_of(_cost(made, d_in), epsilon=0).upper, delta, "delta at epsilon = 0")
     return Target(
-        lambda made: epsilon_of(_cost(made, d_in), delta=delta).upper, most, f"epsilon at delta {float(delta):g}"
+        lambda made: epsilon_of(_cost(made, d_in), delta=delta).upper, most, f"epsilon at delta = {float(delta):g}"
     )
 
 

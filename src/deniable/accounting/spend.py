@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from deniable import exact
-from deniable.exact import Interval, digits
+from deniable.exact import Interval, loss_text
 
 GRID = 2**64 * 3**6 * 5**28 * 7**2 * 11**2 * 13**2 * 17 * 19 * 23 * 29 * 31 * 37
 """Decimals of 28 places and fractions with every denominator up to 40 lie on the grid; its step is below 1e-51."""
@@ -98,9 +98,8 @@ class Spend:
         return self.shown()
 
     def shown(self, *, downwards: bool = False) -> str:
-        """For people, to six digits: "epsilon 0.5, delta 1e-06"; rounded up, or downwards for what is left."""
-        loss = f"{self.unit or 'loss'} {digits(self.loss, downwards=downwards)}"
-        return f"{loss}, delta {digits(self.delta, downwards=downwards)}" if self.delta else loss
+        """For people, to six digits: "epsilon = 0.5, delta = 1e-6"; rounded up, or downwards for what is left."""
+        return loss_text(self.unit or "loss", self.loss, self.delta, downwards=downwards)
 
     def to_record(self) -> dict[str, str]:
         """As text that loses nothing."""

@@ -29,6 +29,7 @@ from deniable.core.step import Step
 from deniable.core.stream import pipe
 from deniable.cost import Bounded, Cost, composed
 from deniable.errors import InvalidArgument, SpaceMismatch
+from deniable.exact import number_of
 from deniable.exact.guards import Real, integer
 from deniable.noise import Entropy, system_entropy
 
@@ -213,14 +214,15 @@ def _check_degrees(data: Any, domain: Graphs) -> None:
     degrees = read_graph(data, Graphs(domain.nodes)).degrees().values()
     if domain.degree is not None and any(degree > domain.degree for degree in degrees):
         raise InvalidArgument(
-            f"the space declares at most {domain.degree} edges at a node as public and the data has more; correct degree"
+            f"the space declares at most {number_of(domain.degree, 'edge')} at a node as public and the data has more; "
+            "correct degree"
         )
 
 
 def _check_size(rows: int, size: int | None) -> None:
     if size is not None and rows != size:
         raise InvalidArgument(
-            f"the space declares {size} rows as public and the data has another number; correct size, or resize"
+            f"the space declares {number_of(size, 'row')} as public and the data has another number; correct size, or resize"
         )
 
 

@@ -52,6 +52,20 @@ def digits(value: Fraction, *, downwards: bool = False) -> str:
     return f"{number:f}" if -4 <= number.adjusted() < 9 else f"{number:e}"
 
 
+def number_of(count: int, thing: str, things: str | None = None) -> str:
+    """So many things, in words that agree: "1 row", "2 rows", "1,000 rows"."""
+    return f"{count:,} {thing}" if count == 1 else f"{count:,} {things or thing + 's'}"
+
+
+def loss_text(unit: str, loss: Fraction, delta: Fraction | int = 0, *, downwards: bool = False) -> str:
+    """A loss or a budget for people, spelt the same everywhere: "epsilon = 0.5, delta = 1e-6".
+
+    Guarantee: rounded up, to six digits; or downwards, for what is left.
+    """
+    stated = f"{unit} = {digits(loss, downwards=downwards)}"
+    return f"{stated}, delta = {digits(Fraction(delta), downwards=downwards)}" if delta else stated
+
+
 def _decimal(units: int, power: int) -> Decimal:
     # From a tuple, so that no context precision and no limit on the length of integer text can round or refuse it.
     magnitude = abs(units)

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from deniable import noise
 from deniable.errors import InvalidArgument
-from deniable.exact import Interval, exp, ln
+from deniable.exact import Interval, exp, ln, number_of
 from deniable.exact.guards import integer, positive
 from deniable.noise import Entropy
 from deniable.noise.weighted_choice import weighted_choice
@@ -175,7 +175,9 @@ def _score(scores: Sequence[int], tails: Tails, place: int) -> Fraction:
         return Fraction(scores[place])
     fall = tails.left if place < 0 else tails.right
     if fall is None:
-        raise InvalidArgument(f"place {place} lies beyond the end of {len(scores)} candidates, where there are none")
+        raise InvalidArgument(
+            f"place {place} lies beyond the end of {number_of(len(scores), 'candidate')}, where there are none"
+        )
     away, end = (-place, scores[0]) if place < 0 else (place - len(scores) + 1, scores[-1])
     return end - fall * away
 

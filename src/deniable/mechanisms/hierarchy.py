@@ -25,6 +25,7 @@ from deniable.core.space import Space
 from deniable.core.step import step
 from deniable.cost import Cost, composed
 from deniable.errors import InvalidArgument, SpaceMismatch
+from deniable.exact import number_of
 from deniable.exact.guards import Real, positive
 from deniable.kernels import Law, Sensitivity, noise_of
 from deniable.kernels.integer_noise import joint_error
@@ -59,7 +60,7 @@ def consistent(
     levels = [np.asarray(level, dtype=np.float64) for level in measured]
     if not (len(levels) == len(variances) == len(parents) + 1):
         raise InvalidArgument(
-            f"a tree of {len(levels)} levels needs as many variances and one list of parents fewer, "
+            f"a tree of {number_of(len(levels), 'level')} needs as many variances and one list of parents fewer, "
             f"got {len(variances)} and {len(parents)}"
         )
     noise = [

@@ -22,7 +22,7 @@ from deniable.core.space import Space
 from deniable.core.step import step
 from deniable.cost import Bounded, Cost, Exponential, Repeated
 from deniable.errors import InvalidArgument
-from deniable.exact import Interval, exp
+from deniable.exact import Interval, exp, number_of
 from deniable.exact.guards import Real, integer, positive
 from deniable.kernels.exponential_choice import exponential_score_error, peel
 from deniable.kernels.laws import least
@@ -248,7 +248,7 @@ def largest(noisy: NDArray[Any], count: int) -> NDArray[np.int64]:
 def _check_count(k: int, candidates: Scores, *, spare: int) -> None:
     if not k + spare <= candidates.count:
         raise InvalidArgument(
-            f"k must be at most {candidates.count - spare} for {candidates.count} candidates, got {k}"
+            f"k must be at most {candidates.count - spare} for {number_of(candidates.count, 'candidate')}, got {k}"
         )
 
 

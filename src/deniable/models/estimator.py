@@ -19,14 +19,15 @@ from deniable.core.transformation import Transformation
 from deniable.cost import Cost
 from deniable.engines.table_space import coded_rows, column_facts, rows_per_unit
 from deniable.errors import InvalidArgument
+from deniable.exact import loss_text, number_of
 from deniable.exact.guards import Real, integer
 from deniable.models.encoding import OTHER, Encoding, Feature, NumberScale, feature
 from deniable.plan.codebook import Codebook
 from deniable.plan.expression import Case, Column, Compare, Comparison, Expression, Literal
 from deniable.plan.facts import Facts, Kind
 from deniable.plan.nodes import Filter, Relation, scan
-from deniable.plan.parse import parse
 from deniable.plan.relation import schema
+from deniable.plan.translate import parse
 
 
 class Door(Protocol):
@@ -69,10 +70,9 @@ class FitPrice:
     forecast: str
 
     def __str__(self) -> str:
-        paid = (
-            "its rho" if self.epsilon is None else f"epsilon {float(self.epsilon):.4g}, delta {float(self.delta):.2g}"
-        )
-        return f"{self.estimator}: {self.steps} noisy steps, noise multiplier {self.multiplier:.4g}, for {paid}; {self.forecast}"
+        paid = "its rho" if self.epsilon is None else loss_text("epsilon", self.epsilon, self.delta)
+        steps = number_of(self.steps, "noisy step")
+        return f"{self.estimator}: {steps}, noise multiplier {self.multiplier:.4g}, for {paid}; {self.forecast}"
 
 
 @dataclass(frozen=True, slots=True)

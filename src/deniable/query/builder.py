@@ -28,9 +28,9 @@ from deniable.plan.nodes import (
     Relation,
     Union,
 )
-from deniable.plan.parse import parse
 from deniable.plan.provenance import bin_labels, declared_bins
 from deniable.plan.relation import derive, schema, shape
+from deniable.plan.translate import parse
 from deniable.query.aggregates import Aggregate, Of, OfUnit
 from deniable.query.answer_views import Viewable
 from deniable.query.contribution import ChosenBounds, choose_bounds

@@ -7,16 +7,15 @@ part of a total is clipped to the plan's bounds, so the plan's sensitivities hol
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from sqlglot import exp
 
 from deniable.engines.order import NUMBER_MASK, OrderKey
 from deniable.engines.sql.expressions import Expressions, constant
-from deniable.engines.sql.kept import Kept
-from deniable.engines.sql.keyed_order import hashed_text, layers, start_tree, word_trees
+from deniable.engines.sql.keyed_order import first_rows, hashed_text, layers, start_tree, word_column, word_trees
 from deniable.engines.sql.relations import Relations, named, over, unit_names
 from deniable.engines.sql.spreading import part_tree, spread_bins
+from deniable.engines.sql.sql_statement import Kept, SqlStatement
 from deniable.plan.analysis import facts
 from deniable.plan.expression import Expression, columns
 from deniable.plan.facts import LARGEST, Facts, Kind
@@ -46,18 +45,6 @@ _AMONG = Facts(Kind.NUMBER, nullable=False, lower=0, upper=NUMBER_MASK)
 
 FEW_ROWS = 4
 """When a unit may add at most so many rows to a group, ranking rows is cheaper than first adding them up."""
-
-
-@dataclass(frozen=True, slots=True)
-class SqlStatement:
-    """One query of a plan. Its columns: the keys in order, then `cells`; for a Histogram the bin and the count."""
-
-    tree: exp.Expression
-    cells: tuple[str, ...]
-
-    def text(self, profile: Profile) -> str:
-        """The query in the engine's dialect."""
-        return self.tree.sql(dialect=profile.dialect, comments=False, copy=False)
 
 
 class Groups:
@@ -181,7 +168,7 @@ class Groups:
             partition = [*self._units, *(self._keys if within_group else [])]
             words = [*self._key_facts(), *self._value_facts(), ("among", _AMONG)]
             ranked, order = self._ranked(self._numbered(rows, kept), [*kept, "among"], words)
-            rows = _first(ranked, kept, partition, self._preferred() + order, most, exp.RowNumber())
+            rows = first_rows(ranked, kept, partition, self._preferred() + order, most, exp.RowNumber())
         return rows
 
     def _numbered(self, rows: exp.Select, kept: list[str]) -> exp.Select:
@@ -228,11 +215,11 @@ class Groups:
         trees = [tree for name, known in words for tree in self._words(name, known)]
         carried = [*kept, *(f"{name}_text" for name in texts)]
         ranked, first = layers(inner, carried, start, trees, self._key, self._profile)
-        ties = [_worded(name, known) for name, known in words] if len(trees) > 1 else []
+        ties = [word_column(name, known) for name, known in words] if len(trees) > 1 else []
         return ranked, [exp.Ordered(this=column(name)) for name in (first, *ties)]
 
     def _words(self, name: str, known: Facts) -> list[Tree]:
-        return word_trees(column(_worded(name, known)), known, self._profile)
+        return word_trees(column(word_column(name, known)), known, self._profile)
 
     # groups
 
@@ -267,7 +254,7 @@ class Groups:
         ties = [exp.Ordered(this=column(name)) for name, known in self._key_facts() if known.kind is Kind.STRING]
         places = self._preferred() + order + ties
         rank = exp.Anonymous(this="DENSE_RANK")
-        return _first(ranked, kept, self._units, places, self._plan.bounding.groups, rank)
+        return first_rows(ranked, kept, self._units, places, self._plan.bounding.groups, rank)
 
     def _totals(self, aggregates: list[Aggregate]) -> exp.Select:
         if self._single:
@@ -315,7 +302,7 @@ class Groups:
         ranked, order = self._ranked(per_unit, [*kept, *ordered], self._key_facts())
         places = self._preferred() + order
         kept = kept if self._plan.levels is not None else kept[len(self._units) :]
-        return _first(ranked, kept, self._units, places, self._plan.bounding.groups, exp.RowNumber())
+        return first_rows(ranked, kept, self._units, places, self._plan.bounding.groups, exp.RowNumber())
 
     def _by_key(self, cells: list[Tree], inner: exp.Select, *further: Tree) -> exp.Select:
         """Totals per group of every level; one row without keys."""
@@ -391,24 +378,7 @@ class Groups:
         once = over([column(name) for name in kept], rows).distinct(copy=False)
         known = facts(aggregate.of, self._below.columns)
         ranked, order = self._ranked(once, kept, [(value, known)])
-        return _first(ranked, kept, [*self._units, *self._keys], order, aggregate.most, exp.RowNumber())
-
-
-def _worded(name: str, known: Facts) -> str:
-    """The column a value's words are made of, and which sorts as they do."""
-    return f"{name}_text" if known.kind is Kind.STRING else name
-
-
-def _first(
-    inner: exp.Select, kept: list[str], partition: list[str], order: list[Tree], most: int, rank: Tree
-) -> exp.Select:
-    """The first `most` of each partition. Written as `rank - 1 < most`: DuckDB turns `rank <= most` into a slow plan."""
-    placed = exp.Window(
-        this=rank, partition_by=[column(name) for name in partition], order=exp.Order(expressions=order)
-    )
-    numbered = over([*map(column, kept), named(subtract(placed, number(1)), "place")], inner)
-    chosen = binary(exp.LT, column("place"), number(most))
-    return over([*map(column, kept)], numbered).where(chosen, copy=False)
+        return first_rows(ranked, kept, [*self._units, *self._keys], order, aggregate.most, exp.RowNumber())
 
 
 def statements(

@@ -1,4 +1,4 @@
-"""The keyed order of `engines.order` as SQL, in layers: each layer names what the next one uses twice."""
+"""The keyed order of `engines.order` as SQL, in layers that each name what the next one uses twice; and the first rows in it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from deniable.engines.order import HEX_DIGITS, MASK, OrderKey, single_word
 from deniable.engines.sql.relations import named, over
 from deniable.plan.facts import Facts, Kind
 from deniable.plan.profile import Profile
-from deniable.plan.sql_trees import Tree, add, bigint, binary, case, column, multiply, number, text
+from deniable.plan.sql_trees import Tree, add, bigint, binary, case, column, multiply, number, subtract, text
 
 assert HEX_DIGITS == 15, "Profile.text_number takes 15 digits"
 
@@ -78,3 +78,20 @@ def _shifted(value: Tree, bits: int) -> Tree:
 
 def _or(value: Tree, otherwise: int, known: Facts) -> Tree:
     return exp.Coalesce(this=value, expressions=[number(otherwise)]) if known.nullable else value
+
+
+def word_column(name: str, known: Facts) -> str:
+    """The column a value's words are made of, and which sorts as they do."""
+    return f"{name}_text" if known.kind is Kind.STRING else name
+
+
+def first_rows(
+    inner: exp.Select, kept: list[str], partition: list[str], order: list[Tree], most: int, rank: Tree
+) -> exp.Select:
+    """The first `most` of each partition. Written as `rank - 1 < most`: DuckDB turns `rank <= most` into a slow plan."""
+    placed = exp.Window(
+        this=rank, partition_by=[column(name) for name in partition], order=exp.Order(expressions=order)
+    )
+    numbered = over([*map(column, kept), named(subtract(placed, number(1)), "place")], inner)
+    chosen = binary(exp.LT, column("place"), number(most))
+    return over([*map(column, kept)], numbered).where(chosen, copy=False)

@@ -12,8 +12,7 @@ from typing import assert_never
 from sqlglot import exp
 
 from deniable.engines.sql.expressions import Expressions
-from deniable.engines.sql.physical import Physical
-from deniable.engines.sql.stored_cells import cell_feature, read
+from deniable.engines.sql.stored_cells import Physical, cell_feature, read
 from deniable.plan.arithmetic import clamp_ends
 from deniable.plan.codebook import Codebook
 from deniable.plan.expression import Column, Expression, columns
