@@ -22,7 +22,6 @@ from deniable.core.mechanism import Mechanism
 from deniable.core.space import Space
 from deniable.cost import Cost, Neighbours, Sampled, Sampling
 from deniable.errors import InvalidArgument
-from deniable.exact import number_of
 from deniable.exact.guards import Real, integer, positive, probability
 from deniable.models.encoding import GRID, Encoding, NumberScale, Whole
 from deniable.models.estimator import RowsReader, RowsReading
@@ -251,7 +250,7 @@ class Trainer:
 
     def _fitted(self, weights: Floats, noise: float, batch: float) -> FittedNetwork:
         said = (
-            f"{number_of(self.model.batches, 'batch', 'batches')} of about {batch:.4g} units, "
+            f"{self.model.batches} batches of about {batch:.4g} units, "
             f"gradients cut to {float(positive(clip=self.model.clip)):g}, "
             f"rounded normal noise of scale {noise:.4g}; {self.path.said}"
         )

@@ -307,7 +307,7 @@ def _shares(
         raise InvalidArgument("say how much the workload may cost in all: epsilon= or rho=")
     if amount is not None and used > amount:
         raise InvalidArgument(
-            f"the wanted errors and locked shares take {loss_text(unit, used)}, more than the {digits(amount)} offered; "
+            f"the wanted errors and locked shares take {loss_text(unit or 'loss', used)}, more than the {digits(amount)} offered; "
             "offer that much or ask for larger errors"
         )
     free = [name for name in names if name not in fixed]
