@@ -10,7 +10,8 @@
   python3 dev.py golden        make the reference numbers of tests/golden again with other libraries
   python3 dev.py docs          build the documentation site
   python3 dev.py shape         print the shape of the package: modules, names, doubles, cycles, files run by a count
-                               (--names: also which names are double and which modules import one another)
+                               (--names: also which names are double, which modules import one another,
+                               which are used by one other module, and which files are short or long)
   python3 dev.py pins          choose the newest versions and write requirements/*.txt again
 
 Further words are handed on. Safe to run again: what is in place is kept, what is half made is remade.

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -22,6 +22,8 @@ from typing import Any
 import deniable as dp
 
 PACKAGE = Path(dp.__file__).parent
+SHORTEST, LONGEST = 40, 400
+"""How many lines a file has, or there is a reason."""
 FIRST = {"calculus": "dp.calculus.laplace(scale=1)", "data set": "dp.Dataset({'v': [1]}, codebook=CODEBOOK)"}
 CODEBOOK = {
     "name": "v",
@@ -51,6 +53,64 @@ def double_stems() -> list[str]:
     """File names that stand for more than one file."""
     names = Counter(path.stem for path in PACKAGE.rglob("*.py") if path.stem != "__init__")
     return sorted(name for name, times in names.items() if times > 1)
+
+
+def lines(name: str) -> int:
+    """How many lines a module has."""
+    path = PACKAGE.parent.joinpath(*name.split("."))
+    file = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+    return len(file.read_text(encoding="utf-8").splitlines())
+
+
+def packages(modules: Iterable[str]) -> set[str]:
+    """The modules that are a package's front."""
+    return {name for name in modules if PACKAGE.parent.joinpath(*name.split(".")).is_dir()}
+
+
+def used_once(graph: dict[str, set[str]], size: Callable[[str], int] = lines) -> list[str]:
+    """Modules that one other module imports and could hold, as "part < whole": rule nine says they belong into it.
+
+    What a package's front lists, in `__init__.py` or in its stub, is used by whoever uses the package; a part of another
+    layer stays in its layer; and two modules that together are longer than a file may be stay two.
+    """
+    fronts, listed = packages(graph), _listed()
+    users: dict[str, list[str]] = {}
+    for name, used in graph.items():
+        for other in used:
+            users.setdefault(other, []).append(name)
+    alone = [(part, whole) for part, (whole, *more) in users.items() if not more and part not in fronts | listed]
+    near = [(part, whole) for part, whole in alone if whole not in fronts and _layer(part) == _layer(whole)]
+    fit = [(part, whole) for part, whole in near if size(part) + size(whole) <= LONGEST]
+    return sorted(f"{_short(part)} < {_short(whole)}" for part, whole in fit)
+
+
+def _listed() -> set[str]:
+    """What the stubs of lazy packages name: modules, and the homes of public names."""
+    homes: set[str] = set()
+    for stub in PACKAGE.rglob("*.pyi"):
+        for node in ast.walk(ast.parse(stub.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and node.module:
+                homes |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return homes
+
+
+def _layer(name: str) -> str:
+    return name.split(".")[1]
+
+
+def _short(name: str) -> str:
+    return name.removeprefix("deniable.")
+
+
+def small(modules: Iterable[str]) -> list[str]:
+    """Modules, fronts of packages aside, that have fewer lines than a file should."""
+    fronts = packages(modules)
+    return sorted(_short(name) for name in modules if name not in fronts and lines(name) < SHORTEST)
+
+
+def large(modules: Iterable[str]) -> list[str]:
+    """Modules that have more lines than a file should."""
+    return sorted(_short(name) for name in modules if lines(name) > LONGEST)
 
 
 def ignores() -> int:
@@ -140,7 +200,7 @@ def first_use(code: str) -> tuple[int, float]:
 
 
 def shape() -> tuple[dict[str, int], dict[str, float], dict[str, list[str]]]:
-    """The counts, the CPU seconds, and the names behind the counts that should be nought."""
+    """The counts, the CPU seconds, and the names behind the counts that should be few or nought."""
     modules = trees()
     graph = {name: set(imports(tree, modules)) - {name} for name, tree in modules.items()}
     count, sql = walks()
@@ -149,6 +209,9 @@ def shape() -> tuple[dict[str, int], dict[str, float], dict[str, list[str]]]:
         "double class names": double_classes(modules),
         "double file names": double_stems(),
         "import cycles": [" - ".join(group) for group in cycles(graph)],
+        "modules that one other uses and could hold": used_once(graph),
+        f"files under {SHORTEST} lines": small(modules),
+        f"files above {LONGEST} lines": large(modules),
     }
     counts = {
         "modules": len(modules),

@@ -15,6 +15,8 @@ from deniable.attacks.anti_mechanisms import (
     porous_answers,
     reachable_floats,
 )
+from deniable.audit.comparison import compare
+from deniable.audit.exact_law import output_law
 from deniable.core.domain import Lattice
 from deniable.core.mechanism import Mechanism
 from deniable.core.metric import AbsoluteDistance
@@ -22,8 +24,6 @@ from deniable.core.space import Space
 from deniable.cost import Bounded
 from deniable.errors import InvalidArgument
 from deniable.mechanisms import laplace
-from deniable.testing.laws_privacy import compare
-from deniable.testing.output_law import output_law
 from deniable.testing.scripted_entropy import Seeded
 
 BROKEN = [

@@ -16,8 +16,8 @@ import pytest
 from deniable import noise
 from deniable.errors import InvalidArgument
 from deniable.noise import Entropy
+from deniable.noise.gaussian import StepSampler
 from deniable.noise.redraw import BATCH
-from deniable.noise.steps import StepSampler
 from deniable.noise.table_laws import Steps
 from deniable.testing import Exhausted, Scripted, Seeded, oracle
 

@@ -123,7 +123,7 @@ CASES = {
     "deniable.mechanisms.streams:Alerts": Case(
         lambda: (STREAM >> m.alerts(threshold=3, scale=1))([], entropy=Silent()), lambda run: run.feed(5)
     ),
-    "deniable.mechanisms.stream_max:StreamMaximum": Case(
+    "deniable.mechanisms.streams:StreamMaximum": Case(
         lambda: (STREAM >> m.stream_maximum(scale=1))([], entropy=Silent()), lambda run: run.feed(5), in_places
     ),
     "deniable.transformations.each:EachPiece": Case(

@@ -17,7 +17,7 @@ import deniable as dp
 from deniable.cli.demo_data import VISITS_CODEBOOK, visits
 from deniable.engines.parquet import write_arrays
 from deniable.errors import BudgetExceeded, DeniableError, QueryRefused
-from deniable.mechanisms.selection import new_key_delta
+from deniable.mechanisms.private_keys import new_key_delta
 from deniable.release.registry import Registry
 from deniable.testing import Silent
 

@@ -101,6 +101,6 @@ def test_a_mechanism_needs_no_neighbours(tmp_path, capsys):
         encoding="utf-8",
     )
     main(["audit", f"{path}::noisy"])
-    assert "not refuted exactly on 2 pair(s)" in capsys.readouterr().out
+    assert "not refuted exactly on 2 pairs" in capsys.readouterr().out
     assert run("audit", f"{path}::plain", "--epsilon", "1") == 2
     assert "NEIGHBOURS" in capsys.readouterr().err

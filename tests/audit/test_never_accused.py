@@ -13,7 +13,7 @@ from deniable.audit import subject
 from deniable.audit.answer_columns import columns, is_plain, whole
 from deniable.audit.exact_law import NotEnumerable, output_law
 from deniable.core import Lattice, Numbers, Rows, Space, SymmetricDistance
-from deniable.core.interactive import interactive
+from deniable.core.compositor import interactive
 from deniable.core.metric import AbsoluteDistance
 from deniable.cost import Bounded
 from deniable.errors import DeniableError, InvalidArgument

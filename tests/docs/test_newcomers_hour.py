@@ -129,8 +129,8 @@ def test_a_newcomers_hour(tmp_path: Path) -> None:
 
     assert "nothing was spent" in shell("sql", files, joined, *budget, "--epsilon", "6", code=4)
     history = shell("ledger", "history", "survey.ledger").splitlines()
-    assert [line.split("  ")[2] for line in history] == ["epsilon 1", "epsilon 1", "epsilon 2", "epsilon 1"]
-    assert "epsilon 5 of epsilon 8 spent; epsilon 3 left" in shell("budget", "survey.ledger")
+    assert [line.split("  ")[2] for line in history] == ["epsilon = 1", "epsilon = 1", "epsilon = 2", "epsilon = 1"]
+    assert "epsilon = 5 of epsilon = 8 spent; epsilon = 3 left" in shell("budget", "survey.ledger")
     shell("release", "report", "survey.ledger", "--output", "report.html")
 
     with open_browser() as browser:
@@ -139,5 +139,5 @@ def test_a_newcomers_hour(tmp_path: Path) -> None:
             assert too_wide(page, tmp_path / "report.html") == []
             assert page.locator("section").count() == 4
             assert page.get_by_text('MEDIAN("Hours worked")').first.is_visible()
-            assert page.get_by_text("left: epsilon 3").is_visible()
+            assert page.get_by_text("left: epsilon = 3").is_visible()
             assert page.locator("svg").count() >= 3

@@ -38,8 +38,8 @@ def test_the_pages_a_newcomer_reads_show_their_output() -> None:
         ("a\n...", "a\nb\nc", False),
         ("b\n...", "a\nb\nc", True),
         ("a", "a\nb", True),
-        ("receipt 1d4218ba90a5-8: epsilon 1", "receipt ce971fde3de3-9: epsilon 1", False),
-        ("receipt 1d4218ba90a5-8: epsilon 1", "receipt 1d4218ba90a5-8: epsilon 2", True),
+        ("receipt 1d4218ba90a5-8: epsilon = 1", "receipt ce971fde3de3-9: epsilon = 1", False),
+        ("receipt 1d4218ba90a5-8: epsilon = 1", "receipt 1d4218ba90a5-8: epsilon = 2", True),
     ],
 )
 def test_noise_is_left_aside_and_nothing_else(said: str, printed: str, different: bool) -> None:

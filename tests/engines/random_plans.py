@@ -39,8 +39,8 @@ from deniable.plan.nodes import (
     UnitValue,
     scan,
 )
-from deniable.plan.parse import parse
 from deniable.plan.relation import derive, schema, shape
+from deniable.plan.translate import parse
 
 KEY = bytes(range(1, 33))
 

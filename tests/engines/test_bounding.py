@@ -28,8 +28,8 @@ from deniable.plan.nodes import (
     Units,
     scan,
 )
-from deniable.plan.parse import parse
 from deniable.plan.sensitivity import sensitivities
+from deniable.plan.translate import parse
 from tests.engines.random_plans import KEY, as_values, cells
 
 BOOK = Codebook.from_yaml(

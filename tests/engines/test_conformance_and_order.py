@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from deniable.engines import conformance, kit
 from deniable.engines.duckdb_profile import DuckDBProfile
 from deniable.engines.order import MASK, mixed, order_key, rank, start, words
-from deniable.engines.sql.groups import SqlStatement
+from deniable.engines.sql.sql_statement import SqlStatement
 from deniable.errors import InvalidArgument
 from deniable.plan.facts import Facts, Kind
 from deniable.plan.sql_trees import call

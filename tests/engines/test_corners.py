@@ -41,9 +41,9 @@ from deniable.plan.nodes import (
     UnitValue,
     scan,
 )
-from deniable.plan.parse import parse
 from deniable.plan.relation import shape
 from deniable.plan.sensitivity import sensitivities
+from deniable.plan.translate import parse
 from tests.engines.random_plans import KEY, UNITS, as_values, cells, codebook, relations, tables
 from tests.laws.test_expression_facts import fits
 

@@ -15,7 +15,7 @@ import pytest
 from deniable.engines import connect
 from deniable.engines.duckdb import DuckDBEngine
 from deniable.engines.order import order_key
-from deniable.engines.sql.groups import SqlStatement
+from deniable.engines.sql.sql_statement import SqlStatement
 from deniable.errors import EngineFailed, InvalidArgument, QueryRefused
 from deniable.plan.codebook import Codebook
 from deniable.plan.expression import Column

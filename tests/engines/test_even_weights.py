@@ -24,8 +24,8 @@ from deniable.plan.codebook import Codebook
 from deniable.plan.even_weights import Spread, fine_bits
 from deniable.plan.expression import Column
 from deniable.plan.nodes import Aggregate, Bounding, GroupAgg, Histogram, Join, KeyColumn, RowCount, Total, Units, scan
-from deniable.plan.parse import parse
 from deniable.plan.sensitivity import sensitivities
+from deniable.plan.translate import parse
 from deniable.plan.unit import Unit
 from tests.engines.random_plans import KEY, as_values, cells
 

@@ -17,10 +17,10 @@ from deniable.engines.order import order_key
 from deniable.engines.postgres import PostgresEngine
 from deniable.engines.spark import SparkEngine
 from deniable.engines.sql.expressions import function_feature
-from deniable.engines.sql.groups import SqlStatement, statements
-from deniable.engines.sql.physical import Physical
+from deniable.engines.sql.groups import statements
 from deniable.engines.sql.relations import Relations
-from deniable.engines.sql.stored_cells import cell_feature
+from deniable.engines.sql.sql_statement import SqlStatement
+from deniable.engines.sql.stored_cells import Physical, cell_feature
 from deniable.errors import InvalidArgument, QueryRefused
 from deniable.plan.analysis import facts
 from deniable.plan.functions.calendar import CalendarPart

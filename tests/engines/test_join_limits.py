@@ -44,9 +44,9 @@ from deniable.plan.nodes import (
     UnitValue,
     scan,
 )
-from deniable.plan.parse import parse
 from deniable.plan.relation import Shape, entering, shape
 from deniable.plan.sensitivity import sensitivities
+from deniable.plan.translate import parse
 from deniable.plan.unit import MOST_JOINED
 from deniable.release.dataset import terms_of
 from tests.engines.everywhere import ENGINES, KEY, placed, servers_of

@@ -21,8 +21,8 @@ from deniable.ledger import Ledger
 from deniable.plan.codebook import Codebook
 from deniable.plan.expression import Column
 from deniable.plan.nodes import Bounding, Filter, GroupAgg, Join, KeyColumn, RowCount, Total, Units, scan
-from deniable.plan.parse import parse
 from deniable.plan.relation import schema
+from deniable.plan.translate import parse
 from tests.engines.random_plans import KEY, UNITS, as_values, codebook, plans, tables
 from tests.engines.stored import Kinds, kinds, stored
 from tests.engines.stored import Rows as Stored

@@ -15,7 +15,7 @@ from deniable.engines.reference import ReferenceEngine
 from deniable.errors import InvalidArgument
 from deniable.plan.expression import Column
 from deniable.plan.nodes import Bounding, Distinct, GroupAgg, Histogram, KeyColumn, RowCount, Scan, Units, scan
-from deniable.plan.parse import parse
+from deniable.plan.translate import parse
 from tests.engines.random_plans import KEY, as_values, codebook, plans, tables
 
 _LOOSE = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]

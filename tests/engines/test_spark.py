@@ -24,7 +24,7 @@ from deniable.engines.spark import SparkEngine
 from deniable.errors import EngineFailed, InvalidArgument
 from deniable.plan.codebook import Codebook
 from deniable.plan.nodes import Bounding, Distinct, GroupAgg, Histogram, KeyColumn, RowCount, Total, Units, scan
-from deniable.plan.parse import parse
+from deniable.plan.translate import parse
 from tests.engines.random_plans import KEY, UNITS, as_values, codebook, plans, tables
 from tests.engines.stored import Kinds, kinds, stored
 from tests.engines.stored import Rows as Stored

@@ -16,7 +16,7 @@ from deniable import cli
 from deniable.engines import connect
 from deniable.engines.duckdb import DuckDBEngine
 from deniable.engines.limit import stoppable
-from deniable.engines.sql.groups import SqlStatement
+from deniable.engines.sql.sql_statement import SqlStatement
 from deniable.errors import EngineFailed, InvalidArgument, Retired, Unanswered
 from deniable.plan.codebook import Codebook
 from tests.engines.random_plans import KEY

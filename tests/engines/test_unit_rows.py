@@ -17,8 +17,8 @@ from deniable.engines.table_space import PrivateTables, column_rows, frame_rows
 from deniable.errors import QueryRefused
 from deniable.plan.codebook import Codebook
 from deniable.plan.nodes import scan
-from deniable.plan.parse import parse
 from deniable.plan.relation import schema, shape
+from deniable.plan.translate import parse
 from tests.engines.everywhere import ENGINES, placed, servers_of
 from tests.engines.random_plans import KEY, UNITS, codebook, tables
 from tests.engines.sql_schemas import World

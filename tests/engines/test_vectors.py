@@ -24,8 +24,8 @@ from deniable.models.unit_totals import PrivateRows, root_up
 from deniable.plan.codebook import Codebook
 from deniable.plan.expression import Column, Expression, Literal
 from deniable.plan.nodes import MOST_ENTRIES, UnitRows, UnitVector, scan, triangle
-from deniable.plan.parse import parse
 from deniable.plan.relation import schema
+from deniable.plan.translate import parse
 from deniable.testing import Seeded
 from tests.engines.everywhere import ENGINES, placed, servers_of
 from tests.engines.random_plans import KEY, UNITS, codebook, tables

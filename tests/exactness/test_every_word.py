@@ -18,8 +18,8 @@ import pytest
 from deniable import noise
 from deniable.noise import Entropy
 from deniable.noise import coin as coins
+from deniable.noise.gaussian import StepSampler
 from deniable.noise.race import Race, ranked
-from deniable.noise.steps import StepSampler
 from deniable.noise.table import AliasTable
 from deniable.noise.table_laws import Blocks, Steps, signed
 from deniable.testing import Enumeration, enumerated

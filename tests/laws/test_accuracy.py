@@ -7,6 +7,7 @@ import pytest
 
 import deniable as dp
 from deniable import mechanisms as m
+from deniable.audit.exact_law import output_law
 from deniable.core import (
     L1,
     Booleans,
@@ -27,7 +28,6 @@ from deniable.kernels import DiscreteLaplaceNoise
 from deniable.mechanisms.best_of import _all_miss
 from deniable.mechanisms.tree import tree_nodes, tree_sums
 from deniable.noise.counts import NegativeBinomial, Poisson
-from deniable.testing.output_law import output_law
 from tests.laws import test_every_mechanism as every
 
 PAIR = Space(Vectors(Lattice(), 2), L1())

@@ -9,11 +9,11 @@ import pytest
 import deniable as dp
 from deniable import cost as costs
 from deniable.accounting import epsilon
+from deniable.audit.comparison import check_privacy
+from deniable.audit.exact_law import output_law
 from deniable.core import Texts, adjacent, frame, integers, numbers, own_mechanism, rows
 from deniable.errors import InvalidArgument, SpaceMismatch
 from deniable.mechanisms import gaussian, laplace
-from deniable.testing.laws_privacy import check_privacy
-from deniable.testing.output_law import output_law
 
 calculus = dp.calculus
 BITS = rows(integers(lower=0, upper=1))

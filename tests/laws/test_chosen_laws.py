@@ -9,6 +9,7 @@ import pytest
 
 import deniable as dp
 from deniable.accounting import Approximate, Filters, Rule, RuleKind, Spend, budget, epsilon
+from deniable.audit.exact_law import output_law
 from deniable.errors import InvalidArgument, QueryRefused
 from deniable.kernels import Law
 from deniable.kernels.unit_sensitivity import Sensitivity
@@ -16,7 +17,6 @@ from deniable.query import allocation
 from deniable.query.allocation import Additive, Measurements, Request, Selection, allocate
 from deniable.query.columns import SliceColumn
 from deniable.testing import Silent
-from deniable.testing.output_law import output_law
 from tests.attacks.end_to_end import in_memory
 
 __all__ = ["in_memory"]

@@ -18,6 +18,8 @@ import pytest
 import deniable as dp
 from deniable import mechanisms as m
 from deniable.accounting import epsilon
+from deniable.audit.comparison import compare
+from deniable.audit.exact_law import OutputLaw, output_law
 from deniable.core import (
     L1,
     AbsoluteDistance,
@@ -42,8 +44,6 @@ from deniable.core import (
 from deniable.cost import Cost
 from deniable.errors import Retired, Unaccountable
 from deniable.exact import exp
-from deniable.testing.laws_privacy import compare
-from deniable.testing.output_law import OutputLaw, output_law
 
 NUMBER = Space(Lattice(), AbsoluteDistance())
 NUMBERS = Space(Rows(Numbers()), SymmetricDistance())

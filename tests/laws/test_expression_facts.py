@@ -37,7 +37,7 @@ from deniable.plan.functions.catalogue import FUNCTIONS
 from deniable.plan.functions.numeric import Absolute, Clamp, Modulo, Round, Rounding
 from deniable.plan.functions.scalar import ScalarFunction
 from deniable.plan.functions.several import Coalesce, Greatest, Least
-from deniable.plan.parse import parse
+from deniable.plan.translate import parse
 
 F = Fraction
 X, Y = Column("x"), Column("y")

@@ -29,7 +29,7 @@ from deniable.core import (
 )
 from deniable.errors import InvalidArgument, SpaceMismatch
 from deniable.kernels import DiscreteLaplaceNoise
-from deniable.kernels.integer_choice import Tails, chance_of, integer_choice
+from deniable.kernels.exponential_choice import Tails, chance_of, integer_choice
 from deniable.kernels.rank_scores import rank_scores
 from deniable.mechanisms.additive import noisy_values
 from deniable.mechanisms.carried import exact_sums, read_steps, whole, wide_sum

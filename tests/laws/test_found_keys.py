@@ -8,6 +8,8 @@ import pytest
 
 import deniable as dp
 from deniable import transformations as t
+from deniable.audit.comparison import check_privacy, hockey_stick
+from deniable.audit.exact_law import output_law
 from deniable.core import (
     AbsoluteDistance,
     Keyed,
@@ -24,9 +26,7 @@ from deniable.cost import Composed, Exponential, Gaussian, Repeated
 from deniable.errors import InvalidArgument, SpaceMismatch
 from deniable.exact import exp
 from deniable.testing.couplings import keeps_coupling, law_of
-from deniable.testing.laws_privacy import check_privacy, hockey_stick
 from deniable.testing.neighbours import data_sets, neighbours, within
-from deniable.testing.output_law import output_law
 
 ONE, TWO = Fraction(1), Fraction(2)
 TAIL = Fraction(1, 10**7)

@@ -9,12 +9,12 @@ import pytest
 
 import deniable as dp
 from deniable.accounting import Pure
+from deniable.audit.exact_law import output_law
 from deniable.cost import Bounded, Exponential
 from deniable.errors import QueryRefused
 from deniable.query import compile_query
 from deniable.query.found_values import found_mechanism
 from deniable.testing import Seeded, Silent
-from deniable.testing.output_law import output_law
 from tests.attacks.end_to_end import in_memory
 
 __all__ = ["in_memory"]

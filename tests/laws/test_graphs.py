@@ -9,6 +9,7 @@ from math import comb
 import pytest
 
 from deniable import transformations as t
+from deniable.audit.comparison import check_privacy
 from deniable.core import (
     EdgeDistance,
     Graphs,
@@ -26,7 +27,6 @@ from deniable.core.graph_data import read_graph
 from deniable.cost import FREE
 from deniable.errors import InvalidArgument, SpaceMismatch
 from deniable.mechanisms import laplace
-from deniable.testing.laws_privacy import check_privacy
 from deniable.testing.neighbours import data_sets, try_stability, within
 from tests.laws.test_stability import _attained
 

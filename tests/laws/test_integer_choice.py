@@ -6,14 +6,14 @@ from itertools import product
 import pytest
 
 from deniable import mechanisms as m
+from deniable.audit.comparison import check_privacy
+from deniable.audit.exact_law import output_law
 from deniable.core import Keyed, Lattice, LInfinity, Space, Vectors
 from deniable.errors import InvalidArgument, SpaceMismatch
 from deniable.exact import exp
-from deniable.kernels import integer_choice as kernel
-from deniable.kernels.integer_choice import Tails, attempt, chance_of, integer_choice, log_chance, shortfall
+from deniable.kernels import exponential_choice as kernel
+from deniable.kernels.exponential_choice import Tails, attempt, chance_of, integer_choice, log_chance, shortfall
 from deniable.noise import system_entropy
-from deniable.testing.laws_privacy import check_privacy
-from deniable.testing.output_law import output_law
 
 HALF = Fraction(1, 2)
 SHAPES = [

@@ -9,11 +9,11 @@ import pytest
 
 import deniable as dp
 from deniable import transformations as t
+from deniable.audit.exact_law import output_law
 from deniable.core import Keyed, Lattice, LInfinity, Numbers, PartitionDistance, Space, Vectors, integers, rows
 from deniable.core.metric import AbsoluteDistance
 from deniable.errors import SpaceMismatch
 from deniable.testing.neighbours import data_sets, try_stability
-from deniable.testing.output_law import output_law
 from tests.docs.pages import is_a_test
 
 ELSEWHERE = {

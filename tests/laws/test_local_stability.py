@@ -8,6 +8,8 @@ import pytest
 
 from deniable import mechanisms as m
 from deniable import transformations as t
+from deniable.audit.comparison import check_privacy, compare
+from deniable.audit.exact_law import output_law
 from deniable.core import (
     AbsoluteDistance,
     Booleans,
@@ -25,8 +27,6 @@ from deniable.core import (
 )
 from deniable.errors import InvalidArgument, SpaceMismatch
 from deniable.mechanisms.propose_test_release import StabilityTest
-from deniable.testing.laws_privacy import check_privacy, compare
-from deniable.testing.output_law import output_law
 
 SIZED = rows(integers(lower=0, upper=4), size=3)
 UNSIZED = rows(integers(lower=0, upper=2))

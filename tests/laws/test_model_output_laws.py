@@ -7,13 +7,13 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from deniable.audit.comparison import compare
+from deniable.audit.exact_law import output_law
 from deniable.cost import Gaussian
 from deniable.models import KMeans, LogisticRegression, NaiveBayes, centring, clusters, descent, encoding, naive_bayes
 from deniable.models import logistic as logistic_module
 from deniable.models.links import LossLink
 from deniable.models.task import TotalNoise
-from deniable.testing.laws_privacy import compare
-from deniable.testing.output_law import output_law
 from tests.models_kit import book, table
 
 ROWS = [(0, 0, 0, 0, 0, 0)]

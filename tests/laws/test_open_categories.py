@@ -8,6 +8,8 @@ from fractions import Fraction
 import pytest
 
 from deniable.accounting import RuleKind
+from deniable.audit.comparison import compare
+from deniable.audit.exact_law import OutputLaw, output_law
 from deniable.core.gate import PrivacyFilter
 from deniable.cost import Bounded, composed
 from deniable.engines.reference import ReferenceEngine
@@ -19,8 +21,6 @@ from deniable.synth.measured import open_categories
 from deniable.synth.measured.allowance import Allowance
 from deniable.synth.synthesis import synthesis
 from deniable.testing import Seeded
-from deniable.testing.laws_privacy import compare
-from deniable.testing.output_law import OutputLaw, output_law
 
 UNIT = "unit: {id: who, groups: 1, rows_per_group: 2}"
 BOOK = f"""

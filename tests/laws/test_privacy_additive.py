@@ -7,6 +7,8 @@ from statistics import NormalDist
 import pytest
 
 from deniable.accounting import delta
+from deniable.audit.comparison import check_privacy, compare, hockey_stick
+from deniable.audit.exact_law import PLACES, output_law
 from deniable.core.distance import Root
 from deniable.core.domain import Categories, Keyed, Lattice, Rows, Vectors
 from deniable.core.metric import L1, L2, AbsoluteDistance, ChangeOne, LInfinity, PartitionDistance, SymmetricDistance
@@ -23,8 +25,6 @@ from deniable.mechanisms import (
     truncated_laplace,
     upper_estimate,
 )
-from deniable.testing.laws_privacy import check_privacy, compare, hockey_stick
-from deniable.testing.output_law import PLACES, output_law
 
 NUMBER = Space(Lattice(), AbsoluteDistance())
 STEPS = {"laplace": laplace, "gaussian": gaussian, "discrete_gaussian": discrete_gaussian}

@@ -6,6 +6,8 @@ from itertools import pairwise
 import pytest
 
 import deniable as dp
+from deniable.audit.comparison import check_privacy, compare
+from deniable.audit.exact_law import output_law
 from deniable.core import (
     Booleans,
     ChangeOne,
@@ -24,8 +26,6 @@ from deniable.core.sampler import sampler
 from deniable.cost import Bounded, Laplace, Mixed, Neighbours, Sampled, Sampling, Shuffled
 from deniable.errors import BudgetExceeded, InvalidArgument, SpaceMismatch, Unaccountable
 from deniable.testing import Seeded
-from deniable.testing.laws_privacy import check_privacy, compare
-from deniable.testing.output_law import output_law
 
 HALF, THIRD = Fraction(1, 2), Fraction(1, 3)
 BIT = integers(lower=0, upper=1)

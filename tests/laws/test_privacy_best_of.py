@@ -5,13 +5,13 @@ from fractions import Fraction
 import pytest
 
 import deniable as dp
+from deniable.audit.comparison import compare
+from deniable.audit.exact_law import OutputLaw, chance, output_law
 from deniable.core import Booleans, DiscreteDistance, Space, categories, integers, rows
 from deniable.cost import FREE, Bounded, Concentrated, Mixed, Selected, Stopping
 from deniable.errors import InvalidArgument, Unaccountable
 from deniable.exact import Interval, exp, ln, power
 from deniable.testing import Seeded
-from deniable.testing.laws_privacy import compare
-from deniable.testing.output_law import OutputLaw, chance, output_law
 
 HALF, THIRD, TENTH = Fraction(1, 2), Fraction(1, 3), Fraction(1, 10)
 YES_NO = Space(Booleans(), DiscreteDistance())

@@ -6,6 +6,8 @@ from importlib import import_module
 
 import pytest
 
+from deniable.audit.comparison import check_privacy, compare, hockey_stick
+from deniable.audit.exact_law import OutputLaw, chance, output_law
 from deniable.core.domain import Anything, Keyed, Lattice, Rows
 from deniable.core.metric import L1, AbsoluteDistance, PartitionDistance, SymmetricDistance
 from deniable.core.space import Space
@@ -20,8 +22,6 @@ from deniable.mechanisms import (
     set_union,
     threshold_histogram,
 )
-from deniable.testing.laws_privacy import check_privacy, compare, hockey_stick
-from deniable.testing.output_law import OutputLaw, chance, output_law
 
 TABLE = Space(Keyed(Lattice(), None), PartitionDistance(AbsoluteDistance()))
 COUNTS = Space(Keyed(Lattice(), None), L1())

@@ -7,6 +7,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from deniable.audit.comparison import compare
+from deniable.audit.exact_law import output_law
 from deniable.core.mechanism import Mechanism
 from deniable.cost import Exponential
 from deniable.models import DecisionTree, LinearRegression, NaiveBayes
@@ -16,8 +18,6 @@ from deniable.models.private_scores import METRICS, Sizes, score_totals
 from deniable.models.teachers import Teachers, _laplace, votes_family
 from deniable.models.unit_totals import PrivateRows
 from deniable.testing import Silent
-from deniable.testing.laws_privacy import compare
-from deniable.testing.output_law import output_law
 from tests.models_kit import book, session, table, trained
 from tests.models_kit import people as made_up
 

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from deniable import noise as samplers
+from deniable.audit.comparison import check_privacy, compare
 from deniable.core.domain import Categories, Keyed, Lattice, Numbers, Rows, Vectors
 from deniable.core.metric import L1, AbsoluteDistance, ChangeOne, LInfinity, PartitionDistance, SymmetricDistance
 from deniable.core.space import Space
@@ -31,7 +32,6 @@ from deniable.mechanisms import (
     truncated_laplace,
 )
 from deniable.mechanisms.sparse import Sparse
-from deniable.testing.laws_privacy import check_privacy, compare
 from tests.laws.test_privacy_sparse import integrated
 from tests.planted_noise import plant, scaled
 

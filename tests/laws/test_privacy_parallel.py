@@ -7,10 +7,10 @@ from itertools import combinations_with_replacement, product
 import pytest
 
 import deniable as dp
+from deniable.audit.comparison import check_privacy
 from deniable.core import AbsoluteDistance, ChangeOne, Keyed, Lattice, PartitionDistance, Space, integers, rows
 from deniable.cost import FREE, Bounded, Composed, DiscreteLaplace, Parallel
 from deniable.errors import InvalidArgument, SpaceMismatch
-from deniable.testing.laws_privacy import check_privacy
 from deniable.testing.scripted_entropy import Silent
 from deniable.transformations.each import _ways
 

@@ -5,6 +5,8 @@ from itertools import pairwise
 
 import pytest
 
+from deniable.audit.comparison import check_privacy, compare, hockey_stick
+from deniable.audit.exact_law import output_law
 from deniable.core.domain import Booleans, Categories, Keyed, Lattice, Numbers, Rows, Vectors
 from deniable.core.metric import (
     L1,
@@ -40,8 +42,6 @@ from deniable.mechanisms import (
     running_total,
 )
 from deniable.mechanisms.private_quantiles import relative_shares
-from deniable.testing.laws_privacy import check_privacy, compare, hockey_stick
-from deniable.testing.output_law import output_law
 
 NUMBERS = Space(Rows(Numbers()), SymmetricDistance())
 FIXED = Space(Rows(Numbers(), size=3), ChangeOne())

@@ -5,13 +5,15 @@ from itertools import product
 
 import pytest
 
+from deniable.audit.comparison import check_privacy, compare, hockey_stick
+from deniable.audit.exact_law import OutputLaw, chance, output_law
 from deniable.core.domain import Keyed, Lattice, Vectors
 from deniable.core.metric import L1, LInfinity, RangeDistance
 from deniable.core.space import Space
 from deniable.cost import Bounded, Exponential
 from deniable.exact import Interval, exp, ln
 from deniable.kernels import DiscreteLaplaceNoise
-from deniable.kernels.peeling import exponential_score_error
+from deniable.kernels.exponential_choice import exponential_score_error
 from deniable.mechanisms import (
     MaxNoise,
     exponential,
@@ -20,8 +22,6 @@ from deniable.mechanisms import (
     one_shot_top_k,
     report_noisy_max,
 )
-from deniable.testing.laws_privacy import check_privacy, compare, hockey_stick
-from deniable.testing.output_law import OutputLaw, chance, output_law
 
 THREE = Space(Vectors(Lattice(), 3), LInfinity())
 ONE_WAY = Space(Vectors(Lattice(), 3), LInfinity(monotonic=True))

@@ -9,6 +9,8 @@ import pytest
 
 from deniable.accounting import epsilon
 from deniable.accounting.designs import laplace_sparse_vector
+from deniable.audit.comparison import check_privacy, compare, hockey_stick
+from deniable.audit.exact_law import PLACES, Chance, OutputLaw, chance, output_law, times
 from deniable.core.domain import Lattice, Vectors
 from deniable.core.metric import L1, AbsoluteDistance, LInfinity, PerPiece
 from deniable.core.space import Space
@@ -26,8 +28,6 @@ from deniable.mechanisms import (
     query_stream,
 )
 from deniable.mechanisms.sparse import Sparse
-from deniable.testing.laws_privacy import check_privacy, compare, hockey_stick
-from deniable.testing.output_law import PLACES, Chance, OutputLaw, chance, output_law, times
 
 TAIL = Fraction(1, 10**5)
 SAME = Space(Lattice(), AbsoluteDistance())

@@ -7,13 +7,13 @@ from itertools import product
 import pytest
 
 import deniable as dp
+from deniable.audit.comparison import compare, hockey_stick
+from deniable.audit.exact_law import output_law
 from deniable.core import AbsoluteDistance, Lattice, PerPiece, Space, Triple, integers, rows, stream
 from deniable.cost import Bounded, DiscreteLaplace
 from deniable.errors import Retired
 from deniable.mechanisms.continual import blocks_apart
-from deniable.testing.laws_privacy import compare, hockey_stick
 from deniable.testing.neighbours import within
-from deniable.testing.output_law import output_law
 from deniable.testing.scripted_entropy import Silent
 
 NUMBERS = stream(Space(Lattice(), AbsoluteDistance()))

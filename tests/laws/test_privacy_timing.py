@@ -6,13 +6,13 @@ import pytest
 
 import deniable as dp
 from deniable import mechanisms as m
+from deniable.audit.comparison import compare
+from deniable.audit.exact_law import output_law
 from deniable.core import AbsoluteDistance, Lattice, Mechanism, Space
 from deniable.core.step import Step
 from deniable.cost import FREE, Bounded, TruncatedLaplace
 from deniable.errors import InvalidArgument
 from deniable.mechanisms.timed import Clock
-from deniable.testing.laws_privacy import compare
-from deniable.testing.output_law import output_law
 
 NUMBER = Space(Lattice(lower=0, upper=9), AbsoluteDistance())
 TICK = Fraction(1, 1000)

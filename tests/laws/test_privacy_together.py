@@ -5,12 +5,12 @@ from fractions import Fraction
 import pytest
 
 import deniable as dp
+from deniable.audit.comparison import check_privacy
+from deniable.audit.exact_law import output_law
 from deniable.core import AbsoluteDistance, Booleans, DiscreteDistance, Lattice, Space, integers, rows
 from deniable.cost import Composed, DiscreteLaplace, Selected, Shuffled
 from deniable.errors import InvalidArgument, SpaceMismatch
 from deniable.exact import exp
-from deniable.testing.laws_privacy import check_privacy
-from deniable.testing.output_law import output_law
 from deniable.testing.scripted_entropy import Silent
 
 NUMBER = Space(Lattice(), AbsoluteDistance())

@@ -6,12 +6,12 @@ from statistics import median
 import pytest
 
 import deniable as dp
+from deniable.audit.comparison import check_privacy
 from deniable.core import Hamming, InsertDelete, Lattice, Numbers, Space, Texts, Vectors, frame, integers, rows
 from deniable.core.metric import LInfinity
 from deniable.errors import InvalidArgument, SpaceMismatch
 from deniable.testing import Seeded
 from deniable.testing.couplings import keeps_coupling
-from deniable.testing.laws_privacy import check_privacy
 
 SMALL = integers(lower=0, upper=9)
 ONE, TWO = Fraction(1), Fraction(2)

@@ -7,12 +7,12 @@ from fractions import Fraction
 import pytest
 
 import deniable as dp
+from deniable.audit.exact_law import output_law
 from deniable.errors import InvalidArgument, QueryRefused
 from deniable.kernels import Law
 from deniable.query import compile_query
 from deniable.query.simultaneous import simultaneous_betas
 from deniable.testing import Silent
-from deniable.testing.output_law import output_law
 from tests.attacks.end_to_end import in_memory
 
 __all__ = ["in_memory"]

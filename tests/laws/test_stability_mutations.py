@@ -6,10 +6,10 @@ from fractions import Fraction
 import pytest
 
 from deniable import transformations as t
+from deniable.audit.comparison import check_privacy
 from deniable.core import Hamming, Root, Rows, Space, SymmetricDistance, Triple, Vectors, integers, rows
 from deniable.mechanisms import discrete_gaussian, laplace
 from deniable.testing.couplings import keeps_coupling
-from deniable.testing.laws_privacy import check_privacy
 from deniable.testing.neighbours import data_sets, try_stability
 from tests.laws.test_stability import CASES, SIZED_ONLY, _attained
 from tests.naming import case

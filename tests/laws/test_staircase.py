@@ -6,14 +6,14 @@ import pytest
 
 from deniable import mechanisms as m
 from deniable.accounting import epsilon
+from deniable.audit.comparison import check_privacy
+from deniable.audit.exact_law import output_law
 from deniable.core import L1, AbsoluteDistance, Lattice, Space, Vectors
 from deniable.errors import InvalidArgument
 from deniable.exact import exp
 from deniable.kernels import Law, Sensitivity, noise_of
 from deniable.kernels.staircase import Staircase, attempt, attempts
 from deniable.noise import system_entropy
-from deniable.testing.laws_privacy import check_privacy
-from deniable.testing.output_law import output_law
 
 HALF = Fraction(1, 2)
 NUMBER = Space(Lattice(), AbsoluteDistance())

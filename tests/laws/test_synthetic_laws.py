@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from deniable.accounting import RuleKind
+from deniable.audit.comparison import compare
+from deniable.audit.exact_law import OutputLaw, output_law
 from deniable.plan.codebook import Codebook
 from deniable.synth.measured.coded import CellRows, Contribution
 from deniable.synth.synthesis import Synthesis, synthesis
-from deniable.testing.laws_privacy import compare
-from deniable.testing.output_law import OutputLaw, output_law
 
 BOOK = Codebook.from_yaml("""
 name: coins

@@ -9,11 +9,11 @@ import pytest
 
 import deniable as dp
 from deniable.accounting import epsilon
+from deniable.audit.exact_law import output_law
 from deniable.cost import Bounded
 from deniable.kernels import Law, Sensitivity, Staircase, noise_of
 from deniable.query import allocation
 from deniable.testing import Silent
-from deniable.testing.output_law import output_law
 from tests.attacks.end_to_end import in_memory
 
 __all__ = ["in_memory"]

@@ -62,7 +62,7 @@ def test_the_answer_is_what_a_session_gives(tmp_path, server):
 
 def test_a_partial_grant_is_what_is_charged(server):
     server.ask()
-    assert server.grant(part=0.05).json()["granted"] == "epsilon 0.05"
+    assert server.grant(part=0.05).json()["granted"] == "epsilon = 0.05"
     server.work()
     assert left(server) == 0.95
 

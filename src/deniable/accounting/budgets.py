@@ -10,14 +10,13 @@ from functools import lru_cache
 
 from deniable.accounting.conversion import best_order, divergence_within, rho_order, rho_within
 from deniable.accounting.filters import Rule, RuleKind, times_that_fit
-from deniable.accounting.loss_grid import round_down
 from deniable.accounting.measures.renyi import RenyiLoss
 from deniable.accounting.side_by_side import Filters
-from deniable.accounting.spend import Spend
+from deniable.accounting.spend import Spend, round_down
 from deniable.accounting.theorems import RenyiPrivacy
 from deniable.cost import Cost, composed
 from deniable.errors import InvalidArgument, Unaccountable
-from deniable.exact import gaussian_mu
+from deniable.exact import gaussian_mu, loss_text
 from deniable.exact.guards import Real, nonnegative, probability
 
 _RESERVE = Fraction(1, 4)
@@ -217,8 +216,8 @@ class Budget:
                 yield Rule(RuleKind.RENYI, Spend(limit, reserve), reason, order)
 
     def __str__(self) -> str:
-        loss = f"epsilon = {float(self.epsilon):g}" if self.epsilon is not None else f"rho = {float(self.rho or 0):g}"
-        return f"{loss}, delta = {float(self.delta):g}" if self.delta else loss
+        unit, loss = ("rho", self.rho or Fraction(0)) if self.epsilon is None else ("epsilon", self.epsilon)
+        return loss_text(unit, loss, self.delta)
 
 
 @lru_cache(maxsize=64)

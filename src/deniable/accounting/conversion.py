@@ -10,9 +10,9 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 
-from deniable.accounting.loss_grid import ln, round_down
 from deniable.accounting.measures.renyi import RenyiLoss
 from deniable.accounting.profiles import leak, with_leaks
+from deniable.accounting.spend import ln, round_down
 from deniable.exact import Interval, exp, sqrt
 
 _BITS = 96

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from deniable.accounting.group_privacy import group_cost
-from deniable.accounting.loss_grid import round_up
+from deniable.accounting.spend import round_up
 from deniable.cost import (
     Allocated,
     Bounded,

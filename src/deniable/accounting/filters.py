@@ -12,13 +12,12 @@ from fractions import Fraction
 from typing import Any, TypeAlias, assert_never
 
 from deniable.accounting.cost_terms import terms
-from deniable.accounting.loss_grid import round_up
 from deniable.accounting.measures.approximate import Approximate
 from deniable.accounting.measures.concentrated import ZeroConcentrated
 from deniable.accounting.measures.gaussian_privacy import GaussianPrivacy
 from deniable.accounting.measures.measure import Adaptivity
 from deniable.accounting.measures.pure import Pure
-from deniable.accounting.spend import NOTHING, Spend
+from deniable.accounting.spend import NOTHING, Spend, round_up
 from deniable.accounting.theorems import RenyiPrivacy
 from deniable.cost import Bounded, Concentrated, Cost, Gaussian, Renyi, TruncatedLaplace, composed
 from deniable.errors import InvalidArgument, Unaccountable

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import assert_never
 
-from deniable.accounting.loss_grid import LARGEST_EXPONENT, expm1, round_up
+from deniable.accounting.spend import LARGEST_EXPONENT, expm1, round_up
 from deniable.cost import (
     Allocated,
     Bounded,

@@ -25,8 +25,7 @@ import numpy as np
 
 from deniable.accounting.profiles import sharpen
 from deniable.exact import Interval, exp, expm1, ln
-from deniable.exact.binomial_sums import ratios_down, ratios_up
-from deniable.exact.gamma import log_binomial
+from deniable.exact.gamma import log_binomial, ratios_down, ratios_up
 
 
 @dataclass(frozen=True, slots=True)

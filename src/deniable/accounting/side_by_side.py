@@ -13,10 +13,9 @@ from fractions import Fraction
 from functools import lru_cache
 
 from deniable.accounting.filters import Record, Rule, RuleKind, rule_from_record
-from deniable.accounting.loss_grid import round_up
 from deniable.accounting.measures.concentrated import lost_by_rho
 from deniable.accounting.measures.measure import Adaptivity
-from deniable.accounting.spend import Spend
+from deniable.accounting.spend import Spend, round_up
 from deniable.cost import Bounded, Calibrated, Composed, Cost, Repeated
 from deniable.errors import InvalidArgument, Unaccountable
 

@@ -20,11 +20,11 @@ from deniable.accounting.composition import Pairs
 from deniable.accounting.conversion import delta_within, epsilon_within
 from deniable.accounting.cost_terms import terms
 from deniable.accounting.instance import instances, is_attained
-from deniable.accounting.loss_grid import expm1
 from deniable.accounting.measures.concentrated import ZeroConcentrated
 from deniable.accounting.measures.pure import Pure
 from deniable.accounting.measures.renyi import RenyiDivergences, RenyiLoss
 from deniable.accounting.profiles import ClosedProfile, epsilon_of
+from deniable.accounting.spend import expm1
 from deniable.cost import Concentrated, Cost, Gaussian, Grouped, Parallel, Renyi
 from deniable.errors import InvalidArgument, Unaccountable
 from deniable.exact import up

@@ -15,6 +15,7 @@ from typing import Any
 from deniable.attacks.anonymity import classes
 from deniable.attacks.curators import most_frequent
 from deniable.errors import InvalidArgument
+from deniable.exact import number_of
 
 Row = Mapping[str, Any]
 
@@ -38,7 +39,8 @@ class LinkageReport:
         """The whole of it as text."""
         sizes = ", ".join(f"{size}: {times}" for size, times in sorted(Counter(self.match_sizes).items()))
         lines = [
-            f"{len(self.match_sizes)} people looked up; number of people by number of matching rows: {sizes}",
+            f"{number_of(len(self.match_sizes), 'person', 'people')} looked up; "
+            f"number of people by number of matching rows: {sizes}",
             f"exactly one match: {self.unique:.1%}",
         ]
         if self.accuracy is not None and self.base_rate is not None:

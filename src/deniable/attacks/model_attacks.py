@@ -18,6 +18,7 @@ from deniable import noise
 from deniable.accounting import budget
 from deniable.attacks.membership import Membership
 from deniable.errors import InvalidArgument
+from deniable.exact import number_of
 from deniable.exact.guards import Real, integer
 from deniable.models.estimator import Estimator
 from deniable.models.fitted import FittedModel
@@ -109,7 +110,7 @@ def model_inversion(
     size = len(rows[target])
     without = {name: [cell for place, cell in enumerate(cells) if place != person] for name, cells in rows.items()}
     if not 0 <= integer(person=person) < size:
-        raise InvalidArgument(f"person must be one of the {size} rows, got {person}")
+        raise InvalidArgument(f"person must be one of the {number_of(size, 'row')}, got {person}")
     tries = {name: [cells[person]] * len(values) for name, cells in rows.items()} | {column: list(values)}
     best = [int(np.argmin(model_losses(fit(each), tries, target=target))) for each in (rows, without)]
     return values[best[0]], values[best[1]]

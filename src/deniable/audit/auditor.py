@@ -27,7 +27,7 @@ from deniable.core.distance import Distance, distance
 from deniable.core.space import Space
 from deniable.cost import Cost
 from deniable.errors import InvalidArgument
-from deniable.exact import exp
+from deniable.exact import exp, number_of
 from deniable.exact.guards import Real, integer, open_probability
 from deniable.noise import Entropy, system_entropy
 
@@ -197,7 +197,7 @@ def _check_enough(curves: Sequence[ClaimCurve], *, draws: int, samples: int, err
         enough, least = refutable(curve, draws=max(draws, 1), error=error)
         if not enough:
             raise InvalidArgument(
-                f"too few draws: with {samples:,} draws nothing below epsilon = {least:.2g} can be refuted, "
+                f"too few draws: with {number_of(samples, 'draw')} nothing below epsilon = {least:.2g} can be refuted, "
                 f"and the claim is {curve.cost!r}; draw more, or leave samples out for the exact law"
             )
 

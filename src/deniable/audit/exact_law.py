@@ -20,10 +20,10 @@ import numpy as np
 
 from deniable import noise
 from deniable.exact import Interval, exp, ln
-from deniable.kernels import integer_choice, staircase
+from deniable.kernels import exponential_choice, staircase
 from deniable.kernels.integer_noise import Noise, noise_of
 from deniable.kernels.laws import Law, least
-from deniable.mechanisms import constant_time, selection
+from deniable.mechanisms import constant_time, private_keys
 from deniable.noise import Entropy, flip_choice, uniform, weighted_choice
 from deniable.noise.counts import NegativeBinomial, Poisson
 
@@ -220,11 +220,11 @@ def _geometric_branches(scale: Fraction, tail: Fraction) -> tuple[Branches, int]
 
 
 @lru_cache(maxsize=64)
-def _integer_branches(scores: tuple[int, ...], tails: integer_choice.Tails, tail: Fraction) -> tuple[Branches, int]:
+def _integer_branches(scores: tuple[int, ...], tails: exponential_choice.Tails, tail: Fraction) -> tuple[Branches, int]:
     """Places of a choice among integers by their closed form: the list, and each tail until at most `tail` of it is left."""
     reaches = [0 if fall is None else -int(-tails.scale / fall * ln(1 / tail).upper) + 1 for fall in tails.falls]
     places = range(-reaches[0], len(scores) + reaches[1])
-    sides = [(place, chance(integer_choice.chance_of(scores, tails, place))) for place in places]
+    sides = [(place, chance(exponential_choice.chance_of(scores, tails, place))) for place in places]
     return sides, max(0, _ONE - sum(low for _, (low, _) in sides))
 
 
@@ -305,7 +305,7 @@ def _replacements(tail: Fraction) -> dict[Callable[..., Any], Callable[..., Any]
         return int(entropy.take(grouped_flip_branches(*table, scale)))
 
     def keep(units: Any, *, epsilon: Any, delta: Any, entropy: Branching) -> Any:
-        chances = [selection.keep_probability(int(n), epsilon=epsilon, delta=delta) for n in np.ravel(units)]
+        chances = [private_keys.keep_probability(int(n), epsilon=epsilon, delta=delta) for n in np.ravel(units)]
         return np.array([entropy.take(_coin(p)) for p in chances], dtype=np.bool_).reshape(np.shape(units))
 
     def truncated(scale: Any, radius: int, entropy: Branching) -> int:
@@ -328,7 +328,7 @@ def _replacements(tail: Fraction) -> dict[Callable[..., Any], Callable[..., Any]
         ),
         noise.bernoulli: lambda p, entropy: entropy.take(_coin(Fraction(p))),
         noise.bernoulli_exp: lambda x, entropy: entropy.take(_coin(exp(-Fraction(x), 200))),
-        integer_choice.integer_choice: lambda scores, tails, entropy: entropy.take(
+        exponential_choice.integer_choice: lambda scores, tails, entropy: entropy.take(
             *_integer_branches(tuple(int(score) for score in scores), tails, tail)
         ),
         staircase.staircase_draw: lambda kind, entropy: entropy.take(*_noise_branches(kind, tail)),
@@ -363,7 +363,7 @@ def _replacements(tail: Fraction) -> dict[Callable[..., Any], Callable[..., Any]
         weighted_choice.weighted_choices: choose_rows,
         flip_choice.flip_choice: flip,
         constant_time.GeometricTable.draw: _from_table,
-        selection.kept: keep,
+        private_keys.kept: keep,
     }
 
 

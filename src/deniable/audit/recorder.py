@@ -21,10 +21,9 @@ from deniable.audit.answer_columns import is_plain, whole, without_addresses
 from deniable.audit.claims import exceeds
 from deniable.audit.neighbour_search import within
 from deniable.audit.words import Tape
-from deniable.core.compositor import Compositor, compositor
+from deniable.core.compositor import Compositor, compositor, interactive
 from deniable.core.distance import Distance, distance
 from deniable.core.gate import Gate
-from deniable.core.interactive import interactive
 from deniable.core.mechanism import Mechanism
 from deniable.core.space import Space
 from deniable.core.step import Step

@@ -15,6 +15,7 @@ from typing import Any
 from deniable.audit.answer_events import AnswerEvent
 from deniable.audit.two_halves import Trial
 from deniable.cost import Cost
+from deniable.exact import number_of
 from deniable.ledger.costs_json import cost_record
 from deniable.version import __version__
 
@@ -117,15 +118,15 @@ class Verdict:
 
     def __str__(self) -> str:
         claimed = ", ".join(repr(claim) for claim in self.claims)
-        how = "exactly" if self.method == "exact" else f"with {self.samples:,} draws at level {self.level:g}"
+        how = "exactly" if self.method == "exact" else f"with {number_of(self.samples, 'draw')} at level {self.level:g}"
         if not self.broken:
             return (
-                f"{self.subject}: {claimed} is not refuted {how} on {self.pairs} pair(s); "
-                f"epsilon is at least {self.epsilon_at_least:.4g} at delta {self.delta:g}"
+                f"{self.subject}: {claimed} is not refuted {how} on {number_of(self.pairs, 'pair')}; "
+                f"epsilon is at least {self.epsilon_at_least:.4g} at delta = {self.delta:g}"
             )
         bound = "is infinite" if math.isinf(self.epsilon_at_least) else f"is at least {self.epsilon_at_least:.4g}"
         return (
-            f"{self.subject}: {claimed} is BROKEN {how}: epsilon {bound} at delta {self.delta:g}; event: {self.event}"
+            f"{self.subject}: {claimed} is BROKEN {how}: epsilon {bound} at delta = {self.delta:g}; event: {self.event}"
         )
 
 

@@ -11,6 +11,7 @@ import typer
 from deniable import attacks
 from deniable.attacks.curators import Curator, PrivateCurator, UnbudgetedCurator
 from deniable.cli.app import application
+from deniable.exact import number_of
 
 app = application("Attack made-up data, and see what differential privacy does to the attack.")
 
@@ -44,7 +45,8 @@ def reconstruction(
         curator.scale = Fraction(str(noise))
     found = attacks.reconstruct(curator, people=people, queries=queries, method=method)
     print(
-        f"{found.accuracy:.1%} of {people} made-up bits found from {found.answered} answers; guessing gets {found.base_rate:.1%}"
+        f"{found.accuracy:.1%} of {people} made-up bits found from {number_of(found.answered, 'answer')}; "
+        f"guessing gets {found.base_rate:.1%}"
     )
 
 

@@ -1,11 +1,15 @@
 """`deniable demo`: the main job on made-up data: hospital visits and browser logs, asked under durable budgets.
 
 The truth beside the answers is computed by this script from the data it made up; the library itself has no way to show it.
+The report is one HTML page with every answer beside the truth, its plots and its release table.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,14 +18,16 @@ import typer
 from deniable.accounting import budget
 from deniable.cli import demo_data
 from deniable.cli.app import application
-from deniable.cli.demo_report import Part, Truth, page
 from deniable.engines.parquet import write_arrays
+from deniable.exact import number_of
 from deniable.ledger.anchor import FolderAnchor
 from deniable.query import Query
 from deniable.query import aggregates as ask
+from deniable.release.answer import Release
 from deniable.release.dataset import Dataset
+from deniable.release.report import PICTURE, STYLE
 from deniable.release.session import Session
-from deniable.release.text import number
+from deniable.release.text import cell, keys_of, number
 
 app = application("Ask made-up hospital visits and browser logs, and write a report.")
 
@@ -30,6 +36,10 @@ Folder = Annotated[
 ]
 QUESTIONS = 4
 """Progress counts questions, which are public; never rows, bytes or time."""
+Truth = Mapping[tuple[Any, ...], Mapping[str, float]]
+"""What the script that made the data up knows: group to column to true value."""
+_MOST = 25
+"""Rows of an answer the page shows; the largest come with the plots."""
 
 
 @app.command()
@@ -117,3 +127,59 @@ def _ask(step: int, title: str, query: Query[Any], epsilon: float, session: Sess
     )
     say(f"truth, from the script that made the data up: {told}\n")
     return Part(title, answer, truth, str(session.remaining))
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One question, what was released, what is true, and what is left of the budget afterwards."""
+
+    title: str
+    release: Release
+    truth: Truth
+    left: str
+
+
+def page(parts: Sequence[Part]) -> str:
+    """The whole report."""
+    body = "".join(_section(index, len(parts), part) for index, part in enumerate(parts, start=1))
+    return (
+        '<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
+        f"<title>deniable demo</title><style>{STYLE}</style><h1>deniable demo</h1>"
+        "<p>Made-up hospital visits and browser logs, asked under durable budgets. Every answer is noisy and carries its error; "
+        "the true values beside them come from the script that made the data up. The library itself has no way to show them.</p>"
+        f"{body}</html>\n"
+    )
+
+
+def _section(index: int, count: int, part: Part) -> str:
+    release = part.release
+    plots = "".join(
+        release.plot(name, size=PICTURE).svg for name, column in release.columns.items() if column.kind != "histogram"
+    )
+    notes = "".join(f'<p class="quiet">{escape(note)}</p>' for note in release.notes)
+    return (
+        f"<section><h2>{index} of {count}. {escape(part.title)}</h2>{_table(part)}"
+        f'<p>{escape(release.guarantee)}</p>{notes}<p class="left">left: {escape(part.left)}</p>'
+        f'<div class="plots">{plots}</div>'
+        f'<details open><summary>Release table</summary><div class="wide">{release.release_table().html()}</div></details>'
+        "</section>"
+    )
+
+
+def _table(part: Part) -> str:
+    release = part.release
+    heads = [*release.keys, *(head for name in release.columns for head in (name, "truth"))]
+    head = "".join(f"<th>{escape(name)}</th>" for name in heads)
+    rows = [_row(part, index, group) for index, group in enumerate(release.groups[:_MOST])]
+    more = len(release.groups) - _MOST
+    rest = f"""<p class="quiet">and {number_of(more, "more group")}</p>""" if more > 0 else ""
+    return f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>{rest}'
+
+
+def _row(part: Part, index: int, group: tuple[Any, ...]) -> str:
+    cells = [f"<td>{escape(key)}</td>" for key in keys_of(part.release, index, group)]
+    for name, column in part.release.columns.items():
+        true = part.truth.get(group, {}).get(name)
+        cells.append(f"<td>{escape(cell(column, index))}</td>")
+        cells.append(f'<td class="truth">{"" if true is None else escape(number(true))}</td>')
+    return f"<tr>{''.join(cells)}</tr>"

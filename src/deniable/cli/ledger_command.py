@@ -18,6 +18,7 @@ from deniable.cli import asking
 from deniable.cli.app import application
 from deniable.cli.locations import place
 from deniable.errors import DeniableError, InvalidArgument
+from deniable.exact import number_of
 from deniable.ledger import Cap, Each, Ledger, Period, Verification, history, journal_at, verify
 from deniable.ledger.anchor import FolderAnchor
 from deniable.ledger.receipt import Receipt
@@ -74,7 +75,7 @@ def backup(ledger: File, target: Path, anchor: AnchorFolder = None, as_json: Jso
     if as_json:
         print(json.dumps({"target": str(target), "count": mark.count, "head": mark.head}))
     else:
-        print(f"{mark.count} events copied to {target}")
+        print(f"{number_of(mark.count, 'event')} copied to {target}")
 
 
 @app.command("amend")
@@ -240,7 +241,9 @@ def _receipt(path: Path) -> Receipt:
 def _report(found: Verification) -> str:
     if not found.sound:
         return "\n".join([f"{found.place} is not sound:", *(f"  {problem}" for problem in found.problems)])
-    lines = [f"{found.place} is sound: {found.count} events, data version {found.data_version}, head {found.head}"]
+    lines = [
+        f"{found.place} is sound: {number_of(found.count, 'event')}, data version {found.data_version}, head {found.head}"
+    ]
     if found.unanswered:
         lines.append(f"charged, but without a stored answer (running or lost): {', '.join(found.unanswered)}")
     return "\n".join(lines)

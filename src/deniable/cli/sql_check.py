@@ -21,7 +21,7 @@ from deniable.accounting import budget
 from deniable.cli.app import application
 from deniable.cli.asking import wanted
 from deniable.errors import InvalidArgument
-from deniable.ledger.numbers import digits
+from deniable.exact import loss_text
 from deniable.plan.codebook import Codebook
 from deniable.query import Payment
 from deniable.release.dataset import Dataset
@@ -70,10 +70,10 @@ def check(
     lines = list(_priced(session, questions(plan), dialect))
     amount = Fraction(str(limit[session.filters.unit]))
     total = sum((loss for _, loss in lines), Fraction(0))
-    text = "\n".join([*(line for line, _ in lines), f"in all: {session.filters.unit} {digits(total)}"])
+    text = "\n".join([*(line for line, _ in lines), f"in all: {loss_text(session.filters.unit, total)}"])
     print(text)
     if total > amount:
-        print(f"that is more than the limit, {session.filters.unit} {digits(amount)}")
+        print(f"that is more than the limit, {loss_text(session.filters.unit, amount)}")
         raise typer.Exit(OVER)
     if against is not None:
         _compared(text, against)
@@ -146,13 +146,12 @@ def _priced(session: Session, asked: list[WrittenQuestion], dialect: str) -> Ite
     for number, each in enumerate(asked, start=1):
         prices = statement_prices(session, each.text, dialect=dialect, payment=Payment.read(**each.offer))
         loss, leaked = (sum((getattr(price.pair, part) for price in prices), Fraction(0)) for part in ("loss", "delta"))
-        delta = f", delta {digits(leaked)}" if leaked else ""
         stages = f" in {len(prices)} stages" if len(prices) > 1 else ""
         told = "; ".join(
             f"{', '.join(f'{name} {error}' for name, error in price.errors.items())}; {price.keys}" for price in prices
         )
         shown = " ".join(each.text.split())
-        yield f"{number}. {prices[0].pair.unit} {digits(loss)}{delta}{stages}; {told}\n   {shown}", loss
+        yield f"{number}. {loss_text(prices[0].pair.unit, loss, leaked)}{stages}; {told}\n   {shown}", loss
 
 
 def _compared(text: str, against: Path) -> None:

@@ -1,5 +1,5 @@
 from deniable.core.cells import missing
-from deniable.core.compositor import Compositor, compositor, odometer
+from deniable.core.compositor import Compositor, compositor, interactive, odometer
 from deniable.core.distance import Distance, Linear, Root, Triple, distance, plain, squared, triple
 from deniable.core.domain import (
     Anything,
@@ -21,11 +21,8 @@ from deniable.core.domain import (
     integers,
     numbers,
 )
-from deniable.core.family import MechanismFamily
 from deniable.core.gate import Gate, Odometer, Planned, PrivacyFilter
-from deniable.core.graph_data import Graphs
-from deniable.core.graph_metrics import EdgeDistance, NodeDistance
-from deniable.core.interactive import interactive
+from deniable.core.graph_data import EdgeDistance, Graphs, NodeDistance
 from deniable.core.mechanism import Accuracy, Mechanism, Utility, own_mechanism
 from deniable.core.metric import (
     L1,
@@ -46,7 +43,7 @@ from deniable.core.metric import (
     UnitDistance,
 )
 from deniable.core.space import Space, adjacent, frame, frames, graphs, rows
-from deniable.core.step import Step, step
+from deniable.core.step import MechanismFamily, Step, step
 from deniable.core.stream import stream
 from deniable.core.transformation import Transformation, own_transformation
 

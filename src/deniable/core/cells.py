@@ -1,6 +1,7 @@
 """Cells of any kind read without an error: what a cell becomes depends on that cell alone, and nothing it holds may raise.
 
-Cells that a metric calls equal (1 and 1.0, None and NaN, 0.0 and -0.0) become the same; True is not 1.
+Cells that a metric calls equal (1 and 1.0, None and NaN, 0.0 and -0.0) become the same; True is not 1. Keys have one public
+order, numbers, then texts, then tuples, then the rest by type and text: which of two comes first depends on these two alone.
 """
 
 from __future__ import annotations
@@ -222,3 +223,27 @@ def _simplest(cell: Any) -> Hashable:
     if exact.denominator == 1:
         return int(exact)
     return near if Fraction(near) == exact else exact
+
+
+def public_order(keys: Iterable[Hashable]) -> list[Any]:
+    """The keys sorted."""
+    found: list[Any] = list(keys)
+    return sorted(found) if set(map(type, found)) <= {str} else sorted(found, key=public_rank)
+
+
+def public_rank(key: Any) -> tuple[Any, ...]:
+    """What a key is sorted by."""
+    if isinstance(key, Real) and key == key:  # NaN sorts nowhere
+        return 0, key
+    if isinstance(key, str):
+        return 1, str.__str__(key)
+    if isinstance(key, tuple):
+        return 2, tuple(map(public_rank, key))
+    return 3, type(key).__name__, _text(key)
+
+
+def _text(key: Any) -> str:
+    try:
+        return repr(key)
+    except Exception:
+        return ""

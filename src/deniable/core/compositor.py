@@ -2,17 +2,23 @@
 
 Children share the data and may be used in any order, interleaved (concurrent composition): a child filter is paid for in
 full when it is opened; a child odometer passes every charge on to its parent as well.
+
+An interactive mechanism is a function that asks a compositor again and again, under costs that are fixed beforehand: training
+a model, growing a tree, fitting marginals. Its whole list of costs is charged at once, so it is read by the tightest theorem;
+what it asks may depend on what it was answered, how much it spends may not.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from fractions import Fraction
+from math import ceil
 from typing import Any, NoReturn
 
 from deniable import accounting
 from deniable.accounting import NOTHING, Spend
 from deniable.core.cells import entry, row_total
-from deniable.core.distance import Distance, distance
+from deniable.core.distance import Distance, distance, plain
 from deniable.core.domain import Domain, Frame, Frames, Pieces, Rows
 from deniable.core.gate import Both, Gate, Odometer, Planned, PrivacyFilter
 from deniable.core.graph_data import Graphs, read_graph
@@ -23,6 +29,7 @@ from deniable.core.step import Step
 from deniable.core.stream import pipe
 from deniable.cost import Bounded, Cost, composed
 from deniable.errors import InvalidArgument, SpaceMismatch
+from deniable.exact import number_of
 from deniable.exact.guards import Real, integer
 from deniable.noise import Entropy, system_entropy
 
@@ -207,14 +214,15 @@ def _check_degrees(data: Any, domain: Graphs) -> None:
     degrees = read_graph(data, Graphs(domain.nodes)).degrees().values()
     if domain.degree is not None and any(degree > domain.degree for degree in degrees):
         raise InvalidArgument(
-            f"the space declares at most {domain.degree} edges at a node as public and the data has more; correct degree"
+            f"the space declares at most {number_of(domain.degree, 'edge')} at a node as public and the data has more; "
+            "correct degree"
         )
 
 
 def _check_size(rows: int, size: int | None) -> None:
     if size is not None and rows != size:
         raise InvalidArgument(
-            f"the space declares {size} rows as public and the data has another number; correct size, or resize"
+            f"the space declares {number_of(size, 'row')} as public and the data has another number; correct size, or resize"
         )
 
 
@@ -268,3 +276,27 @@ def odometer(
         else budget.rule()
     )
     return Compositor(data, space, Odometer(rule), distance(d_in), entropy)
+
+
+def interactive(source: Space, *, costs: Sequence[Cost], run: Callable[[Compositor], Any]) -> Mechanism:
+    """The mechanism that gives `run` a compositor for `costs`, in this order, and returns what `run` returns.
+
+    `costs` are for neighbours one step apart. The compositor refuses whatever was not declared; asking for less than was
+    declared is allowed, and nothing is given back.
+
+    Guarantee: the answer costs the declared list, whatever `run` asks and in whatever way it uses the answers.
+    """
+    declared = tuple(costs)
+    if not declared:
+        raise InvalidArgument("an interactive mechanism needs at least one cost, or it may ask nothing")
+
+    def function(data: Any, entropy: Entropy) -> Any:
+        return run(Compositor(data, source, Planned(declared), Fraction(1), entropy))
+
+    return Mechanism(source, function, lambda d_in: grouped(composed(declared), d_in))
+
+
+def grouped(cost: Cost, d_in: Distance) -> Cost:
+    """What costs `cost` for one unit, for neighbours that are further apart: a group of units."""
+    steps = ceil(plain(d_in))
+    return cost if steps <= 1 else cost.group(steps)

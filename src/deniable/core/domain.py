@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 from deniable.core.cells import cells, missing, whole
 from deniable.core.graph_data import Graphs
 from deniable.errors import InvalidArgument
+from deniable.exact import number_of
 from deniable.exact.guards import Real, integer, positive, rational
 
 
@@ -205,7 +206,9 @@ class Vectors:
     def __post_init__(self) -> None:
         integer(length=self.length, least=0)
         if self.ball is not None and len(self.ball.centre(self.length)) != self.length:
-            raise InvalidArgument(f"the ball's origin must have {self.length} entries, got {self.ball.origin!r}")
+            raise InvalidArgument(
+                f"the ball's origin must have {number_of(self.length, 'entry', 'entries')}, got {self.ball.origin!r}"
+            )
 
     @_total
     def __contains__(self, value: Any) -> bool:

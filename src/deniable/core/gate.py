@@ -172,7 +172,7 @@ class Planned(_Gate):
         with self._turn():
             done = len(self._charged)
             if done == len(self.declared):
-                raise Retired(f"all {done} declared answers have been given; declare a longer plan to ask more")
+                raise Retired(f"what was declared has been answered, {done} in all; declare a longer plan to ask more")
             if not accounting.no_larger(cost, self.declared[done]):
                 raise BudgetExceeded(
                     f"answer {done + 1} was declared to cost {self.declared[done]!r}; this one costs {cost!r}, which no measure "

@@ -30,7 +30,7 @@ from deniable.core.domain import (
     Texts,
     Vectors,
 )
-from deniable.core.graph_metrics import EdgeDistance, NodeDistance
+from deniable.core.graph_data import EdgeDistance, NodeDistance
 from deniable.errors import InvalidArgument, SpaceMismatch
 
 

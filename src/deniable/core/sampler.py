@@ -91,7 +91,7 @@ def _fixed_size(space: Space, size: int) -> Sampler:
     """Exactly `size` of a public number of rows, all subsets equally likely; kept in the order of the data."""
     wanted, whole = integer(size=size, least=1), _public_size(space)
     if not wanted <= whole:
-        raise InvalidArgument(f"size must be at most the {whole} rows there are, got {size!r}")
+        raise InvalidArgument(f"size must be at most the number of rows, {whole}, got {size!r}")
 
     def draw(data: Any, entropy: Entropy) -> Any:
         chosen = sorted(int(at) for at in sample_without_replacement(whole, wanted, entropy))

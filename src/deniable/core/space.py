@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from deniable.core.distance import Distance, Root, Triple, distance
 from deniable.core.domain import Domain, Frame, Frames, Rows
-from deniable.core.graph_data import Graphs
-from deniable.core.graph_metrics import EdgeDistance, NodeDistance
+from deniable.core.graph_data import EdgeDistance, Graphs, NodeDistance
 from deniable.core.metric import (
     ChangeOne,
     Hamming,

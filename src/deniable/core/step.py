@@ -1,8 +1,8 @@
-"""A step is a transformation or mechanism still waiting for the space it will be built on.
+"""A step is a transformation or mechanism still waiting for the space it will be built on; a family waits for its scale.
 
 `clamp(lower=0, upper=100)` is a step; `space >> clamp(lower=0, upper=100)` is a transformation. Constructors are written
-as functions of a space and turned into steps by `@step`. A mechanism whose `scale` is left out is a family, to be solved for
-a price.
+as functions of a space and turned into steps by `@step`. A mechanism whose `scale` is left out is a family: mechanisms that
+differ in the scale of their noise alone, which is solved for when a price is known.
 """
 
 from __future__ import annotations
@@ -10,16 +10,16 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import Enum
 from fractions import Fraction
-from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
+from typing import Any, Concatenate, Generic, NoReturn, ParamSpec, TypeVar
 
-from deniable.core.family import MechanismFamily
-from deniable.core.mechanism import Mechanism
+from deniable.core.mechanism import Mechanism, Utility
 from deniable.core.space import Space
-from deniable.core.transformation import Transformation
-from deniable.errors import SpaceMismatch
+from deniable.core.transformation import Transformation, meet
+from deniable.errors import InvalidArgument, SpaceMismatch
+from deniable.exact.guards import Real
 
 Built_co = TypeVar("Built_co", bound=Transformation | Mechanism, covariant=True)
 Built = TypeVar("Built", bound=Transformation | Mechanism)
@@ -88,3 +88,38 @@ def _is_plain(value: Any) -> bool:
     if isinstance(value, tuple | list):
         return all(map(_is_plain, value))
     return value is None or isinstance(value, bool | int | float | Fraction | str | Enum)
+
+
+@dataclass(frozen=True, slots=True)
+class MechanismFamily:
+    """One mechanism for every scale: `space >> laplace()` where `space >> laplace(scale=2)` is its member at 2.
+
+    Guarantee: none of its own; it cannot be run. `at` gives a mechanism with its cost, `dp.calibrate(family.at, ...)` the one
+    that meets a target, and `session.release(family, epsilon=...)` solves for the price that is paid.
+    """
+
+    source: Space
+    at: Callable[[Real], Mechanism]
+
+    def after(self, before: Transformation) -> MechanismFamily:
+        """The family on transformed data; `transformation >> family` calls it."""
+        meet(before.target, self.source, "the mechanism")
+        return MechanismFamily(before.source, lambda scale: self.at(scale).after(before))
+
+    def post(self, function: Callable[[Any], Any], *, utility: Utility | None = None) -> MechanismFamily:
+        """Anything computed from the answer alone.
+
+        Guarantee: post-processing; the cost does not change.
+        """
+        return MechanismFamily(self.source, lambda scale: self.at(scale).post(function, utility=utility))
+
+    def __rshift__(self, after: Callable[[Any], Any]) -> MechanismFamily:
+        if not callable(after) or isinstance(after, Transformation | Mechanism):
+            return NotImplemented
+        return self.post(after)
+
+    def __call__(self, *_: Any, **__: Any) -> NoReturn:
+        """Refused: without a scale there is nothing to draw, no cost and no error."""
+        raise InvalidArgument("this mechanism has no scale yet: give scale=, or release it in a session at a price")
+
+    cost = loss = accuracy = __call__

@@ -9,10 +9,10 @@ from typing import Any, get_args
 
 from deniable.core.distance import Distance, plain
 from deniable.core.domain import Pieces
-from deniable.core.family import MechanismFamily
 from deniable.core.mechanism import Mechanism
 from deniable.core.metric import GroupMetric, Metric, PartitionDistance, PerPiece
 from deniable.core.space import Space
+from deniable.core.step import MechanismFamily
 from deniable.cost import Cost
 from deniable.errors import InvalidArgument, SpaceMismatch
 from deniable.noise import Entropy

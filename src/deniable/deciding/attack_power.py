@@ -147,7 +147,9 @@ class AttackCurve:
     def plot(self, *, marked: Sequence[Real] = ()) -> Figure:
         """The curve, with what the attacker achieves without the release and the marked values of epsilon."""
         line = Line([float(loss) for loss in self.epsilons], list(self.successes), label=f"{self.attack.name}, at most")
-        rules = [ReferenceLine(x=float(nonnegative(epsilon=loss)), label=f"epsilon {float(loss):g}") for loss in marked]
+        rules = [
+            ReferenceLine(x=float(nonnegative(epsilon=loss)), label=f"epsilon = {float(loss):g}") for loss in marked
+        ]
         return plot(
             line,
             ReferenceLine(y=float(self.attack.without), label="without the release"),

@@ -26,6 +26,7 @@ from deniable.deciding.plain_words import NOT_PROTECTED, explain_epsilon
 from deniable.deciding.registry_entry import FORMAT as REGISTRY_FORMAT
 from deniable.deciding.registry_entry import registry_problems
 from deniable.errors import DeniableError, InvalidArgument
+from deniable.exact import loss_text
 from deniable.ledger.numbers import digits, number_text
 from deniable.release.answer import Release
 from deniable.release.release_table import ReleaseTable
@@ -77,7 +78,7 @@ class Dossier:
         decided = (
             ""
             if self.decided is None
-            else f"epsilon {digits(self.decided.epsilon)}, by {self.decided.by}: {self.decided.reason}"
+            else f"epsilon = {digits(self.decided.epsilon)}, by {self.decided.by}: {self.decided.reason}"
         )
         return self.items.filled(known, receipt="" if receipt is None else str(receipt), decided=decided)
 
@@ -89,7 +90,7 @@ class Dossier:
             found.append("the context form is missing: who expected which flow, and what does the release change?")
         if self.decided is not None and self.release.facts.epsilon > self.decided.epsilon:
             found.append(
-                f"the release costs epsilon {digits(self.release.facts.epsilon)}, "
+                f"the release costs epsilon = {digits(self.release.facts.epsilon)}, "
                 f"more than the {digits(self.decided.epsilon)} decided"
             )
         if self.release.guarantee.startswith("NO GUARANTEE"):
@@ -114,7 +115,7 @@ class Dossier:
         return (
             ("What", facts.scope),
             ("Who is protected", facts.unit),
-            ("Privacy loss", f"epsilon {digits(facts.epsilon)}, delta {digits(facts.delta)}"),
+            ("Privacy loss", loss_text("epsilon", facts.epsilon, facts.delta)),
             ("Right guesses about one person", f"at most {100 * meaning.truth:.4g} of 100, where 50 is guessing"),
             ("Error", "; ".join(facts.accuracy) or "not stated"),
             ("Not protected", "what the data say about everybody, and what is public already"),

@@ -179,7 +179,7 @@ class EpsilonChoice:
                     for row in self.over_time(chosen)
                 ],
                 head=["releases", "epsilon in all", "right guesses, at most"],
-                caption=f"The same release at epsilon {float(chosen):g}, repeated",
+                caption=f"The same release at epsilon = {float(chosen):g}, repeated",
             ),
             web_page.table(
                 [
@@ -204,7 +204,7 @@ class EpsilonChoice:
         )
 
     def _attacks(self, chosen: Fraction) -> str:
-        start = "no epsilon keeps it that low" if self.by_attack is None else f"epsilon {float(self.by_attack):g}"
+        start = "no epsilon keeps it that low" if self.by_attack is None else f"epsilon = {float(self.by_attack):g}"
         rows = [
             (each.attack.name, f"{float(each.attack.without):.2%}", f"{each.at(chosen):.2%}") for each in self.curves
         ]
@@ -213,7 +213,7 @@ class EpsilonChoice:
         table = web_page.table(
             rows,
             head=["attack", "without the release", "with it, at most"],
-            caption=f"At epsilon {float(chosen):g}",
+            caption=f"At epsilon = {float(chosen):g}",
         )
         return f"<h2>Attacks</h2>{web_page.paragraphs([words])}{table}{drawn}"
 
@@ -238,15 +238,15 @@ class EpsilonChoice:
         samples = ", ".join(map(str, told.samples(value=100)))
         drawn = web_page.figure(told.picture(), "One hundred possible releases")
         shown = f"Five releases of a true count of 100 might read: {samples}."
-        words = f"{float(self.harm.tolerated):.0%} right guesses correspond to epsilon {float(self.by_words):.2f}."
+        words = f"{float(self.harm.tolerated):.0%} right guesses correspond to epsilon = {float(self.by_words):.2f}."
         return f"<h2>In words</h2>{web_page.paragraphs([words, *told.sentences, shown])}{drawn}"
 
     def __str__(self) -> str:
-        by_attack = "none" if self.by_attack is None else f"{float(self.by_attack):g}"
+        by_attack = "no epsilon" if self.by_attack is None else f"epsilon = {float(self.by_attack):g}"
         lines = [
             f"protected: {escape(self.unit, quote=False)}; harm: {self.harm.value}; attack: {self.attack}, {self.people:,} people",
-            f"by attack: epsilon {by_attack} keeps success at most {float(self.harm.tolerated):.0%}",
-            f"by words: epsilon {float(self.by_words):.2f} keeps right guesses at most {float(self.harm.tolerated):.0%}",
+            f"by attack: {by_attack} keeps success at most {float(self.harm.tolerated):.0%}",
+            f"by words: epsilon = {float(self.by_words):.2f} keeps right guesses at most {float(self.harm.tolerated):.0%}",
             f"by deployments: {self.comparison}",
         ]
         told = (

@@ -19,9 +19,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from deniable.engines.assemble import key_rank
 from deniable.engines.engine import Integers, KeyValue, Result
-from deniable.engines.fetched import Fetched, fetched_result, python_values
 from deniable.engines.kit import (
     KIT_KEY,
     PROBES,
@@ -37,8 +35,10 @@ from deniable.engines.kit import (
 )
 from deniable.engines.order import order_key
 from deniable.engines.reference import ReferenceEngine
-from deniable.engines.sql.groups import SqlStatement, statements
+from deniable.engines.results import Fetched, fetched_result, key_rank, python_values
+from deniable.engines.sql.groups import statements
 from deniable.engines.sql.relations import Relations
+from deniable.engines.sql.sql_statement import SqlStatement
 from deniable.engines.sql.unit_vectors import fetched_vector, vector_statement
 from deniable.errors import EngineFailed, InvalidArgument
 from deniable.plan.nodes import GroupAgg, UnitVector

@@ -19,14 +19,14 @@ from sqlglot import exp
 
 from deniable.engines.conformance import conform
 from deniable.engines.duckdb_profile import DuckDBProfile
-from deniable.engines.fetched import Fetched
 from deniable.engines.folder import PrivateFolder
 from deniable.engines.limit import HOUR, limit_seconds, stoppable
+from deniable.engines.results import Fetched
 from deniable.engines.sources import MemoryTable, ParquetFiles, TableSource, table_sources
 from deniable.engines.sql.groups import Groups
-from deniable.engines.sql.kept import Kept
-from deniable.engines.sql.physical import Physical
 from deniable.engines.sql.relations import Source
+from deniable.engines.sql.sql_statement import Kept
+from deniable.engines.sql.stored_cells import Physical
 from deniable.engines.sql_engine import SqlEngine
 from deniable.errors import EngineFailed, InvalidArgument
 from deniable.exact.guards import Real, integer

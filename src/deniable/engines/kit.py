@@ -17,9 +17,8 @@ from sqlglot import exp
 
 from deniable.engines.reference import ReferenceEngine
 from deniable.engines.sql.expressions import function_feature
-from deniable.engines.sql.physical import Physical
 from deniable.engines.sql.relations import Source
-from deniable.engines.sql.stored_cells import cell_feature
+from deniable.engines.sql.stored_cells import Physical, cell_feature
 from deniable.plan.codebook import Codebook
 from deniable.plan.even_weights import Spread
 from deniable.plan.expression import Column, Expression, Literal, children, columns
@@ -48,9 +47,9 @@ from deniable.plan.nodes import (
     scan,
     triangle,
 )
-from deniable.plan.parse import parse
 from deniable.plan.profile import Profile
 from deniable.plan.sql_trees import cast, column, named, text
+from deniable.plan.translate import parse
 
 KIT_KEY = bytes(range(32))
 """The order key of the kit: it orders made-up rows only."""

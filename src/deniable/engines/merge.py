@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from deniable.engines.assemble import Place, assembled
 from deniable.engines.engine import Result
+from deniable.engines.results import Place, assembled
 from deniable.errors import InvalidArgument
 from deniable.plan.nodes import Distinct, GroupAgg, Histogram
 

@@ -11,12 +11,12 @@ from typing import Any, assert_never
 
 import numpy as np
 
-from deniable.engines.assemble import Place, assembled, held, key_rank
 from deniable.engines.cell_rules import Cell, read
 from deniable.engines.engine import Integers, KeyValue, Result, RowTable, SparseTable
 from deniable.engines.evaluate import evaluate
 from deniable.engines.order import OrderKey, order_key, rank, start, words
 from deniable.engines.reference_bounding import Identity, Members, Owned, first_rows, grouped_rows, unit_words
+from deniable.engines.results import Place, assembled, held, key_rank
 from deniable.engines.unit_rows import checked_rows, checked_tables, checked_vector, cut_part, labels, row_table
 from deniable.errors import InvalidArgument, QueryRefused
 from deniable.plan.analysis import facts

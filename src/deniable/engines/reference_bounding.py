@@ -10,11 +10,11 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from deniable.engines.assemble import Place, held
 from deniable.engines.cell_rules import Cell
 from deniable.engines.engine import KeyValue
 from deniable.engines.evaluate import evaluate
 from deniable.engines.order import NUMBER_MASK, OrderKey, rank, row_rank, start, words
+from deniable.engines.results import Place, held
 from deniable.plan.analysis import facts
 from deniable.plan.facts import Facts
 from deniable.plan.nodes import ByOrder, GroupAgg

@@ -18,13 +18,13 @@ from typing import Any
 from sqlglot import exp
 
 from deniable.engines.conformance import conform
-from deniable.engines.fetched import Fetched
 from deniable.engines.limit import HOUR, limit_seconds, stoppable
 from deniable.engines.places import table_places
+from deniable.engines.results import Fetched
 from deniable.engines.sql.groups import Groups
-from deniable.engines.sql.kept import Kept
-from deniable.engines.sql.physical import Physical
 from deniable.engines.sql.relations import Source
+from deniable.engines.sql.sql_statement import Kept
+from deniable.engines.sql.stored_cells import Physical
 from deniable.engines.sql_engine import SqlEngine, fetched_columns
 from deniable.errors import InvalidArgument
 from deniable.exact.guards import Real

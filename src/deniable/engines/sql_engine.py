@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 
 from deniable.engines.engine import Integers, KeyValue, Result, RowTable, SparseTable
-from deniable.engines.fetched import Fetched, fetched_result, python_values
 from deniable.engines.order import order_key
-from deniable.engines.sql.groups import Groups, SqlStatement, statements
-from deniable.engines.sql.kept import Kept
+from deniable.engines.results import Fetched, fetched_result, python_values
+from deniable.engines.sql.groups import Groups, statements
 from deniable.engines.sql.relations import Relations, Source
+from deniable.engines.sql.sql_statement import Kept, SqlStatement
 from deniable.engines.sql.unit_vectors import fetched_tables, fetched_vector, tables_statement, vector_statement
 from deniable.engines.unit_rows import checked_rows, fetched_rows
 from deniable.errors import EngineFailed, InvalidArgument, QueryRefused

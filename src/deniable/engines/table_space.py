@@ -39,8 +39,8 @@ from deniable.plan.expression import Case, Compare, Comparison, Expression, IsNu
 from deniable.plan.facts import Facts, Kind, date_of
 from deniable.plan.functions.calendar import DaysBetween
 from deniable.plan.nodes import MOST_ENTRIES, Filter, GroupAgg, Relation, UnitRows, UnitVector, scan
-from deniable.plan.parse import parse
 from deniable.plan.relation import schema, shape
+from deniable.plan.translate import parse
 from deniable.plan.unit_tables import UnitTables
 
 UNIT = "unit"

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from deniable.engines.engine import Integers, KeyValue, RowTable
-from deniable.engines.fetched import Fetched, python_values
 from deniable.engines.order import OrderKey, words
+from deniable.engines.results import Fetched, python_values
 from deniable.errors import QueryRefused
 from deniable.exact.figures import counted
 from deniable.plan.analysis import checked_facts

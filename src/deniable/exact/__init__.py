@@ -4,10 +4,9 @@
 precision; `up` and `down` leave for floats or decimals in a stated direction; `guards` check arguments.
 """
 
-from deniable.exact.binomial_sums import binomial_tail
-from deniable.exact.decimals import digits
 from deniable.exact.elementary import Argument, exp, expm1, ln, log1p, power, root, sqrt
-from deniable.exact.gamma import lgamma, log_binomial
+from deniable.exact.figures import digits, loss_text, number_of
+from deniable.exact.gamma import binomial_tail, lgamma, log_binomial
 from deniable.exact.gaussian_profile import gaussian_delta, gaussian_epsilon, gaussian_mu, log_gaussian_delta
 from deniable.exact.interval import Exact, Interval, exact
 from deniable.exact.normal import erf, erfc, log_normal_cdf, mills_ratio, normal_cdf, normal_quantile, normal_upper_tail
@@ -36,10 +35,12 @@ __all__ = [
     "log_binomial",
     "log_gaussian_delta",
     "log_normal_cdf",
+    "loss_text",
     "mills_ratio",
     "normal_cdf",
     "normal_quantile",
     "normal_upper_tail",
+    "number_of",
     "outward",
     "power",
     "root",

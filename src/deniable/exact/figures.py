@@ -2,28 +2,92 @@
 
 An error has two figures, rounded up; a value has as many places as its error; the ends of an interval are rounded outwards, and
 where they lie about evenly the farther one is shown for both. Whole numbers stay whole, so that counts that add up are seen to.
-Frames and files keep every digit: this is for reading alone.
+Frames and files keep every digit: this is for reading alone. The results are exact text, never floats.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal, localcontext
 from fractions import Fraction
 from typing import TypeAlias
 
 Number: TypeAlias = int | float | Fraction
-
 NOTHING = "–"
 """What is shown where there is no value, or none that says anything at its price."""
-
 _PLACES = 12
 """More decimal places than anybody reads."""
 _ANY_SIZE = Context(prec=1000)
 _EVEN = 0.05
 _WHOLE = 10**15
 """Floats up to here that are whole numbers are shown as such."""
+
+
+def floor(number: Fraction, digits: int) -> Decimal:
+    """The largest decimal with `digits` places after the point that is at most `number`."""
+    scaled = number * Fraction(10) ** digits
+    return _decimal(scaled.numerator // scaled.denominator, -digits)
+
+
+def ceiling(number: Fraction, digits: int) -> Decimal:
+    """The smallest decimal with `digits` places after the point that is at least `number`."""
+    scaled = number * Fraction(10) ** digits
+    return _decimal(-(-scaled.numerator // scaled.denominator), -digits)
+
+
+def significant_floor(number: Fraction, significant: int) -> Decimal:
+    """`floor` with `significant` digits counted from the first that is not zero."""
+    return floor(number, significant - 1 - _leading_power(number))
+
+
+def significant_ceiling(number: Fraction, significant: int) -> Decimal:
+    """`ceiling` with `significant` digits counted from the first that is not zero."""
+    return ceiling(number, significant - 1 - _leading_power(number))
+
+
+def digits(value: Fraction, *, downwards: bool = False) -> str:
+    """A number for people, to six digits: rounded up (a loss), or downwards (what is left)."""
+    with localcontext(Context(prec=6, rounding=ROUND_FLOOR if downwards else ROUND_CEILING)):
+        number = (Decimal(value.numerator) / Decimal(value.denominator)).normalize()
+    return f"{number:f}" if -4 <= number.adjusted() < 9 else f"{number:e}"
+
+
+def number_of(count: int, thing: str, things: str | None = None) -> str:
+    """So many things, in words that agree: "1 row", "2 rows", "1,000 rows"."""
+    return f"{count:,} {thing}" if count == 1 else f"{count:,} {things or thing + 's'}"
+
+
+def loss_text(unit: str, loss: Fraction, delta: Fraction | int = 0, *, downwards: bool = False) -> str:
+    """A loss or a budget for people, spelt the same everywhere: "epsilon = 0.5, delta = 1e-6".
+
+    Guarantee: rounded up, to six digits; or downwards, for what is left.
+    """
+    stated = f"{unit} = {digits(loss, downwards=downwards)}"
+    return f"{stated}, delta = {digits(Fraction(delta), downwards=downwards)}" if delta else stated
+
+
+def _decimal(units: int, power: int) -> Decimal:
+    # From a tuple, so that no context precision and no limit on the length of integer text can round or refuse it.
+    magnitude = abs(units)
+    if magnitude < 10**4000:
+        return Decimal((int(units < 0), tuple(map(int, str(magnitude))), power))
+    high, low = divmod(magnitude, 10**4000)
+    digits = _decimal(high, 0).as_tuple().digits + tuple(map(int, str(low).zfill(4000)))
+    return Decimal((int(units < 0), digits, power))
+
+
+def _leading_power(number: Fraction) -> int:
+    """The k with 10**k <= abs(number) < 10**(k+1); 0 for zero."""
+    n, d = abs(number.numerator), number.denominator
+    if not n:
+        return 0
+    k = (n.bit_length() - d.bit_length()) * 30103 // 100000  # within one or so of the answer, fixed below
+    while n < d * Fraction(10) ** k:
+        k -= 1
+    while n >= d * Fraction(10) ** (k + 1):
+        k += 1
+    return k
 
 
 def error_figures(error: Number) -> str:

@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Final
 
 from deniable.errors import InvalidArgument
-from deniable.exact.decimals import significant_ceiling, significant_floor
+from deniable.exact.figures import significant_ceiling, significant_floor
 from deniable.exact.guards import shown
 
 Exact = int | Fraction

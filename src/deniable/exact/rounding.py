@@ -19,7 +19,7 @@ from fractions import Fraction
 from typing import overload
 
 from deniable.errors import InvalidArgument
-from deniable.exact import decimals
+from deniable.exact import figures
 from deniable.exact.guards import integer, shown
 from deniable.exact.interval import Interval, exact
 
@@ -45,8 +45,8 @@ def up(x: Roundable, *, digits: int | None = None, significant: int | None = Non
         return _directed(value, ratio_up)
     number = _binary(value)
     if digits is not None:
-        return decimals.ceiling(number, integer(digits=digits, greatest=_MOST_DIGITS))
-    return decimals.significant_ceiling(number, integer(significant=significant, least=1, greatest=_MOST_DIGITS))
+        return figures.ceiling(number, integer(digits=digits, greatest=_MOST_DIGITS))
+    return figures.significant_ceiling(number, integer(significant=significant, least=1, greatest=_MOST_DIGITS))
 
 
 @overload
@@ -65,8 +65,8 @@ def down(x: Roundable, *, digits: int | None = None, significant: int | None = N
         return _directed(value, ratio_down)
     number = _binary(value)
     if digits is not None:
-        return decimals.floor(number, integer(digits=digits, greatest=_MOST_DIGITS))
-    return decimals.significant_floor(number, integer(significant=significant, least=1, greatest=_MOST_DIGITS))
+        return figures.floor(number, integer(digits=digits, greatest=_MOST_DIGITS))
+    return figures.significant_floor(number, integer(significant=significant, least=1, greatest=_MOST_DIGITS))
 
 
 def outward(x: Interval) -> tuple[float, float]:

@@ -20,7 +20,7 @@ from deniable.cost import Cost
 from deniable.exact import Interval
 from deniable.kernels.unit_sensitivity import Sensitivity
 from deniable.noise import Entropy
-from deniable.noise.scale import VECTOR_LIMIT
+from deniable.noise.table import VECTOR_LIMIT
 
 
 class Law(Enum):

@@ -21,7 +21,7 @@ from deniable.kernels.laws import Law, SymmetricNoise
 from deniable.kernels.unit_sensitivity import Sensitivity
 from deniable.noise import Entropy
 from deniable.noise.redraw import Proposals, redrawn
-from deniable.noise.scale import VECTOR_LIMIT, vector_scale
+from deniable.noise.table import VECTOR_LIMIT, vector_scale
 from deniable.noise.uniform import uniforms_within
 from deniable.noise.weighted_choice import weighted_choice, weighted_choices
 

@@ -18,8 +18,9 @@ from typing import Any
 
 from deniable.accounting import Spend
 from deniable.errors import InvalidArgument, NotGranted
+from deniable.exact import loss_text
 from deniable.ledger.chain import Event, EventKind
-from deniable.ledger.numbers import digits, number_from_text, number_text
+from deniable.ledger.numbers import number_from_text, number_text
 from deniable.ledger.terms import named
 
 MOST_TEXT = 20_000
@@ -167,7 +168,7 @@ def check_granted(application: Application | None, *, request: str, plan: str, c
     limit = spend_of(application.grant["limit"])
     if not cost <= limit:
         raise NotGranted(
-            f"request {request!r} was granted up to {limit}, this costs {digits(cost.loss)} and delta {digits(cost.delta)}"
+            f"request {request!r} was granted up to {limit}, this costs {loss_text(limit.unit or 'loss', cost.loss, cost.delta)}"
         )
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from deniable.exact import loss_text
 from deniable.ledger.ledger import Ledger
-from deniable.ledger.numbers import digits
 from deniable.ledger.state import Charge, tally_from_record
 
 
@@ -60,7 +60,7 @@ def _entry(ledger: Ledger, charge: Charge) -> HistoryEntry:
         else tally_from_record(body["charges"][0])
     )
     paid = filters.stated(tally) or filters.used(tally)
-    price = f"{filters.unit} {digits(paid.loss)}" + (f", delta {digits(paid.delta)}" if paid.delta else "")
+    price = loss_text(filters.unit, paid.loss, paid.delta)
     answer = "stored" if charge.sealed else "not stored here" if body["answer"] == "elsewhere" else "no answer"
     return HistoryEntry(
         body["at"], body["account"], body["request"], body.get("question", ""), price, body["data_version"], answer

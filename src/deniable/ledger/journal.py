@@ -1,17 +1,22 @@
 """Where events and answers are kept: the small protocol the ledger needs, so that SQLite and a server can both do it.
 
 A journal stores what it is given, in order, and never changes or removes any of it. It knows nothing of privacy: the ledger
-decides inside `writing()`, where it is alone.
+decides inside `writing()`, where it is alone. A database connection does not survive a fork, and the replayed state belongs to
+one thread at a time: every journal holds `ONE_AT_A_TIME` while it is open.
 """
 
 from __future__ import annotations
 
+import os
+import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from typing import Protocol
 
 from deniable.ledger.chain import Event
 from deniable.ledger.store import Answer
+
+ONE_AT_A_TIME = threading.Lock()
 
 
 class Reading(Protocol):
@@ -90,3 +95,11 @@ class Journal(Protocol):
     def backup(self, target: str) -> None:
         """A consistent copy at a place where nothing is yet."""
         ...
+
+
+if hasattr(os, "register_at_fork"):  # no connection is open at the moment of a fork, in either process
+    os.register_at_fork(
+        before=ONE_AT_A_TIME.acquire,
+        after_in_parent=ONE_AT_A_TIME.release,
+        after_in_child=ONE_AT_A_TIME.release,
+    )

@@ -19,7 +19,7 @@ from typing import Any
 from deniable.engines.postgres_server import PostgresServer, failure, psycopg_module
 from deniable.errors import InvalidArgument, LedgerError
 from deniable.ledger.chain import FORMAT, ROOT, Event, canonical, checked
-from deniable.ledger.lock import ONE_AT_A_TIME
+from deniable.ledger.journal import ONE_AT_A_TIME
 from deniable.ledger.sqlite_journal import SqliteJournal
 from deniable.ledger.store import Answer
 

@@ -11,8 +11,9 @@ from typing import Any
 
 from deniable.accounting import Spend
 from deniable.cost import Cost
+from deniable.exact import loss_text
 from deniable.ledger.costs_json import cost_from_record, cost_record
-from deniable.ledger.numbers import digits, number_from_text, number_text
+from deniable.ledger.numbers import number_from_text, number_text
 
 _PLAIN = ("id", "ledger", "count", "head", "measure", "unit", "dataset", "data_version")
 
@@ -70,8 +71,7 @@ class Receipt:
 
     def shown(self, spend: Spend, *, downwards: bool = False) -> str:
         """An amount for people, in this receipt's measure; rounded up, or downwards for what is left."""
-        loss = f"{self.measure} {digits(spend.loss, downwards=downwards)}"
-        return f"{loss}, delta {digits(spend.delta, downwards=downwards)}" if spend.delta else loss
+        return loss_text(self.measure, spend.loss, spend.delta, downwards=downwards)
 
     def __str__(self) -> str:
         left = self.shown(self.left, downwards=True)

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from deniable.errors import DeniableError, LedgerError
+from deniable.exact import number_of
 from deniable.ledger.anchor import Anchor, Mark
 from deniable.ledger.chain import Event, EventKind, linked
 from deniable.ledger.journal import Journal, Nothing, Reading, Writing
@@ -126,7 +127,8 @@ class Replay:
         for mark in (anchored, self._seen):
             if mark and not self._state.holds(mark):
                 raise LedgerError(
-                    f"this ledger has {self._state.count} events, but {mark.count} with another head were seen: the file was "
+                    f"this ledger has {number_of(self._state.count, 'event')}, but {mark.count} with another head "
+                    "were seen: the file was "
                     "restored from an older copy, or a copy of it was used; put the latest file back"
                 )
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from deniable.errors import InvalidArgument, LedgerError
 from deniable.ledger.chain import FORMAT, ROOT, Event, canonical, checked
-from deniable.ledger.lock import ONE_AT_A_TIME
+from deniable.ledger.journal import ONE_AT_A_TIME
 from deniable.ledger.store import Answer
 
 _APPLICATION = 0x44504C44

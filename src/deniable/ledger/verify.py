@@ -10,6 +10,7 @@ from typing import Any
 
 from deniable.accounting import Filters
 from deniable.errors import LedgerError, Unaccountable
+from deniable.exact import number_of
 from deniable.ledger.anchor import Anchor, FolderAnchor, Mark
 from deniable.ledger.chain import EventKind
 from deniable.ledger.journal import Journal
@@ -99,7 +100,8 @@ def _place(snapshot: Snapshot, replay: Replay) -> Iterator[str]:
         yield f"ledger {resident[:12]} lived here before; this file is another ledger"
     anchored = replay.anchor.last(state.ledger)
     if anchored and not state.holds(anchored):
-        yield f"the anchor saw {anchored.count} events, this file has {state.count} or others: it is an older copy or a fork"
+        seen = number_of(anchored.count, "event")
+        yield f"the anchor saw {seen}, this file has {state.count} or others: it is an older copy or a fork"
 
 
 def _answers(snapshot: Snapshot) -> Iterator[str]:

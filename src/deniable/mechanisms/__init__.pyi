@@ -1,6 +1,7 @@
 from deniable.core.stream import StreamMechanism
 from deniable.kernels.laws import Law
 from deniable.mechanisms.above_threshold import Hit, above_threshold, above_threshold_with_gap, all_above_threshold
+from deniable.mechanisms.additive import discrete_gaussian, gaussian, laplace, staircase
 from deniable.mechanisms.amplified import in_batches, sampled, shuffled
 from deniable.mechanisms.best_of import best_of, first_above
 from deniable.mechanisms.bounded_noise import lower_estimate, truncated_laplace, upper_estimate
@@ -9,12 +10,8 @@ from deniable.mechanisms.constant_time import bounded_geometric
 from deniable.mechanisms.continual import running_total
 from deniable.mechanisms.counted import private_cdf, private_histogram, private_mode
 from deniable.mechanisms.covariance import Moments, private_covariance
-from deniable.mechanisms.exponential_mechanism import exponential
-from deniable.mechanisms.gaussian_noise import discrete_gaussian, gaussian
-from deniable.mechanisms.hierarchy import consistent, whole_counts
-from deniable.mechanisms.integer_selection import exponential_over_integers
-from deniable.mechanisms.interval_choice import exponential_interval
-from deniable.mechanisms.laplace_noise import laplace
+from deniable.mechanisms.exponential_mechanism import exponential, exponential_interval, exponential_over_integers
+from deniable.mechanisms.hierarchy import NoisySpine, consistent, noisy_hierarchy, whole_counts
 from deniable.mechanisms.local_estimates import Estimate, estimate_mean, estimate_share, estimate_shares
 from deniable.mechanisms.local_stability import (
     LocalStability,
@@ -25,25 +22,32 @@ from deniable.mechanisms.local_stability import (
 )
 from deniable.mechanisms.loss_at import LossAt, loss_at
 from deniable.mechanisms.marginals import Combination, ConsistentMarginals, combine, consistent_marginals
-from deniable.mechanisms.noisy_max import Leader, MaxNoise, noisy_max_with_gap, report_noisy_max
-from deniable.mechanisms.private_keys import select_partitions, threshold_histogram
+from deniable.mechanisms.noisy_max import (
+    Leader,
+    Leaders,
+    MaxNoise,
+    noisy_max_with_gap,
+    noisy_top_k,
+    one_shot_top_k,
+    report_noisy_max,
+)
+from deniable.mechanisms.private_keys import (
+    keep_probability,
+    new_key_delta,
+    select_partitions,
+    threshold_for,
+    threshold_histogram,
+)
 from deniable.mechanisms.private_quantile import private_maximum, private_median, private_minimum, private_quantile
 from deniable.mechanisms.private_quantiles import private_iqr, private_quantiles
 from deniable.mechanisms.private_top_k import margin_for, private_top_k
-from deniable.mechanisms.propose_test_release import most_frequent, propose_test_release
+from deniable.mechanisms.propose_test_release import most_frequent, propose_test_release, release_if_stable
 from deniable.mechanisms.query_stream import QueryStream, query_stream
-from deniable.mechanisms.randomized_response import coin_flip, local_mean, randomized_response
-from deniable.mechanisms.selection import keep_probability, new_key_delta, threshold_for
+from deniable.mechanisms.randomized_response import Survey, coin_flip, local_mean, randomized_response
 from deniable.mechanisms.set_union import set_union
-from deniable.mechanisms.spine import NoisySpine, noisy_hierarchy
-from deniable.mechanisms.stable_release import release_if_stable
-from deniable.mechanisms.staircase_noise import staircase
-from deniable.mechanisms.stream_max import stream_maximum
-from deniable.mechanisms.streams import Side, alerts
-from deniable.mechanisms.survey import Survey
+from deniable.mechanisms.streams import Side, alerts, stream_maximum
 from deniable.mechanisms.timed import timed
 from deniable.mechanisms.together import together
-from deniable.mechanisms.top_k import Leaders, noisy_top_k, one_shot_top_k
 from deniable.mechanisms.tree import NoisyTree, noisy_tree
 
 __all__ = [

@@ -22,7 +22,7 @@ from deniable.core.step import Step, step
 from deniable.cost import FREE, Cost, Shuffled
 from deniable.errors import InvalidArgument, SpaceMismatch
 from deniable.exact.guards import Real, integer
-from deniable.mechanisms.row_counts import added_or_removed, rows_of
+from deniable.mechanisms.lattice_norms import added_or_removed, rows_of
 from deniable.noise import Entropy, permutation, uniforms_below
 
 

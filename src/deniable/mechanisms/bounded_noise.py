@@ -18,7 +18,7 @@ from deniable.kernels.laws import least
 from deniable.kernels.unit_sensitivity import Sensitivity
 from deniable.mechanisms.carried import carried
 from deniable.mechanisms.lattice_norms import check_metric, norms
-from deniable.noise.scale import VECTOR_LIMIT
+from deniable.noise.table import VECTOR_LIMIT
 
 _FARTHEST = 2**61
 

@@ -23,7 +23,7 @@ from deniable.kernels.laws import least
 from deniable.kernels.rank_scores import share
 from deniable.mechanisms.additive import noisy_values
 from deniable.mechanisms.grid import public_grid, values_of
-from deniable.mechanisms.row_counts import added_or_removed, counts_apart, rows_of
+from deniable.mechanisms.lattice_norms import added_or_removed, counts_apart, rows_of
 from deniable.noise import Entropy
 
 

@@ -22,6 +22,7 @@ from deniable.core.step import step
 from deniable.core.stream import Pipe, StreamMechanism, pipe
 from deniable.cost import Cost
 from deniable.errors import SpaceMismatch
+from deniable.exact import number_of
 from deniable.exact.guards import Real, integer, positive
 from deniable.kernels import Law, noise_of
 from deniable.kernels.unit_sensitivity import Sensitivity
@@ -54,7 +55,7 @@ class RunningTotal(Run):
         with self._turn():
             after = self._state.after(number, self._noise(self._entropy))
             if after.seen == self._horizon:
-                self._over = f"this total was made for {self._horizon} pieces and has seen them all"
+                self._over = f"this total was made for {number_of(self._horizon, 'piece')} and is over"
             self._state = after
         return self._lattice.read(after.total)
 

@@ -20,11 +20,11 @@ from deniable.cost import Cost
 from deniable.errors import InvalidArgument, SpaceMismatch
 from deniable.exact.guards import Real, integer, positive, rational
 from deniable.kernels import Law, Sensitivity, noise_of
-from deniable.kernels.peeling import exponential_score_error
+from deniable.kernels.exponential_choice import exponential_score_error
 from deniable.mechanisms.additive import additive_utility, noisy_values
 from deniable.mechanisms.grid import values_of
+from deniable.mechanisms.lattice_norms import added_or_removed, counts_apart, rows_of
 from deniable.mechanisms.noisy_max import MaxNoise, contest_cost, winner
-from deniable.mechanisms.row_counts import added_or_removed, counts_apart, rows_of
 from deniable.mechanisms.tree import NoisyTree, tree_depth, tree_nodes, tree_sums
 from deniable.noise import Entropy
 

@@ -28,7 +28,7 @@ from deniable.exact.guards import Real, positive
 from deniable.kernels import RoundedGaussianNoise
 from deniable.mechanisms.additive import noisy_values
 from deniable.mechanisms.carried import whole as within_int64
-from deniable.mechanisms.row_counts import added_or_removed, rows_of
+from deniable.mechanisms.lattice_norms import added_or_removed, rows_of
 from deniable.noise import Entropy
 
 _EXACT = 1 << 53

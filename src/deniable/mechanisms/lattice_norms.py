@@ -1,4 +1,4 @@
-"""How far two neighbouring vectors of lattice values can lie apart, in every norm at once and in whole steps.
+"""How far neighbours lie apart, in whole steps: vectors of lattice values in every norm at once, and counts of groups of rows.
 
 Both vectors sit on one lattice, so every norm may be rounded *down* to what whole steps can reach: exact, never loose.
 """
@@ -9,7 +9,21 @@ import math
 from fractions import Fraction
 
 from deniable.core.distance import Distance, Triple, plain, squared, triple
-from deniable.core.metric import L1, L2, AbsoluteDistance, LInfinity, Metric, PartitionDistance, RangeDistance
+from deniable.core.domain import Rows
+from deniable.core.metric import (
+    L1,
+    L2,
+    AbsoluteDistance,
+    ChangeOne,
+    Hamming,
+    InsertDelete,
+    LInfinity,
+    Metric,
+    PartitionDistance,
+    RangeDistance,
+    SymmetricDistance,
+)
+from deniable.core.space import Space
 from deniable.errors import SpaceMismatch
 from deniable.kernels.unit_sensitivity import Sensitivity
 
@@ -81,3 +95,31 @@ def _tight(l0: int | None, l1: int, l2_squared: int, linf: int) -> Sensitivity:
     l0 = min(l0, l1, l2_squared) if linf else 0
     l1 = min(l1, l0 * linf, l2_squared, math.isqrt(l0 * l2_squared))
     return Sensitivity(l0=l0, l1=l1, linf=linf, squares=min(l2_squared, l1 * linf))
+
+
+def rows_of(space: Space, who: str) -> Rows:
+    """The row domain of a space; anything else is refused."""
+    if not isinstance(space.domain, Rows):
+        raise SpaceMismatch(f"{who} works on rows, got {space.domain!r}")
+    added_or_removed(space.metric, 0)
+    return space.domain
+
+
+def added_or_removed(metric: Metric, d_in: Distance | int) -> int:
+    """How many rows are added or removed in all: a changed row is one of each."""
+    rows = d_in if isinstance(d_in, int) else int(plain(d_in))
+    match metric:
+        case SymmetricDistance() | InsertDelete():
+            return rows
+        case ChangeOne() | Hamming():
+            return 2 * rows
+        case _:
+            raise SpaceMismatch(f"rows are compared by a data-set metric, got {metric!r}")
+
+
+def counts_apart(metric: Metric, d_in: Distance) -> Sensitivity:
+    """How far the counts of disjoint groups move: a changed row leaves one group and enters another."""
+    rows = int(plain(d_in))
+    if isinstance(metric, ChangeOne | Hamming):
+        return Sensitivity(l0=2 * rows, l1=2 * rows, linf=rows)
+    return Sensitivity(l0=rows, l1=rows, linf=rows)

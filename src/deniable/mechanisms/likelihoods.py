@@ -16,7 +16,7 @@ import numpy as np
 from deniable.core.cells import cells, countable
 from deniable.core.cells import whole as whole_number
 from deniable.errors import InvalidArgument
-from deniable.exact import Interval, exp, ln
+from deniable.exact import Interval, exp, ln, number_of
 from deniable.exact.guards import rational, shown
 from deniable.kernels import Noise
 from deniable.mechanisms.carried import Carried, read_steps
@@ -56,7 +56,9 @@ class NoisyLikelihood:
         keys = self.values.keys
         given = [answer.get(key) for key in keys] if keys is not None and isinstance(answer, dict) else cells(answer)
         if len(given) != self.values.size or (keys is not None and not isinstance(answer, dict)):
-            raise InvalidArgument(f"an answer has {self.values.size} entries, got {shown(answer)}")
+            raise InvalidArgument(
+                f"an answer has {number_of(self.values.size, 'entry', 'entries')}, got {shown(answer)}"
+            )
         return [self._count(each, self._read) for each in given]
 
     def _read(self, count: int) -> Any:

@@ -20,6 +20,7 @@ from deniable.core.metric import AbsoluteDistance, ChangeOne, SymmetricDistance
 from deniable.core.space import Space
 from deniable.core.transformation import Transformation
 from deniable.errors import InvalidArgument, SpaceMismatch
+from deniable.exact import number_of
 from deniable.exact.guards import Real, integer, nonnegative
 from deniable.noise import Entropy
 
@@ -108,7 +109,9 @@ class LocalStability:
     def curve(self, data: Any) -> list[Fraction]:
         start, seen, most = self._counts(data), list[Fraction](), 0
         if start not in self.local:
-            raise InvalidArgument(f"the study covers data sets of at most {self.most_rows} rows, and this one has more")
+            raise InvalidArgument(
+                f"the study covers data sets of at most {number_of(self.most_rows, 'row')}, and this one has more"
+            )
         for counts, distance in self._outwards([start]):
             if counts not in self.local:  # beyond what was tried: further out nothing is known
                 return seen[:distance]

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from deniable.accounting import Bracket
-from deniable.core.likelihood import Likelihood
-from deniable.core.mechanism import Mechanism
+from deniable.core.mechanism import Likelihood, Mechanism
 from deniable.errors import InvalidArgument
 from deniable.exact.guards import shown
 

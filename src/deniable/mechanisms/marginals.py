@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InvalidArgument
+from deniable.exact import number_of
 
 Floats: TypeAlias = NDArray[np.float64]
 Axes: TypeAlias = tuple[str, ...]
@@ -124,7 +125,9 @@ def _sizes(tables: Mapping[Axes, Floats]) -> dict[str, int]:
             raise InvalidArgument(f"marginal {axes} needs one dimension, not empty, for each of its names")
         for name, size in zip(axes, cells.shape, strict=True):
             if sizes.setdefault(name, size) != size:
-                raise InvalidArgument(f"axis {name!r} has {sizes[name]} places in one marginal and {size} in another")
+                raise InvalidArgument(
+                    f"axis {name!r} has {number_of(sizes[name], 'place')} in one marginal and {size} in another"
+                )
     return sizes
 
 

@@ -24,13 +24,12 @@ from deniable.core.step import step
 from deniable.cost import Cost, Exponential, composed
 from deniable.errors import InvalidArgument
 from deniable.exact.guards import Real, integer, positive
-from deniable.kernels.peeling import exponential_score_error
+from deniable.kernels.exponential_choice import exponential_score_error
 from deniable.kernels.rank_scores import rank_spread, share
 from deniable.mechanisms.grid import MOST_POINTS, Grid, public_grid, values_of
+from deniable.mechanisms.lattice_norms import added_or_removed, rows_of
 from deniable.mechanisms.noisy_max import MaxNoise
-from deniable.mechanisms.private_quantile import quantile_point
-from deniable.mechanisms.ranked import SortedRows
-from deniable.mechanisms.row_counts import added_or_removed, rows_of
+from deniable.mechanisms.private_quantile import SortedRows, quantile_point
 from deniable.noise import Entropy
 
 _FINEST = 10**6

@@ -12,20 +12,19 @@ from typing import Any
 import numpy as np
 
 from deniable import noise
-from deniable.core.cells import entry, names_of, whole
+from deniable.core.cells import entry, names_of, public_rank, whole
 from deniable.core.distance import Distance
 from deniable.core.domain import Keyed, Lattice
 from deniable.core.mechanism import Mechanism, Utility
 from deniable.core.metric import AbsoluteDistance, PartitionDistance
-from deniable.core.ordering import public_rank
 from deniable.core.space import Space
 from deniable.core.step import step
 from deniable.cost import FREE, Bounded, Cost, Exponential, Repeated, composed
 from deniable.errors import InvalidArgument, SpaceMismatch
 from deniable.exact import exp, expm1, ln
 from deniable.exact.guards import Real, integer, open_probability, positive
+from deniable.kernels.exponential_choice import exponential_score_error
 from deniable.kernels.laws import least
-from deniable.kernels.peeling import exponential_score_error
 from deniable.kernels.unit_sensitivity import Sensitivity
 from deniable.mechanisms.lattice_norms import norms, spread
 from deniable.noise import Entropy

@@ -1,4 +1,4 @@
-"""Propose, test, release: a stable answer exactly as it is, or nothing.
+"""Propose, test, release: a stable answer, exactly or with noise for a proposed bound on its local sensitivity, or nothing.
 
 The data's distance to instability (how many units must change before the answer could) is tested with noise; only an answer
 that is certainly far from changing is released. A tie counts: the distance is to the nearest data set where the answer is not
@@ -10,22 +10,24 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from math import floor
 from typing import Any
 
 from deniable import noise
-from deniable.core.cells import entry, names_of, whole
+from deniable.core.cells import entry, names_of, public_order, whole
 from deniable.core.distance import Distance, plain
 from deniable.core.domain import Keyed, Lattice
 from deniable.core.mechanism import Mechanism, Utility
-from deniable.core.ordering import public_order
 from deniable.core.space import Space
 from deniable.core.step import step
+from deniable.core.transformation import meet
 from deniable.cost import FREE, Bounded, Cost, DiscreteLaplace, composed
 from deniable.errors import InvalidArgument, SpaceMismatch
-from deniable.exact.guards import Real, open_probability, positive
+from deniable.exact.guards import Real, nonnegative, open_probability, positive
 from deniable.kernels import DiscreteLaplaceNoise
 from deniable.kernels.laws import least
 from deniable.mechanisms.lattice_norms import check_scores, spread
+from deniable.mechanisms.local_stability import Stability
 from deniable.noise import Entropy
 
 
@@ -149,3 +151,36 @@ def _leader(counts: Any) -> tuple[Any, int]:
     others = [count for count, _ in present if count != top]
     lead = 0 if len(tied) > 1 else top - max(others, default=0)
     return public_order(tied)[0], lead
+
+
+@step
+def release_if_stable(
+    space: Space, *, stability: Stability, proposal: Real, test_scale: Real, delta: Real, scale: Real
+) -> Mechanism:
+    """The query's answer plus Laplace noise of `scale`, where the data is noisily far from any data set at which one unit moves the
+    answer by more than `proposal`; else None. `stability` is `local_stability(query)` or `median_stability(space)`.
+
+    The noise answers for the proposal, which may be far below what one unit could do in the worst case.
+
+    Guarantee: 1/test_scale for the test, proposal/scale for the noise and `delta` for unstable data that passes. Nothing is claimed
+    by an author: the distance is computed, and a distance to a set moves by at most one for each unit. One unit at a time.
+    """
+    meet(space, stability.source, "release_if_stable")
+    test, lattice = StabilityTest.made(scale=test_scale, delta=delta), stability.lattice
+    width = positive(scale=scale) / lattice.step
+    moved = floor(nonnegative(proposal=proposal) / lattice.step)
+    distance = stability.meter(proposal)
+
+    def answer(data: Any, entropy: Entropy) -> Any:
+        passed = test.passes(distance(data), entropy)
+        noisy = stability.answer(data) + noise.discrete_laplace(width, entropy)
+        return lattice.read(noisy) if passed else None
+
+    def cost(d_in: Distance) -> Cost:
+        if not plain(d_in) <= 1:
+            raise InvalidArgument(f"release_if_stable is proved for one unit at a time, got d_in = {d_in}; use group()")
+        noise_cost = DiscreteLaplace(scale=width, sensitivity=moved) if moved else FREE
+        return composed([test.cost(moved=1), noise_cost]) if plain(d_in) == 1 else FREE
+
+    utility = Utility("distance: data at least this far from instability is answered", test.enough)
+    return Mechanism(space, answer, cost, utility)

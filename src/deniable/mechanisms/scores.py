@@ -10,8 +10,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from deniable.core.distance import Distance
-from deniable.core.likelihood import Likelihood
-from deniable.core.mechanism import Mechanism, Utility
+from deniable.core.mechanism import Likelihood, Mechanism, Utility
 from deniable.core.space import Space
 from deniable.cost import Cost
 from deniable.errors import InvalidArgument, SpaceMismatch

@@ -16,10 +16,9 @@ from typing import Any
 import numpy as np
 
 from deniable import noise
-from deniable.core.cells import cells, items, key
+from deniable.core.cells import cells, items, key, public_order
 from deniable.core.distance import Distance
 from deniable.core.mechanism import Mechanism, Utility
-from deniable.core.ordering import public_order
 from deniable.core.space import Space
 from deniable.core.step import step
 from deniable.cost import FREE, Bounded, Cost, Gaussian, Grouped, composed
@@ -30,7 +29,7 @@ from deniable.kernels.key_threshold import new_key_chance
 from deniable.kernels.laws import least
 from deniable.kernels.unit_sensitivity import Sensitivity
 from deniable.mechanisms.additive import noisy_values
-from deniable.mechanisms.row_counts import added_or_removed, rows_of
+from deniable.mechanisms.lattice_norms import added_or_removed, rows_of
 from deniable.noise import Entropy
 
 _MOST_ITEMS = 10_000

@@ -72,7 +72,7 @@ class SparseRun(Run):
                 return None
             self._left -= 1
             if not self._left:
-                self._over = f"all {self._terms.hits} hits have been reported; start (and pay for) another run"
+                self._over = "every hit that was paid for has been reported; start (and pay for) another run"
             return over
 
 

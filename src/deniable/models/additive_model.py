@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from deniable.core.compositor import Compositor
 from deniable.core.mechanism import Mechanism
 from deniable.errors import InvalidArgument
+from deniable.exact import number_of
 from deniable.exact import sqrt as exact_root
 from deniable.exact.guards import Real, integer, positive
 from deniable.models.descent import LARGEST_WEIGHT, WEIGHT_GRID
@@ -185,7 +186,7 @@ def _boosted(
         settings=model.settings(),
         noise=(
             f"rounded normal noise of scale {float(count.scale):.6g} rows on the counts of bins and of scale {noise:.6g} on "
-            f"each of {model.turns * len(tables)} tables of residuals"
+            f"each of {number_of(model.turns * len(tables), 'table')} of residuals"
         ),
         tables=tables,
         heights=tuple(tuple(float(height) for height in each) for each in heights),

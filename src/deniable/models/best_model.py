@@ -11,12 +11,11 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from deniable.core.compositor import grouped
 from deniable.core.distance import Distance, plain
-from deniable.core.family import MechanismFamily
-from deniable.core.interactive import grouped
 from deniable.core.mechanism import Mechanism
 from deniable.core.space import Space
-from deniable.core.step import Step
+from deniable.core.step import MechanismFamily, Step
 from deniable.cost import Cost, composed
 from deniable.engines.table_space import table_space
 from deniable.errors import InvalidArgument

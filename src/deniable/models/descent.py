@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from deniable.core.compositor import Compositor
 from deniable.core.mechanism import Mechanism
 from deniable.cost import Cost
+from deniable.exact import number_of
 from deniable.exact import sqrt as exact_root
 from deniable.exact.guards import Real, positive
 from deniable.models.centring import UNIT, Centre, column_sums, sums_square
@@ -139,7 +140,7 @@ def descent_task(
         said = (
             f"rounded normal noise of scale {float(plan.sums.scale) / GRID:.6g} rows on sums of columns, then, of rows shortened "
             f"to {centre.length:.4g}, of scale {float(plan.shape.scale) / UNIT**2:.6g} on products and of scale "
-            f"{float(plan.gradient.scale) / (UNIT * LINK_GRID):.6g} on each of {model.steps} gradients"
+            f"{float(plan.gradient.scale) / (UNIT * LINK_GRID):.6g} on each of {number_of(model.steps, 'gradient')}"
         )
         return finish(found, said)
 

@@ -13,13 +13,13 @@ from enum import Enum
 from fractions import Fraction
 from typing import Any, ClassVar, Protocol
 
-from deniable.core.family import MechanismFamily
 from deniable.core.space import Space
+from deniable.core.step import MechanismFamily
 from deniable.core.transformation import Transformation
 from deniable.cost import Cost
 from deniable.engines.table_space import coded_rows, column_facts, rows_per_unit
 from deniable.errors import InvalidArgument
-from deniable.exact.figures import counted
+from deniable.exact import loss_text, number_of
 from deniable.exact.guards import Real, integer
 from deniable.models.encoding import OTHER, Encoding, Feature, NumberScale, feature
 from deniable.models.learnt_bounds import WIDEST, fit_with_bounds
@@ -28,8 +28,8 @@ from deniable.plan.expression import Case, Column, Compare, Comparison, Expressi
 from deniable.plan.facts import Facts, Kind
 from deniable.plan.functions.numeric import Clamp
 from deniable.plan.nodes import Filter, Relation, scan
-from deniable.plan.parse import parse
 from deniable.plan.relation import schema
+from deniable.plan.translate import parse
 
 
 class Door(Protocol):
@@ -72,11 +72,9 @@ class FitPrice:
     forecast: str
 
     def __str__(self) -> str:
-        paid = (
-            "its rho" if self.epsilon is None else f"epsilon {float(self.epsilon):.4g}, delta {float(self.delta):.2g}"
-        )
-        noise = f"{counted(self.steps, 'noisy step')}, noise multiplier {self.multiplier:.4g}"
-        return f"{self.estimator}: {noise}, for {paid}; {self.forecast}"
+        paid = "its rho" if self.epsilon is None else loss_text("epsilon", self.epsilon, self.delta)
+        steps = number_of(self.steps, "noisy step")
+        return f"{self.estimator}: {steps}, noise multiplier {self.multiplier:.4g}, for {paid}; {self.forecast}"
 
 
 @dataclass(frozen=True, slots=True)

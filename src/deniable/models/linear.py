@@ -14,8 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.core.compositor import Compositor
-from deniable.core.interactive import grouped
+from deniable.core.compositor import Compositor, grouped
 from deniable.core.mechanism import Mechanism
 from deniable.cost import DiscreteLaplace
 from deniable.engines.engine import RowTable

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from deniable.core.mechanism import Mechanism
 from deniable.errors import InvalidArgument
+from deniable.exact import number_of
 from deniable.exact.guards import Real, nonnegative
 from deniable.models.descent import STEPS_SHARE, Descent, descent_task
 from deniable.models.encoding import NumberScale
@@ -54,7 +55,8 @@ class LogisticRegression(Estimator):
     def forecast(self, reading: RowsReading, multiplier: float) -> str:
         off = multiplier * sqrt(self.steps / float(STEPS_SHARE) * reading.per_unit)
         mean = off / sqrt(self.steps)
-        return f"each of {self.steps} gradients is off by about {off:.4g} times a usual row, all together by about {mean:.3g}"
+        steps = number_of(self.steps, "gradient")
+        return f"each of {steps} is off by about {off:.4g} times a usual row, all together by about {mean:.3g}"
 
     def at(self, reading: RowsReading, multiplier: Real) -> Mechanism:
         classes = reading.target_classes()

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InvalidArgument
+from deniable.exact import number_of
 from deniable.exact.guards import integer
 from deniable.models.encoding import GRID, Whole
 from deniable.models.links import LINK_GRID, LossLink
@@ -76,7 +77,7 @@ def check_network(sizes: Sequence[int], clip_steps: int, rows: int) -> None:
     if rows > 1 and not (clip_steps >= FINE and REACH**2 * rows * (clip_steps // FINE) < 1 << 62):
         raise InvalidArgument(
             f"clip must lie between {FINE / GRADIENT_GRID:.3g} and {(1 << 62) / REACH**2 / rows * FINE / GRADIENT_GRID:.3g} "
-            f"where a unit has {rows} rows, got {clip_steps / GRADIENT_GRID:.6g}"
+            f"where a unit has {number_of(rows, 'row')}, got {clip_steps / GRADIENT_GRID:.6g}"
         )
 
 

@@ -16,10 +16,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.core.compositor import Compositor
-from deniable.core.family import MechanismFamily
-from deniable.core.interactive import grouped
+from deniable.core.compositor import Compositor, grouped
 from deniable.core.mechanism import Mechanism
+from deniable.core.step import MechanismFamily
 from deniable.cost import DiscreteLaplace
 from deniable.errors import InvalidArgument
 from deniable.exact.figures import value_figures

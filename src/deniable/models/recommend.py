@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from deniable.errors import DeniableError
+from deniable.exact import digits, number_of
 from deniable.exact.guards import Real
 from deniable.models.additive_model import AdditiveModel
 from deniable.models.estimator import Door, Estimator, FitPrice
@@ -79,8 +80,8 @@ def recommend(
 
 def _axes(words: tuple[str, str, str, str, str], price: FitPrice) -> tuple[tuple[str, str], ...]:
     bias, variance, time, complexity, effort = words
-    pure = "no delta" if not price.delta else f"delta {float(price.delta):.2g}"
-    privacy = f"{pure}; {price.steps} noisy answers, noise multiplier {price.multiplier:.3g}"
+    pure = "no delta" if not price.delta else f"delta = {digits(price.delta)}"
+    privacy = f"{pure}; {number_of(price.steps, 'noisy answer')}, noise multiplier {price.multiplier:.3g}"
     return tuple(zip(AXES, (bias, variance, privacy, time, complexity, effort), strict=True))
 
 

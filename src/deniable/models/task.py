@@ -13,10 +13,9 @@ from itertools import groupby
 from math import ceil
 from typing import Any
 
-from deniable.core.compositor import Compositor
+from deniable.core.compositor import Compositor, grouped
 from deniable.core.distance import Distance
 from deniable.core.gate import Planned
-from deniable.core.interactive import grouped
 from deniable.core.mechanism import Mechanism
 from deniable.core.space import Space
 from deniable.cost import Cost, Gaussian, composed

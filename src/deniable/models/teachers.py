@@ -16,13 +16,13 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from deniable.core.compositor import Compositor
-from deniable.core.family import MechanismFamily
-from deniable.core.interactive import grouped
+from deniable.core.compositor import Compositor, grouped
 from deniable.core.mechanism import Mechanism
+from deniable.core.step import MechanismFamily
 from deniable.cost import Cost, DiscreteLaplace, Gaussian
 from deniable.engines.engine import RowTable
 from deniable.errors import InvalidArgument
+from deniable.exact import number_of
 from deniable.exact import sqrt as exact_root
 from deniable.exact.guards import Real, integer, positive
 from deniable.models.encoding import Whole, public_cells
@@ -217,7 +217,8 @@ def _labelled(
     labels: list[Any] = [None] * plan.rows
     for place, row in zip(chosen, answered, strict=True):
         labels[place] = classes[int(row.argmax())]
-    said = f"{plan.law} noise of scale {float(plan.vote):.4g} on the votes of {parts} teachers for {plan.answers} rows"
+    voters, rows = number_of(parts, "teacher"), number_of(plan.answers, "row")
+    said = f"{plan.law} noise of scale {float(plan.vote):.4g} on the votes of {voters} for {rows}"
     return Labels(labels=tuple(labels), parts=parts, noise=said)
 
 

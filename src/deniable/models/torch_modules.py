@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InvalidArgument
+from deniable.exact import number_of
 from deniable.models.encoding import GRID, Whole
 from deniable.models.links import LossLink
 from deniable.models.network import WEIGHT_STEPS, layers
@@ -72,8 +73,8 @@ def dense_start(module: Any, width: int, outputs: int) -> list[Floats] | None:
         return None
     if linear[0].in_features != width or linear[-1].out_features != outputs:
         raise InvalidArgument(
-            f"the module takes {linear[0].in_features} columns to {linear[-1].out_features}; "
-            f"these features have {width} columns (an intercept first) and the loss needs {outputs}"
+            f"the module takes {number_of(linear[0].in_features, 'column')} to {linear[-1].out_features}; "
+            f"these features have {number_of(width, 'column')} (an intercept first) and the loss needs {outputs}"
         )
     found = []
     for place, layer in enumerate(linear):
@@ -132,7 +133,9 @@ class ExamplePath:
             with torch.no_grad():
                 shape = tuple(module(torch.zeros((1, width), dtype=torch.float64)).shape)
         except Exception as error:
-            raise InvalidArgument(f"the module does not take one row of {width} columns: {error}") from None
+            raise InvalidArgument(
+                f"the module does not take one row of {number_of(width, 'column')}: {error}"
+            ) from None
         if shape != (1, outputs):
             raise InvalidArgument(f"the module gives {shape} for one row, the loss needs {(1, outputs)}")
         begin = torch.nn.utils.parameters_to_vector(module.parameters()).detach().numpy().astype(np.float64)

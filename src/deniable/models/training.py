@@ -16,9 +16,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.core.compositor import Compositor
+from deniable.core.compositor import Compositor, grouped
 from deniable.core.distance import Distance
-from deniable.core.interactive import grouped
 from deniable.core.mechanism import Mechanism
 from deniable.core.space import Space
 from deniable.cost import Cost, Neighbours, Sampled, Sampling
@@ -253,7 +252,8 @@ class Trainer:
 
     def _fitted(self, weights: Floats, noise: float, batch: float) -> FittedNetwork:
         said = (
-            f"{self.model.batches} batches of about {batch:.4g} units, gradients cut to {float(positive(clip=self.model.clip)):g}, "
+            f"{self.model.batches} batches of about {batch:.4g} units, "
+            f"gradients cut to {float(positive(clip=self.model.clip)):g}, "
             f"rounded normal noise of scale {noise:.4g}; {self.path.said}"
         )
         return FittedNetwork(

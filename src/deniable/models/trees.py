@@ -17,11 +17,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.core.compositor import Compositor
-from deniable.core.interactive import grouped
+from deniable.core.compositor import Compositor, grouped
 from deniable.core.mechanism import Mechanism
 from deniable.cost import Cost, DiscreteLaplace, Exponential
 from deniable.errors import InvalidArgument
+from deniable.exact import number_of
 from deniable.exact.guards import Real, integer, positive
 from deniable.models.encoding import Feature, Whole
 from deniable.models.estimator import Estimator, RowsReading
@@ -168,7 +168,8 @@ class DecisionTree(Estimator):
 
     def forecast(self, reading: RowsReading, multiplier: float) -> str:
         candidate_count = len(candidates(reading.features, self.thresholds))
-        return f"a split may be worse than the best by about {multiplier:.4g} rows times the log of {candidate_count} candidates"
+        choices = number_of(candidate_count, "candidate")
+        return f"a split may be worse than the best by about {multiplier:.4g} rows times the log of {choices}"
 
 
 @dataclass(frozen=True, slots=True)

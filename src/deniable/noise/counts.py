@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 from deniable.errors import InvalidArgument
 from deniable.exact.guards import open_probability, positive, rational, shown
 from deniable.noise.laplace import Digits
-from deniable.noise.scale import CACHED
-from deniable.noise.table import AliasTable
+from deniable.noise.table import CACHED, AliasTable
 from deniable.noise.table_laws import normalised
 
 if TYPE_CHECKING:

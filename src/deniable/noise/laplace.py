@@ -17,8 +17,7 @@ import numpy as np
 
 from deniable.exact.guards import integer
 from deniable.noise.redraw import NARROW_BITS, batch_of, redrawn
-from deniable.noise.scale import CACHED, hashable, table_scale, vector_scale
-from deniable.noise.table import AliasTable, TableLaw
+from deniable.noise.table import CACHED, AliasTable, TableLaw, hashable, table_scale, vector_scale
 from deniable.noise.table_laws import Blocks, Geometric, signed
 
 if TYPE_CHECKING:

@@ -19,8 +19,7 @@ import numpy as np
 from deniable.errors import InvalidArgument
 from deniable.exact.guards import integer, shown
 from deniable.noise.laplace import Digits, layout, lower_tables
-from deniable.noise.scale import CACHED, VECTOR_LIMIT, hashable, table_scale
-from deniable.noise.table import AliasTable
+from deniable.noise.table import CACHED, VECTOR_LIMIT, AliasTable, hashable, table_scale
 from deniable.noise.table_laws import Blocks, Geometric, signed
 from deniable.noise.uniform import permutation
 

@@ -1,4 +1,4 @@
-"""Exact sampling of a discrete law from uniform words, in constant work.
+"""Exact sampling of a discrete law from uniform words, in constant work, and what the scale of such a law may be.
 
 A law gives integer lower bounds of 2**bits * P(outcome) at any precision. A table hands the words of the first level to
 outcomes, each at most as many as its bound, by Walker's alias layout: one shift, one look-up, one comparison, one look-up
@@ -6,22 +6,57 @@ whatever comes out. The few words left over (about one per outcome among 2**64) 
 one more word and bounds of twice as many bits, and so on. No outcome ever gets more than its probability and the
 undecided mass falls to zero, so the law drawn is the law given, exactly (`docs/theory/exact-tables.md`).
 
-The word zero always draws the first outcome of a law, if that outcome got a word at all.
+The word zero always draws the first outcome of a law, if that outcome got a word at all. Tables are remembered by exact scale;
+a scale is checked when its table is built, so a warm draw pays for no check. Scalar draws are Python integers of any size,
+vector draws are int64 and so have a limit.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable
+from fractions import Fraction
 from itertools import accumulate, zip_longest
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
+from deniable.errors import InvalidArgument
+from deniable.exact.guards import positive, rational, shown
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from deniable.noise.entropy import Entropy
+
+
+CACHED = 32
+"""Tables kept per sampler, the least used go first; one scale takes from a few kilobytes up to about one megabyte."""
+VECTOR_LIMIT = 1 << 50
+"""Noise of a larger scale could leave int64; at this one the chance is below e**-8000, and sums saturate."""
+LIMIT = 1 << 1100
+"""Beyond every float, 1e308 included; a table per eleven bits of scale stays affordable."""
+
+
+def hashable(scale: int | Fraction) -> int | Fraction:
+    """The scale as a key: an int or a Fraction, never a bool or a float that only compares equal to one."""
+    return scale if type(scale) is int else rational(scale=scale)
+
+
+def table_scale(scale: int | Fraction) -> Fraction:
+    """A scale that tables can be built for: positive, and not absurd."""
+    exact = positive(scale=scale)
+    if not 1 <= exact * LIMIT <= LIMIT * LIMIT:
+        raise InvalidArgument(f"scale must lie between 2**-1100 and 2**1100, got {shown(exact)}")
+    return exact
+
+
+def vector_scale(scale: int | Fraction) -> int | Fraction:
+    """A scale whose noise fits int64, or a refusal that says what to do."""
+    exact = hashable(scale)
+    if not exact <= VECTOR_LIMIT:
+        raise InvalidArgument(f"scale must be at most 2**50 for vector draws, got {shown(scale)}; draw one at a time")
+    return exact
 
 
 class TableLaw(Protocol):

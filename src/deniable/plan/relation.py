@@ -11,6 +11,7 @@ from math import ceil, floor
 from typing import assert_never
 
 from deniable.errors import QueryRefused
+from deniable.exact import number_of
 from deniable.plan.analysis import checked_facts, condition_facts, facts
 from deniable.plan.codebook import Codebook
 from deniable.plan.expression import Column, Expression
@@ -223,7 +224,8 @@ def _paired(left: Shape, right: Shape) -> tuple[str, ...]:
     if often > MOST_TIMES:
         raise QueryRefused(
             "self-join",
-            f"the rows of one private table would be paired with themselves {often - 1} times, at most {MOST_TIMES - 1} are",
+            f"the rows of one private table would be paired with themselves "
+            f"{number_of(often - 1, 'time')}, at most {MOST_TIMES - 1} are",
             rewrite="summarise per unit first: join (SELECT unit, COUNT(*), ... GROUP BY unit)",
         )
     return met

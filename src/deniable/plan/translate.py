@@ -1,7 +1,7 @@
-"""Expressions from SQLGlot trees, one allowed node class at a time; used for text expressions and by the SQL compiler.
+"""Expressions from text, as in `parse("duration > 0")`, and from SQLGlot trees, one allowed node class at a time.
 
 SQLGlot only parses. What we accept is our own list of node classes; every other one is refused with a code, its place
-in the text, the reason and what to write instead.
+in the text, the reason and what to write instead. The SQL compiler reads its expressions here too.
 """
 
 from __future__ import annotations
@@ -11,18 +11,20 @@ from datetime import date, datetime
 from fractions import Fraction
 from typing import Any
 
+import sqlglot
 from sqlglot import exp
 
 from deniable.errors import QueryRefused, Span
 from deniable.exact.figures import counted
+from deniable.exact.guards import shown
 from deniable.plan import translate_operators as operators
 from deniable.plan.analysis import facts
 from deniable.plan.canonical import rename_columns
-from deniable.plan.expression import Column, Compare, Comparison, Expression, Literal
+from deniable.plan.expression import Column, Compare, Comparison, Expression, Literal, depth
 from deniable.plan.facts import Facts, Kind
 from deniable.plan.functions.catalogue import BY_NAME, BY_NODE
 from deniable.plan.functions.textual import Fold, folded
-from deniable.plan.wording import ADVICE, spoken
+from deniable.plan.wording import ADVICE, spoken, unread, unspaced
 
 IGNORES_CASE = "ignores case"
 """What a comparison is marked with, for a dialect whose default collation ignores case."""
@@ -51,6 +53,24 @@ _REWRITES = {
     "Select": "join along the unit or a declared link instead",
     "Exists": "use a semi join along the unit or a declared link",
 }
+_READ: dict[type[exp.Expression], frozenset[str]] = {
+    exp.Column: frozenset({"table", "db", "catalog"}),
+    exp.Literal: frozenset({"is_string"}),
+    exp.Between: frozenset({"low", "high"}),
+    exp.In: frozenset({"query"}),
+    exp.Like: frozenset({"negate"}),
+    exp.Is: frozenset({"negate"}),
+    exp.Case: frozenset({"ifs", "default"}),
+    exp.If: frozenset({"true", "false"}),
+    exp.Cast: frozenset({"to", "safe"}),
+    exp.TryCast: frozenset({"to", "safe"}),
+    exp.Div: frozenset({"typed", "safe"}),
+}
+"""What is read of a node besides its operands (the rest of a node is refused); flags that cannot matter here are listed too."""
+LONGEST_TEXT = 20_000
+"""Longer expressions are refused before they are parsed."""
+DEEPEST = 60
+"""Expressions nested deeper are refused: every engine can take this much."""
 
 
 def span(node: exp.Expression, text: str) -> Span | None:
@@ -259,24 +279,41 @@ _ALLOWED: dict[type[exp.Expression], Callable[[Translator, Any], Expression]] = 
 }
 """Every node class we read, besides comparisons and the table of functions; what is not here is refused."""
 
-_READ: dict[type[exp.Expression], frozenset[str]] = {
-    exp.Column: frozenset({"table", "db", "catalog"}),
-    exp.Literal: frozenset({"is_string"}),
-    exp.Between: frozenset({"low", "high"}),
-    exp.In: frozenset({"query"}),
-    exp.Like: frozenset({"negate"}),
-    exp.Is: frozenset({"negate"}),
-    exp.Case: frozenset({"ifs", "default"}),
-    exp.If: frozenset({"true", "false"}),
-    exp.Cast: frozenset({"to", "safe"}),
-    exp.TryCast: frozenset({"to", "safe"}),
-    exp.Div: frozenset({"typed", "safe"}),
-}
-"""What is read of a node besides its operands (the rest of a node is refused); flags that cannot matter here are listed too."""
-
 
 def _fraction(text: str) -> Fraction:
     mantissa, _, exponent = text.replace("_", "").lower().partition("e")
     if len(mantissa) > 80 or len(exponent) > 3:
         raise ValueError("a number of this size fits no grid")
     return Fraction(text.replace("_", ""))
+
+
+def parse(text: str, *, schema: Mapping[str, Facts] | None = None, dialect: str = "duckdb") -> Expression:
+    """The expression written in `text`; with a `schema`, names and types are checked too."""
+    if not isinstance(text, str) or not text.strip():
+        raise QueryRefused("empty", f'an expression is text such as "year > 2007", got {_named(text)}')
+    if schema is not None and text in schema:
+        return Column(text)
+    if len(text) > LONGEST_TEXT:
+        raise QueryRefused("too-long", f"an expression may have {LONGEST_TEXT} characters, got {len(text)}")
+    try:
+        trees = sqlglot.parse(text, dialect=dialect)
+        if len(trees) != 1 or trees[0] is None:
+            raise QueryRefused("several-statements", "expected one expression")
+        if schema is not None and isinstance(trees[0], sqlglot.exp.Alias):
+            raise unspaced(text, schema)
+        translated = Translator(text=text, schema=schema).expression(trees[0])
+        if depth(translated) > DEEPEST:
+            raise RecursionError
+        if schema is not None:
+            facts(translated, schema)
+    except sqlglot.errors.SqlglotError as error:
+        raise unread(error, text, "an expression", names=schema or ()) from None
+    except RecursionError:
+        raise QueryRefused(
+            "too-deep", "the expression is nested too deeply", rewrite="derive parts of it first"
+        ) from None
+    return translated
+
+
+def _named(value: object) -> str:
+    return "a function" if callable(value) else shown(value)

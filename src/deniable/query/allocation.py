@@ -21,8 +21,8 @@ from deniable.errors import InvalidArgument, QueryRefused
 from deniable.exact import gaussian_mu, sqrt, up
 from deniable.exact.guards import Real, positive, probability
 from deniable.kernels import DiscreteLaplaceNoise, Law, Noise, Sensitivity, Staircase, noise_of
+from deniable.kernels.exponential_choice import exponential_score_error
 from deniable.kernels.key_threshold import key_threshold
-from deniable.kernels.peeling import exponential_score_error
 from deniable.kernels.staircase import stairs_crossed
 from deniable.mechanisms.private_top_k import margin_for
 from deniable.query.columns import SliceColumn

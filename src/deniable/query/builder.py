@@ -11,7 +11,7 @@ from fractions import Fraction
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, Generic, Never, Protocol, TypeVar, Unpack
 
-from deniable.core.family import MechanismFamily
+from deniable.core.step import MechanismFamily
 from deniable.errors import InvalidArgument, QueryRefused
 from deniable.exact.guards import Real, integer, positive, shown
 from deniable.plan.expression import Column, Expression
@@ -28,9 +28,9 @@ from deniable.plan.nodes import (
     Relation,
     Union,
 )
-from deniable.plan.parse import parse
 from deniable.plan.provenance import bin_labels, declared_bins
 from deniable.plan.relation import derive, schema, shape
+from deniable.plan.translate import parse
 from deniable.query.aggregates import Aggregate, Of, OfUnit
 from deniable.query.answer_views import Viewable
 from deniable.query.contribution import ChosenBounds, choose_bounds

@@ -22,9 +22,9 @@ from deniable.noise import Entropy
 from deniable.plan.analysis import facts
 from deniable.plan.facts import Kind
 from deniable.plan.nodes import Bounding, GroupAgg, KeyColumn, RowCount, Units
-from deniable.plan.parse import parse
 from deniable.plan.relation import schema
 from deniable.plan.sensitivity import checked, sensitivity
+from deniable.plan.translate import parse
 from deniable.query.aggregates import Error, Output, TopK
 from deniable.query.aggregates.aggregate import Forecast, SliceAnswer
 from deniable.query.allocation import FoundSelection, Measurements

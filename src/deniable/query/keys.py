@@ -17,6 +17,7 @@ from typing import Any
 
 from deniable.engines.evaluate import evaluate
 from deniable.errors import InvalidArgument, QueryRefused
+from deniable.exact import number_of
 from deniable.exact.guards import rational
 from deniable.plan.analysis import facts
 from deniable.plan.expression import Column, Expression, columns
@@ -100,7 +101,9 @@ def key_set(query: Query[Any]) -> KeySet:
     size = sum(prod(declared.get(name, 1) for name in level) for level in levels)
     if size > _MOST_GROUPS:
         raise QueryRefused(
-            "too-many-groups", f"the declared keys make {size:,} groups", rewrite="group by fewer or coarser keys"
+            "too-many-groups",
+            f"the declared keys make {number_of(size, 'group')}",
+            rewrite="group by fewer or coarser keys",
         )
     return KeySet(columns, described, tuple(key.labels for key in query.keys))
 

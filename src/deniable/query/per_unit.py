@@ -1,4 +1,7 @@
-"""Sub-queries per unit of the builder: one row for each unit, with summaries of its own rows."""
+"""Sub-queries per unit of the builder: one row for each unit, with summaries of its own rows.
+
+A unit's own mean is its sum over its count, both exact, their quotient rounded once on a stated grid.
+"""
 
 from __future__ import annotations
 
@@ -7,21 +10,22 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TypeAlias
 
-from deniable.errors import InvalidArgument
+from deniable.errors import InvalidArgument, QueryRefused
 from deniable.exact.guards import Real, rational
 from deniable.plan.analysis import facts
-from deniable.plan.expression import Column, Expression
-from deniable.plan.facts import Kind
+from deniable.plan.expression import Column, Divide, Expression
+from deniable.plan.facts import LARGEST, Facts, Kind
 from deniable.plan.functions.numeric import Clamp, clamp_step
 from deniable.plan.nodes import Project, Relation, UnitAgg, UnitSummary, UnitValue
 from deniable.plan.relation import schema
-from deniable.plan.unit_mean import unit_mean
 from deniable.query.aggregates import Aggregate, Count, CountDistinct, Mean, Of, OfUnit, Quantile, Sum
 
 Limits: TypeAlias = tuple[Fraction | None, Fraction | None]
 Read: TypeAlias = Callable[[Of], Expression]
 
 _MIDDLE = Fraction(1, 2)
+MOST_ROWS = 2**20
+"""A unit's own mean is that of up to so many rows; with more, sum and count are cut off there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,3 +106,21 @@ def _limited(per_unit: UnitAgg) -> Relation:
         UnitAgg(per_unit.source, per_unit.keys, kept),
         tuple((name, columns[name] if name in finer else Column(name)) for name in known),
     )
+
+
+def unit_mean(total: Expression, count: Expression, known: Facts) -> Clamp:
+    """The mean of numbers with the facts `known`, from their sum and count in one unit's rows."""
+    if known.kind is not Kind.NUMBER or not known.bounded:
+        raise QueryRefused("unbounded", "AVG needs a number with bounds", rewrite="AVG(CLAMP(x, 0, 100))")
+    most = max(abs(end) for end in known.ends) or 1
+    reach = most * MOST_ROWS * known.step
+    limits = Clamp(total, -reach, reach), Clamp(count, Fraction(0), Fraction(MOST_ROWS))
+    lower, upper = (end * known.step for end in known.ends)
+    return Clamp(Divide(*limits, mean_step(known)), lower, upper)
+
+
+def mean_step(known: Facts) -> Fraction:
+    """The grid of a unit's own mean: up to 1,024 times as fine as the column's."""
+    most = max(abs(end) for end in known.ends) or 1
+    sizes = (size for size in range(10, 0, -1) if most * MOST_ROWS * 2 ** (size + 1) + MOST_ROWS < LARGEST)
+    return known.step / (1 << next(sizes, 0))

@@ -13,7 +13,6 @@ from fractions import Fraction
 from deniable.accounting import Approximate, Filters, Spend, Tally
 from deniable.cost import Cost
 from deniable.errors import InvalidArgument
-from deniable.exact import digits
 from deniable.kernels import Noise
 from deniable.plan.analysis import facts
 from deniable.plan.html_card import html_card, html_lines, html_table
@@ -79,8 +78,7 @@ class Price:
 
     def __str__(self) -> str:
         pair = self.pair
-        delta = f", delta = {digits(pair.delta)}" if pair.delta else ""
-        lines = [f"costs {pair.unit} = {float(pair.loss):.6g}{delta}"]
+        lines = [f"costs {pair}"]
         lines += (
             [] if pair.unit == self.unit else [f"  added up as {self.spend}, the way that leaves most of this budget"]
         )

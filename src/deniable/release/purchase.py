@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from deniable.accounting import Filters, Pure, calibrate, epsilon
-from deniable.core.family import MechanismFamily
 from deniable.core.mechanism import Mechanism
+from deniable.core.step import MechanismFamily
 from deniable.cost import Bounded, Calibrated, Cost
 from deniable.errors import InvalidArgument, Unaccountable
+from deniable.exact import digits, loss_text
 from deniable.query import Payment
 
 _NOT_PURE = "this mechanism is not pure and needs a delta; open the session with one, or pass delta="
@@ -40,7 +41,7 @@ def purchase(
     loss, read_delta = _pair(cost, delta)
     if payment.epsilon is not None and loss > payment.epsilon:
         raise InvalidArgument(
-            f"this mechanism costs epsilon {float(loss):.6g}, more than the {float(payment.epsilon):.6g} offered; "
+            f"this mechanism costs {loss_text('epsilon', loss)}, more than the {digits(payment.epsilon)} offered; "
             "offer more, or leave out its scale to have it solved"
         )
     return Purchase(complete, cost, _charge(cost, loss, read_delta, filters), loss, read_delta)

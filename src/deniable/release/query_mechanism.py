@@ -8,9 +8,9 @@ from fractions import Fraction
 from typing import Any
 
 from deniable.core.distance import Distance
-from deniable.core.family import MechanismFamily
 from deniable.core.mechanism import Accuracy, Mechanism
 from deniable.core.space import Space
+from deniable.core.step import MechanismFamily
 from deniable.cost import Cost
 from deniable.exact.guards import Real, open_probability, positive
 from deniable.query import CompiledQuery, ErrorBasis, LawName, Payment, Price, Query

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from deniable.accounting import Spend
 from deniable.errors import InvalidArgument
-from deniable.exact import digits
+from deniable.exact import loss_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +39,7 @@ class Remaining:
         return Fraction(self.spend.loss)
 
     def __str__(self) -> str:
-        delta = f", delta = {digits(Fraction(self.spend.delta), downwards=True)}" if self.spend.delta else ""
-        return f"{self.unit} = {digits(Fraction(self.spend.loss), downwards=True)}{delta}{self._again}"
+        return loss_text(self.unit, self.spend.loss, self.spend.delta, downwards=True) + self._again
 
     @property
     def _again(self) -> str:

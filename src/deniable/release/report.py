@@ -11,6 +11,7 @@ from html import escape
 from typing import Any
 
 from deniable.errors import InvalidArgument
+from deniable.exact import number_of
 from deniable.ledger import Ledger, history
 from deniable.release.answer import Release
 from deniable.release.stored_answers import stored_answer
@@ -66,7 +67,7 @@ def _reported(ledger: Ledger, account: str | None) -> Iterator[ReportedRelease]:
         try:
             answer = stored_answer(found)
         except InvalidArgument:  # bytes of somebody's own, which only they can read
-            answer = f"{len(found.payload):,} bytes that deniable did not write"
+            answer = f"{number_of(len(found.payload), 'byte')} that deniable did not write"
         yield ReportedRelease(entry.question or "not stated", who[0], entry.at, entry.price, answer)
 
 
@@ -79,15 +80,10 @@ def report_page(ledger: Ledger, *, account: str | None = None) -> str:
     return _page(
         f"Private releases from {terms.dataset}",
         f"<p>{len(parts)} {'release' if len(parts) == 1 else 'releases'}. Protected: {escape(terms.unit)}. "
-        f"Budget: {escape(budget)}; left: {escape(_left(left))}.</p>"
+        f"Budget: {escape(budget)}; left: {escape(left.shown(downwards=True))}.</p>"
         '<p class="quiet">Every number is noisy and stands with its error. Made from stored answers: nothing was drawn again, '
         f"charged or read from the data.</p>{sections or '<p>Nothing was released yet.</p>'}",
     )
-
-
-def _left(left: Any) -> str:
-    delta = f", delta {float(left.delta):.3g}" if left.delta else ""
-    return f"{left.unit or 'epsilon'} {float(left.loss):.6g}{delta}"
 
 
 def _page(title: str, body: str) -> str:
@@ -136,5 +132,5 @@ def answer_table(release: Release) -> str:
         cells = [*keys_of(release, index, group), *(cell(column, index) for column in release.columns.values())]
         rows.append("<tr>" + "".join(f"<td>{escape(each)}</td>" for each in cells) + "</tr>")
     more = len(release.groups) - _MOST
-    rest = f'<p class="quiet">and {more:,} more groups</p>' if more > 0 else ""
+    rest = f"""<p class="quiet">and {number_of(more, "more group")}</p>""" if more > 0 else ""
     return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>{rest}"

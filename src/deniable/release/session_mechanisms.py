@@ -9,8 +9,8 @@ from typing import Any, Unpack
 
 from deniable.core.distance import Distance, distance
 from deniable.core.domain import Pieces
-from deniable.core.family import MechanismFamily
 from deniable.core.mechanism import Mechanism
+from deniable.core.step import MechanismFamily
 from deniable.core.stream import RunMechanism, begun_beside
 from deniable.core.transformation import Transformation
 from deniable.engines.engine import RowEngine

@@ -7,10 +7,11 @@ from fractions import Fraction
 from functools import reduce
 from typing import Any
 
-from deniable.core.interactive import grouped
+from deniable.core.compositor import grouped
 from deniable.engines.engine import Keeping, Selective
 from deniable.engines.table_space import PrivateTables
 from deniable.errors import InvalidArgument
+from deniable.exact import digits
 from deniable.exact.guards import shown
 from deniable.ledger.store import Packed
 from deniable.noise import Entropy
@@ -103,7 +104,7 @@ class QuerySession(BudgetedSession):
         price = mechanism.price.pair
         if payment.epsilon is not None and (price.unit != "epsilon" or price.loss > payment.epsilon):
             raise InvalidArgument(
-                f"this query at its price costs {price}, more than the epsilon {float(payment.epsilon):.6g} offered"
+                f"this query at its price costs {price}, more than the {digits(payment.epsilon)} offered"
             )
         return mechanism
 

@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
-from deniable.core.interactive import grouped
+from deniable.core.compositor import grouped
 from deniable.core.mechanism import Mechanism
 from deniable.cost import Composed
 from deniable.engines.engine import Engine
 from deniable.engines.public_database import ReleasedTable
 from deniable.engines.table_space import PrivateTables
 from deniable.errors import InvalidArgument
-from deniable.ledger.numbers import digits
+from deniable.exact import loss_text
 from deniable.ledger.receipt import Receipt
 from deniable.ledger.store import Packed
 from deniable.noise import Entropy
@@ -349,7 +349,7 @@ def _plain(value: Any) -> Any:
 def whole_loss(members: Sequence[QueryMechanism]) -> str:
     """The price of all stages together, in the budget's words."""
     _, loss, delta = _whole(members)
-    return f"{members[0].price.pair.unit} = {digits(loss)}" + (f", delta = {digits(delta)}" if delta else "")
+    return loss_text(members[0].price.pair.unit, loss, delta)
 
 
 def whole_promise(members: Sequence[QueryMechanism], unit: Unit) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from deniable.accounting import epsilon as read_epsilon
 from deniable.accounting.explanation import leaked_delta
 from deniable.cost import Cost
+from deniable.exact import loss_text, number_of
 from deniable.exact.figures import counted
 from deniable.ledger.numbers import digits
 from deniable.plan.codebook import Codebook
@@ -26,9 +27,7 @@ if TYPE_CHECKING:
 
 def loss(price: Price) -> str:
     """The price's loss in one phrase, rounded up."""
-    spend = price.pair
-    delta = f", delta = {digits(spend.delta)}" if spend.delta else ""
-    return f"{spend.unit} = {digits(spend.loss)}{delta}"
+    return str(price.pair)
 
 
 _SELECTION = "Errors hold before it is known which groups are shown; small groups that are shown come out too large."
@@ -91,7 +90,7 @@ def facts(session: BudgetedSession, compiled: CompiledQuery, price: Price) -> Re
         adaptivity=session.filters.adaptivity.value,
         accuracy=tuple(f"{name}: {error}" for name, error in price.errors.items()),
         bounds=bounds(compiled),
-        suppression=f"fewer than {price.threshold} noisy units" if price.threshold is not None else "none",
+        suppression=f"fewer than {number_of(price.threshold, 'noisy unit')}" if price.threshold is not None else "none",
         failure=failure(price.cost, delta),
         postprocessing=postprocessing(compiled),
         not_included=(_not_included(session.codebook),),
@@ -102,7 +101,7 @@ def value_statement(session: BudgetedSession, bought: Purchase, accuracy: Stated
     """The promise of a mechanism's release in one sentence, and the facts for its release table."""
     if bought.epsilon is not None:
         loss, read_delta = bought.epsilon, bought.delta
-        stated = f"epsilon = {digits(loss)}" + (f", delta = {digits(read_delta)}" if read_delta else "")
+        stated = loss_text("epsilon", loss, read_delta)
     else:
         rho = session.filters.read(bought.charge).parts[0]
         read_delta = session.rule.limit.delta or Fraction(1, 10**6)

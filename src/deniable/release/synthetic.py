@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from deniable.accounting import RuleKind
 from deniable.cost import Bounded, composed
 from deniable.errors import InvalidArgument
+from deniable.exact import loss_text
 from deniable.exact.figures import counted
 from deniable.exact.guards import Real, positive
-from deniable.ledger.numbers import digits
 from deniable.query import Payment
 from deniable.release.digest import value_digest
 from deniable.release.purchase import Purchase
@@ -39,10 +39,9 @@ class SynthesisPrice:
         return {"epsilon": epsilon, "delta": float(self.delta), "method": self.method, "plan": self.plan}
 
     def __str__(self) -> str:
-        price = "as offered in rho" if self.epsilon is None else f"epsilon = {digits(self.epsilon)}"
-        delta = f", delta = {digits(self.delta)}" if self.delta else ""
+        price = "as offered in rho" if self.epsilon is None else loss_text("epsilon", self.epsilon, self.delta)
         lines = [f"{name}: {_plain(value)}" for name, value in self.plan.items()]
-        return "\n".join([f"{price}{delta}, method {self.method}", *lines])
+        return "\n".join([f"{price}, method {self.method}", *lines])
 
     __repr__ = __str__
 

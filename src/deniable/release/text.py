@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from deniable.exact import number_of
 from deniable.exact.figures import NOTHING, error_figures, plain_figures, text_table, value_figures
 from deniable.plan.html_card import html_card, html_folded, html_lines, html_table
 
@@ -26,7 +27,7 @@ def shown(release: Release) -> str:
     ]
     lines = text_table(names, rows, keys=len(release.keys))
     if len(release.groups) > _MOST:
-        lines.append(f"... {len(release.groups) - _MOST} more groups")
+        lines.append(f"... {number_of(len(release.groups) - _MOST, 'more group')}")
     lines += ["", release.guarantee, *release.notes]
     return "\n".join(line.rstrip() for line in lines)
 
@@ -39,7 +40,7 @@ def as_html(release: Release) -> str:
         for index, group in enumerate(release.groups[:_MOST_HTML])
     ]
     hidden = len(release.groups) - len(rows)
-    more = [f"{hidden:,} more groups; all are in .table and the frames"] if hidden else []
+    more = [f"{number_of(hidden, 'more group')}; all are in .table and the frames"] if hidden else []
     folded = html_folded("Notes", "\n".join(release.notes)) if release.notes else ""
     return html_card(html_table(names, rows, keys=len(release.keys)), html_lines([*more, release.guarantee]), folded)
 

@@ -14,10 +14,11 @@ from fractions import Fraction
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
-from deniable.core.interactive import grouped
+from deniable.core.compositor import grouped
 from deniable.core.mechanism import Mechanism
 from deniable.cost import Composed, Cost
 from deniable.errors import InvalidArgument
+from deniable.exact import loss_text, number_of
 from deniable.exact.guards import Real, positive, shown
 from deniable.ledger.numbers import digits
 from deniable.ledger.receipt import Receipt
@@ -123,7 +124,7 @@ class Workload:
         costs = Composed(tuple(price.cost for price in self.prices.values()))
         whole = Mechanism(self.session.space, answers, lambda d_in: grouped(costs, d_in), recipe=digest)
         tables = sorted({table for name in self.prices for table in self.session.tables_read(self.questions[name])})
-        question = f"a workload of {len(self.questions)} questions: {', '.join(self.questions)}"
+        question = f"a workload of {number_of(len(self.questions), 'question')}: {', '.join(self.questions)}"
         packed, receipt = self.session._released(
             whole, self.charge, request=request, plan=digest, question=question, tables=tables
         )
@@ -156,7 +157,7 @@ class Workload:
         for row in self.table:
             unit = next(key for key in ("epsilon", "rho") if key in row)
             errors = ", ".join(f"{output} {error}" for output, error in row["errors"].items())
-            paid = f"{unit} {row[unit]:.6g}" if row["measured"] == "here" else row["measured"]
+            paid = f"{unit} = {row[unit]:.6g}" if row["measured"] == "here" else row["measured"]
             lines.append(f"{row['question']}: {paid}; {errors}")
         total = self.session.filters.stated(self.session.filters.read(self.charge))
         return "\n".join([*lines, f"in all: {total if total is not None else 'see prices'}"])
@@ -306,7 +307,7 @@ def _shares(
         raise InvalidArgument("say how much the workload may cost in all: epsilon= or rho=")
     if amount is not None and used > amount:
         raise InvalidArgument(
-            f"the wanted errors and locked shares take {unit} {digits(used)}, more than the {digits(amount)} offered; "
+            f"the wanted errors and locked shares take {loss_text(unit or 'loss', used)}, more than the {digits(amount)} offered; "
             "offer that much or ask for larger errors"
         )
     free = [name for name in names if name not in fixed]

@@ -11,6 +11,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from deniable.errors import InvalidArgument
+from deniable.exact import number_of
 from deniable.ledger import Application, Ledger, journal_at
 from deniable.ledger.web_role import can_charge, grant_web_role
 from deniable.release.dataset import Dataset
@@ -61,7 +62,10 @@ def check_settings(settings: ServerSettings) -> list[str]:
             said.append(_web_role(data))
             fresh = False
         said.append(f"{name}: data can be reached; {'the ledger will be made' if fresh else _left(Counter(data))}")
-    return [*said, f"{len(settings.people)} people; answers leave every {float(settings.tick):g} s"]
+    return [
+        *said,
+        f"{number_of(len(settings.people), 'person', 'people')}; answers leave every {float(settings.tick):g} s",
+    ]
 
 
 def _web_role(data: ServedData) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from deniable.errors import InvalidArgument
-from deniable.svg import elements, frame, theme
+from deniable.svg import elements, frame
 from deniable.svg.axes import Axis, Scale, axis
 from deniable.svg.draw import horizontal_whisker, level, upright, vertical_whisker
 from deniable.svg.elements import Figure
@@ -137,9 +137,9 @@ def horizontal_bars(
     head, top = frame.header(words, _entries(series, shape), width)
     slot = max(_ROW, 15.0 * len(series) / _BAND)
     height = round(top + slot * len(groups) + frame.footer_height(words))
-    names = min(max(text_width(g, theme.TEXT) for g in groups) + 10, width * 0.36)
+    names = min(max(text_width(g, elements.TEXT) for g in groups) + 10, width * 0.36)
     written = [text for one in series for text in one.texts]
-    values = max(text_width(text, theme.SMALL) for text in written) + 10
+    values = max(text_width(text, elements.SMALL) for text in written) + 10
     room = Room(MARGIN + names, top, width - MARGIN - values, top + slot * len(groups))
     x = axis(
         _values(series, rule.x if rule else None),
@@ -156,7 +156,7 @@ def horizontal_bars(
         y = room.top + place * slot + middle
         body.append(_flat(one, place, index, x, base, y, size, shape))
         figures = elements.text(
-            width - MARGIN, y + 4, one.texts[place], role="dn-muted", size=theme.SMALL, anchor="end"
+            width - MARGIN, y + 4, one.texts[place], role="dn-muted", size=elements.SMALL, anchor="end"
         )
         body.append(figures)
     body.append(elements.line(base, room.top, base, room.bottom, role="dn-axis"))
@@ -211,12 +211,14 @@ def _upright(one: Series, place: int, colour: int, y: Axis, base: float, x: floa
     if y.shows(value) and shape is BarShape.BAR:
         end = y.inside(value)
         top, tall = min(base, end), abs(base - end)
-        parts.append(elements.box(x - size / 2, top, size, tall, role=theme.fill(colour), radius=2, more=theme.BAR))
+        parts.append(
+            elements.box(x - size / 2, top, size, tall, role=elements.fill(colour), radius=2, more=elements.BAR)
+        )
     if lower != upper:
-        role = "dn-whisker" if shape is BarShape.BAR else theme.stroke(colour)
+        role = "dn-whisker" if shape is BarShape.BAR else elements.stroke(colour)
         parts += vertical_whisker(x, y.inside(lower), y.inside(upper), role=role)
     if y.shows(value) and shape is BarShape.DOT:
-        parts.append(elements.dot(x, y.inside(value), 5, role=theme.fill(colour)))
+        parts.append(elements.dot(x, y.inside(value), 5, role=elements.fill(colour)))
     return elements.group_elements(parts, hint=one.hint(place))
 
 
@@ -226,18 +228,20 @@ def _flat(one: Series, place: int, colour: int, x: Axis, base: float, y: float, 
     if x.shows(value) and shape is BarShape.BAR:
         end = x.inside(value)
         left, long = min(base, end), abs(base - end)
-        parts.append(elements.box(left, y - size / 2, long, size, role=theme.fill(colour), radius=2, more=theme.BAR))
+        parts.append(
+            elements.box(left, y - size / 2, long, size, role=elements.fill(colour), radius=2, more=elements.BAR)
+        )
     if lower != upper:
-        role = "dn-whisker" if shape is BarShape.BAR else theme.stroke(colour)
+        role = "dn-whisker" if shape is BarShape.BAR else elements.stroke(colour)
         parts += horizontal_whisker(y, x.inside(lower), x.inside(upper), role=role)
     if x.shows(value) and shape is BarShape.DOT:
-        parts.append(elements.dot(x.inside(value), y, 5, role=theme.fill(colour)))
+        parts.append(elements.dot(x.inside(value), y, 5, role=elements.fill(colour)))
     return elements.group_elements(parts, hint=one.hint(place))
 
 
 def _label_height(groups: Sequence[str], width: int, height: int) -> float:
     """One row where every name fits its place; else what slanted names need, at most a third of the drawing."""
-    longest = max(text_width(name, theme.SMALL) for name in groups)
+    longest = max(text_width(name, elements.SMALL) for name in groups)
     if longest <= 0.9 * width / len(groups) - 8:
         return frame.LABELS
     return min(longest * math.sin(math.radians(_SLANT)) + frame.LABELS, height / 3)
@@ -248,11 +252,11 @@ def _names_below(groups: Sequence[str], room: Room, slot: float, labels: float) 
     space = (labels - frame.LABELS) / math.sin(math.radians(_SLANT)) + 1 if slanted else slot - 4
     slant, anchor, drop = (-_SLANT, "end", 4) if slanted else (0.0, "middle", 7)
     drawn = []
-    every = math.ceil(theme.SMALL / slot)  # of very many groups, as many names as do not touch
+    every = math.ceil(elements.SMALL / slot)  # of very many groups, as many names as do not touch
     for place, name in list(enumerate(groups))[::every]:
-        x, y = room.left + (place + 0.5) * slot, room.bottom + theme.SMALL + drop
-        words = shorten(name, theme.SMALL, space)
-        text = elements.text(x, y, words, role="dn-muted", size=theme.SMALL, anchor=anchor, slant=slant)
+        x, y = room.left + (place + 0.5) * slot, room.bottom + elements.SMALL + drop
+        words = shorten(name, elements.SMALL, space)
+        text = elements.text(x, y, words, role="dn-muted", size=elements.SMALL, anchor=anchor, slant=slant)
         drawn.append(elements.group_elements([text], hint=name))
     return drawn
 
@@ -260,8 +264,8 @@ def _names_below(groups: Sequence[str], room: Room, slot: float, labels: float) 
 def _names_beside(groups: Sequence[str], room: Room, slot: float, space: float) -> list[str]:
     drawn = []
     for place, name in enumerate(groups):
-        y = room.top + (place + 0.5) * slot + theme.TEXT * 0.35
-        words = shorten(name, theme.TEXT, space - 8)
+        y = room.top + (place + 0.5) * slot + elements.TEXT * 0.35
+        words = shorten(name, elements.TEXT, space - 8)
         drawn.append(elements.group_elements([elements.text(room.left - 10, y, words, anchor="end")], hint=name))
     return drawn
 
@@ -295,25 +299,25 @@ def shaded_table(
 ) -> Figure:
     """One row for each name with a cell for each column; as tall as the rows need. Column names stand slanted above."""
     if not columns or not rows or any(len(cells) != len(columns) for _, cells in rows):
-        raise InvalidArgument(f"a table needs rows with a cell for each of its {len(columns)} columns")
+        raise InvalidArgument(f"a table needs rows with a cell for each of its columns, {len(columns)} in all")
     frame.checked_size(width, 400)
     words = Words(title, subtitle, note=note)
     body, top = frame.header(words, [], width)
-    names = min(max(text_width(name, theme.TEXT) for name, _ in rows) + 10, width * 0.36)
-    head = max(text_width(name, theme.SMALL) for name in columns) * 0.6 + 14
+    names = min(max(text_width(name, elements.TEXT) for name, _ in rows) + 10, width * 0.36)
+    head = max(text_width(name, elements.SMALL) for name in columns) * 0.6 + 14
     left, slot = MARGIN + names, (width - 2 * MARGIN - names) / (len(columns) + 0.5)
     for place, name in enumerate(columns):
         x = left + (place + 0.4) * slot
-        body.append(elements.text(x, top + head - 4, name, role="dn-muted", size=theme.SMALL, slant=_SLANT))
+        body.append(elements.text(x, top + head - 4, name, role="dn-muted", size=elements.SMALL, slant=_SLANT))
     for line, (name, cells) in enumerate(rows):
         y = top + head + line * _LINE
-        body.append(elements.text(MARGIN, y + _LINE * 0.68, shorten(name, theme.TEXT, names - 6)))
+        body.append(elements.text(MARGIN, y + _LINE * 0.68, shorten(name, elements.TEXT, names - 6)))
         for place, cell in enumerate(cells):
             shade = f' fill-opacity="{min(max(cell.share, 0.0), 1.0) * _DARKEST:.2f}"'
             x = left + place * slot
             parts = [
-                elements.box(x + 1, y + 1, slot - 2, _LINE - 2, role=theme.fill(1), radius=3, more=shade),
-                elements.text(x + slot / 2, y + _LINE * 0.68, cell.text, size=theme.SMALL, anchor="middle"),
+                elements.box(x + 1, y + 1, slot - 2, _LINE - 2, role=elements.fill(1), radius=3, more=shade),
+                elements.text(x + slot / 2, y + _LINE * 0.68, cell.text, size=elements.SMALL, anchor="middle"),
             ]
             body.append(elements.group_elements(parts, hint=f"{name}, {columns[place]}: {cell.text}"))
     height = round(top + head + _LINE * len(rows) + frame.footer_height(words))

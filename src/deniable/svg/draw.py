@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import assert_never
 
-from deniable.svg import elements, theme
+from deniable.svg import elements
 from deniable.svg.axes import Axis
 from deniable.svg.frame import Room
 from deniable.svg.lettering import number, width
@@ -48,7 +48,7 @@ def draw_mark(mark: Mark, canvas: Canvas, colour: int) -> list[str]:
 
 
 def _stroked(points: Sequence[Pixel], colour: int) -> str:
-    return elements.path(thin(points), role=theme.stroke(colour), width=2.2, more=theme.dashes(colour))
+    return elements.path(thin(points), role=elements.stroke(colour), width=2.2, more=elements.dashes(colour))
 
 
 def _runs(xs: Sequence[float], ys: Sequence[float], canvas: Canvas) -> Iterator[list[Pixel]]:
@@ -100,7 +100,7 @@ def _stems(mark: Stems, canvas: Canvas, colour: int) -> list[str]:
     found = []
     for x, y in shown:
         across = canvas.x.pixel(x)
-        stem = elements.line(across, base, across, canvas.y.pixel(y), role=theme.stroke(colour), width=thickness)
+        stem = elements.line(across, base, across, canvas.y.pixel(y), role=elements.stroke(colour), width=thickness)
         found.append(elements.group_elements([stem], hint=f"{number(x)}: {number(y)}") if len(shown) <= 500 else stem)
     return found
 
@@ -112,11 +112,13 @@ def _points(mark: Points, canvas: Canvas, colour: int) -> list[str]:
             continue
         across, hint, parts = canvas.x.pixel(x), f"{number(x)}: {number(y)}", []
         if lower != upper:
-            parts = vertical_whisker(across, canvas.y.inside(lower), canvas.y.inside(upper), role=theme.stroke(colour))
+            parts = vertical_whisker(
+                across, canvas.y.inside(lower), canvas.y.inside(upper), role=elements.stroke(colour)
+            )
             hint += f" ({number(lower)} to {number(upper)})"
         found.append(
             elements.group_elements(
-                [*parts, elements.dot(across, canvas.y.pixel(y), 4, role=theme.fill(colour))], hint=hint
+                [*parts, elements.dot(across, canvas.y.pixel(y), 4, role=elements.fill(colour))], hint=hint
             )
         )
     return found
@@ -150,7 +152,7 @@ def _band(mark: ShadedBand, canvas: Canvas, colour: int) -> list[str]:
         return []
     there = thin([(x, high) for x, _, high in shown])
     back = thin([(x, low) for x, low, _ in shown])[::-1]
-    return [elements.area(there + back, role=theme.fill(colour), more=theme.BAND)]
+    return [elements.area(there + back, role=elements.fill(colour), more=elements.BAND)]
 
 
 def _rule(mark: ReferenceLine, canvas: Canvas) -> list[str]:
@@ -162,8 +164,8 @@ def level(rule: ReferenceLine, axis: Axis, room: Room) -> list[str]:
     if rule.y is None or not axis.shows(rule.y):
         return []
     y = axis.pixel(rule.y)
-    below = y - 6 - theme.SMALL < room.top
-    words = _haloed(room.right - 6, y + (theme.SMALL + 5 if below else -6), rule.label, anchor="end")
+    below = y - 6 - elements.SMALL < room.top
+    words = _haloed(room.right - 6, y + (elements.SMALL + 5 if below else -6), rule.label, anchor="end")
     return [elements.line(room.left, y, room.right, y, role="dn-rule", width=1.3, more=_DASHED), words]
 
 
@@ -172,7 +174,7 @@ def upright(rule: ReferenceLine, axis: Axis, room: Room) -> list[str]:
     if rule.x is None or not axis.shows(rule.x):
         return []
     x = axis.pixel(rule.x)
-    fits = x + 6 + width(rule.label, theme.SMALL) < room.right
+    fits = x + 6 + width(rule.label, elements.SMALL) < room.right
     words = _haloed(x + (6 if fits else -6), room.top + 14, rule.label, anchor="start" if fits else "end")
     return [elements.line(x, room.top, x, room.bottom, role="dn-rule", width=1.3, more=_DASHED), words]
 
@@ -181,5 +183,5 @@ def _haloed(x: float, y: float, label: str, *, anchor: str) -> str:
     """A label over the data, with an edge in the surface colour so that lines behind it do not cross it."""
     if not label:
         return ""
-    words = elements.text(x, y, label, role="dn-muted dn-halo", size=theme.SMALL, anchor=anchor)
+    words = elements.text(x, y, label, role="dn-muted dn-halo", size=elements.SMALL, anchor=anchor)
     return words.replace("<text ", '<text paint-order="stroke" stroke-width="4" stroke-linejoin="round" ', 1)

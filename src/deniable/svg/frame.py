@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from deniable.errors import InvalidArgument
-from deniable.svg import elements, theme
+from deniable.svg import elements
 from deniable.svg.axes import Axis
 from deniable.svg.lettering import shorten, width
 
@@ -80,34 +80,34 @@ def header(words: Words, entries: Sequence[Entry], total: int) -> tuple[list[str
     y = MARGIN
     room = total - 2 * MARGIN
     if words.title:
-        y += theme.TITLE * 0.8
-        title = shorten(words.title, theme.TITLE * 1.06, room)
-        drawn.append(elements.text(MARGIN, y, title, size=theme.TITLE, bold="600"))
+        y += elements.TITLE * 0.8
+        title = shorten(words.title, elements.TITLE * 1.06, room)
+        drawn.append(elements.text(MARGIN, y, title, size=elements.TITLE, bold="600"))
         y += 6
     if words.subtitle:
-        y += theme.TEXT
-        drawn.append(elements.text(MARGIN, y, shorten(words.subtitle, theme.TEXT, room), role="dn-muted"))
+        y += elements.TEXT
+        drawn.append(elements.text(MARGIN, y, shorten(words.subtitle, elements.TEXT, room), role="dn-muted"))
         y += 5
     if entries:
         y += 8
         legend, y = _legend(entries, y, total)
         drawn += legend
     if words.y_label:
-        y += theme.SMALL + 7
-        label = shorten(words.y_label, theme.SMALL, room)
-        drawn.append(elements.text(MARGIN, y, label, role="dn-muted", size=theme.SMALL))
+        y += elements.SMALL + 7
+        label = shorten(words.y_label, elements.SMALL, room)
+        drawn.append(elements.text(MARGIN, y, label, role="dn-muted", size=elements.SMALL))
     return drawn, y + 12
 
 
 def _legend(entries: Sequence[Entry], top: float, total: int) -> tuple[list[str], float]:
     drawn: list[str] = []
-    x, y = MARGIN, top + theme.TEXT * 0.8
+    x, y = MARGIN, top + elements.TEXT * 0.8
     for entry in entries:
-        label = shorten(entry.label, theme.TEXT, total / 2)
-        needed = _KEY + 6 + width(label, theme.TEXT)
+        label = shorten(entry.label, elements.TEXT, total / 2)
+        needed = _KEY + 6 + width(label, elements.TEXT)
         if x > MARGIN and x + needed > total - MARGIN:
-            x, y = MARGIN, y + theme.TEXT + 7
-        drawn += [_key(entry, x, y - theme.TEXT * 0.34), elements.text(x + _KEY + 6, y, label)]
+            x, y = MARGIN, y + elements.TEXT + 7
+        drawn += [_key(entry, x, y - elements.TEXT * 0.34), elements.text(x + _KEY + 6, y, label)]
         x += needed + _GAP
     return drawn, y + 5
 
@@ -115,14 +115,14 @@ def _legend(entries: Sequence[Entry], top: float, total: int) -> tuple[list[str]
 def _key(entry: Entry, x: float, y: float) -> str:
     match entry.key:
         case LegendKey.LINE:
-            more = theme.dashes(entry.colour) + ' stroke-linecap="round"'
-            return elements.line(x + 1, y, x + _KEY - 1, y, role=theme.stroke(entry.colour), width=2.4, more=more)
+            more = elements.dashes(entry.colour) + ' stroke-linecap="round"'
+            return elements.line(x + 1, y, x + _KEY - 1, y, role=elements.stroke(entry.colour), width=2.4, more=more)
         case LegendKey.DOT:
-            return elements.dot(x + _KEY / 2, y, 4.5, role=theme.fill(entry.colour))
+            return elements.dot(x + _KEY / 2, y, 4.5, role=elements.fill(entry.colour))
         case LegendKey.BOX:
-            return elements.box(x + 3, y - 5.5, 12, 11, role=theme.fill(entry.colour), radius=2, more=theme.BAR)
+            return elements.box(x + 3, y - 5.5, 12, 11, role=elements.fill(entry.colour), radius=2, more=elements.BAR)
         case LegendKey.BAND:
-            return elements.box(x + 1, y - 5.5, 16, 11, role=theme.fill(entry.colour), radius=2, more=theme.BAND)
+            return elements.box(x + 1, y - 5.5, 16, 11, role=elements.fill(entry.colour), radius=2, more=elements.BAND)
 
 
 def footer(words: Words, room: Room, height: int, *, labels: float = LABELS) -> list[str]:
@@ -130,12 +130,12 @@ def footer(words: Words, room: Room, height: int, *, labels: float = LABELS) -> 
     drawn = []
     if words.x_label:
         middle = (room.left + room.right) / 2
-        label = shorten(words.x_label, theme.SMALL, room.width)
+        label = shorten(words.x_label, elements.SMALL, room.width)
         below = room.bottom + labels + 12
-        drawn.append(elements.text(middle, below, label, role="dn-muted", size=theme.SMALL, anchor="middle"))
+        drawn.append(elements.text(middle, below, label, role="dn-muted", size=elements.SMALL, anchor="middle"))
     if words.note:
-        note = shorten(words.note, theme.SMALL, room.right - MARGIN)
-        drawn.append(elements.text(MARGIN, height - MARGIN + 4, note, role="dn-muted", size=theme.SMALL))
+        note = shorten(words.note, elements.SMALL, room.right - MARGIN)
+        drawn.append(elements.text(MARGIN, height - MARGIN + 4, note, role="dn-muted", size=elements.SMALL))
     return drawn
 
 
@@ -146,7 +146,7 @@ def footer_height(words: Words, *, labels: float = LABELS) -> float:
 
 def label_room(axis_labels: Sequence[str]) -> float:
     """How much the labels left of a vertical axis need."""
-    return max((width(label, theme.SMALL) for label in axis_labels), default=0.0) + 10
+    return max((width(label, elements.SMALL) for label in axis_labels), default=0.0) + 10
 
 
 def horizontal_grid(axis: Axis, room: Room) -> list[str]:
@@ -156,7 +156,9 @@ def horizontal_grid(axis: Axis, room: Room) -> list[str]:
         y = axis.pixel(value)
         drawn.append(elements.line(room.left, y, room.right, y, role="dn-grid"))
         drawn.append(
-            elements.text(room.left - 8, y + theme.SMALL * 0.35, label, role="dn-muted", size=theme.SMALL, anchor="end")
+            elements.text(
+                room.left - 8, y + elements.SMALL * 0.35, label, role="dn-muted", size=elements.SMALL, anchor="end"
+            )
         )
     return drawn
 
@@ -166,10 +168,10 @@ def vertical_grid(axis: Axis, room: Room) -> list[str]:
     drawn = [elements.line(axis.pixel(v), room.top, axis.pixel(v), room.bottom, role="dn-faint") for v in axis.minor]
     taken = -1e9
     for value, label in sorted(axis.ticks):
-        x, half = axis.pixel(value), width(label, theme.SMALL) / 2
+        x, half = axis.pixel(value), width(label, elements.SMALL) / 2
         drawn.append(elements.line(x, room.top, x, room.bottom, role="dn-grid"))
         if x - half > taken:
-            place = room.bottom + theme.SMALL + 7
-            drawn.append(elements.text(x, place, label, role="dn-muted", size=theme.SMALL, anchor="middle"))
+            place = room.bottom + elements.SMALL + 7
+            drawn.append(elements.text(x, place, label, role="dn-muted", size=elements.SMALL, anchor="middle"))
             taken = x + half + 6
     return drawn

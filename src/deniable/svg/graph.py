@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from deniable.errors import InvalidArgument
-from deniable.svg import elements, frame, theme
+from deniable.svg import elements, frame
 from deniable.svg.elements import Figure
 from deniable.svg.frame import MARGIN, Words
 from deniable.svg.lettering import width as text_width
@@ -48,12 +48,12 @@ def graph(
     body += [element for name, (x, y) in pixels.items() for element in _box(name, x, y)]
     body += badges
     if note:
-        body.append(elements.text(MARGIN, height - MARGIN + 4, note, role="dn-muted", size=theme.SMALL))
+        body.append(elements.text(MARGIN, height - MARGIN + 4, note, role="dn-muted", size=elements.SMALL))
     return Figure(elements.document(body, width=width, height=height, name=title, described=subtitle), width, height)
 
 
 def _half_width(name: str) -> float:
-    return text_width(name, theme.TEXT * _BOLD) / 2 + _PADDING
+    return text_width(name, elements.TEXT * _BOLD) / 2 + _PADDING
 
 
 def _pixels(places: Mapping[str, Place], *, top: float, width: int, height: int) -> dict[str, Place]:
@@ -74,7 +74,7 @@ def _box(name: str, x: float, y: float) -> list[str]:
     shape = elements.box(
         x - half, y - _HALF_HEIGHT, 2 * half, 2 * _HALF_HEIGHT, role="dn-surface dn-axis", radius=7, more=edge
     )
-    return [shape, elements.text(x, y + theme.TEXT * 0.35, name, anchor="middle", bold="600")]
+    return [shape, elements.text(x, y + elements.TEXT * 0.35, name, anchor="middle", bold="600")]
 
 
 def _arrow(
@@ -91,12 +91,12 @@ def _arrow(
     b = (x1 + ux * far + sx, y1 + uy * far + sy)
     tip, base = b, (b[0] - ux * _HEAD, b[1] - uy * _HEAD)
     wings = [tip, (base[0] - uy * 4, base[1] + ux * 4), (base[0] + uy * 4, base[1] - ux * 4)]
-    line = [elements.line(*a, *base, role=theme.stroke(0), width=1.5), elements.area(wings, role=theme.fill(0))]
+    line = [elements.line(*a, *base, role=elements.stroke(0), width=1.5), elements.area(wings, role=elements.fill(0))]
     share = 0.42
     cx, cy = a[0] + (b[0] - a[0]) * share, a[1] + (b[1] - a[1]) * share
     disc = elements.dot(cx, cy, _BADGE, role="dn-surface")
     words = elements.text(
-        cx, cy + theme.SMALL * 0.33, str(number), role="dn-muted", size=theme.SMALL - 1, anchor="middle"
+        cx, cy + elements.SMALL * 0.33, str(number), role="dn-muted", size=elements.SMALL - 1, anchor="middle"
     )
     return line, [disc, words]
 

@@ -12,11 +12,11 @@ from fractions import Fraction
 from typing import Any
 
 from deniable.accounting import RuleKind
-from deniable.accounting.loss_grid import round_down
-from deniable.core.family import MechanismFamily
+from deniable.accounting.spend import round_down
+from deniable.core.compositor import grouped
 from deniable.core.gate import PrivacyFilter
-from deniable.core.interactive import grouped
 from deniable.core.mechanism import Mechanism
+from deniable.core.step import MechanismFamily
 from deniable.engines.table_space import table_space
 from deniable.errors import InvalidArgument
 from deniable.exact import sqrt as exact_root

@@ -1,4 +1,4 @@
-from deniable.transformations.binning import bins, log_bands, one_hot
+from deniable.transformations.binning import bins, log_bands, one_hot, quantile_scores
 from deniable.transformations.clamp import clamp
 from deniable.transformations.clean import (
     cast,
@@ -32,7 +32,14 @@ from deniable.transformations.graph_counts import (
 )
 from deniable.transformations.joins import join_frames, take_frame
 from deniable.transformations.keyed_counts import count_by_key
-from deniable.transformations.moments import Summary, moments, moments_of
+from deniable.transformations.moments import (
+    Summary,
+    moments,
+    moments_of,
+    vector_moments,
+    vector_moments_of,
+    vector_variance,
+)
 from deniable.transformations.norms import clamp_norm, vector_mean, vector_total
 from deniable.transformations.pairing import pair_randomly
 from deniable.transformations.partition import in_total, partition_by, partition_randomly, union
@@ -47,12 +54,10 @@ from deniable.transformations.per_person import (
 )
 from deniable.transformations.public_network import neighbour_totals, total_over_edges
 from deniable.transformations.queries import distance_to, largest_of
-from deniable.transformations.ranks import quantile_scores
 from deniable.transformations.resize import resize
 from deniable.transformations.sample_and_aggregate import in_random_parts, sample_and_aggregate
 from deniable.transformations.sums import mean, mean_of_at_least, std, sum_of_squares, total, variance
 from deniable.transformations.truncation import truncate_rows
-from deniable.transformations.vector_spread import vector_moments, vector_moments_of, vector_variance
 from deniable.transformations.vectors import clamp_entries, gram
 
 __all__ = [

@@ -14,7 +14,7 @@ import numpy as np
 
 from deniable.core import AbsoluteDistance, Distance, Lattice, Space, Transformation, plain, step
 from deniable.errors import InvalidArgument, SpaceMismatch
-from deniable.exact import sqrt
+from deniable.exact import number_of, sqrt
 from deniable.exact.guards import Real, integer, positive
 from deniable.transformations.column_arrays import BLOCK, Steps, exact_sum, steps
 from deniable.transformations.row_metrics import SIZED, by_replacement, deterministic, row_change, rows_of, times
@@ -40,7 +40,7 @@ def public_size(space: Space, who: str, *, least: int = 1) -> int:
             f"{who} needs a public number of rows; resize first, or divide a private sum by a private count"
         )
     if domain.size < least:
-        raise InvalidArgument(f"{who} needs at least {least} rows, the public size is {domain.size}")
+        raise InvalidArgument(f"{who} needs at least {number_of(least, 'row')}, the public size is {domain.size}")
     return domain.size
 
 

@@ -24,6 +24,7 @@ from deniable.core import (
 )
 from deniable.core.cells import cells, parts, row_total
 from deniable.errors import InvalidArgument, SpaceMismatch
+from deniable.exact import number_of
 from deniable.exact.guards import Real, positive, rational
 from deniable.transformations.balls import enforcement
 from deniable.transformations.clamp import grid_for
@@ -81,7 +82,9 @@ def clamp_entries(
 def _each(bound: Real | Sequence[Real], length: int) -> list[Fraction]:
     if isinstance(bound, list | tuple):
         if len(bound) != length:
-            raise InvalidArgument(f"give one bound or one for each of {length} entries, got {len(bound)}")
+            raise InvalidArgument(
+                f"give one bound or one for each of {number_of(length, 'entry', 'entries')}, got {len(bound)}"
+            )
         return [rational(bound=each) for each in bound]
     return [rational(bound=bound)] * length
 

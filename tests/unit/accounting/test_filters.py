@@ -254,5 +254,5 @@ def test_senseless_budgets_are_refused(bad):
 
 
 def test_a_budget_says_itself():
-    assert str(budget(epsilon=1, delta=1e-6)) == "epsilon = 1, delta = 1e-06"
+    assert str(budget(epsilon=1, delta=1e-6)) == "epsilon = 1, delta = 1e-6"
     assert str(budget(rho=0.5)) == "rho = 0.5"

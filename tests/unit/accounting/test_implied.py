@@ -67,4 +67,4 @@ def test_what_cannot_be_said_is_refused_or_called_nothing():
     lost = implications(dp.budget(epsilon=3, delta=1e-6), unit="student", coarser={"school": 40}, finer=["test"])
     assert [row.spend.delta >= 1 for row in lost.rows] == [False, False, True]
     assert str(lost).splitlines()[2].endswith("no protection")
-    assert str(lost).startswith("test (one unit, or a part of one): epsilon 3, delta 1e-6\nstudent (")
+    assert str(lost).startswith("test (one unit, or a part of one): epsilon = 3, delta = 1e-6\nstudent (")

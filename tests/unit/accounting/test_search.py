@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import pytest
 
-from deniable.accounting.boundary_search import boundary
+from deniable.accounting.calibration import boundary
 
 
 def counted(function):

@@ -58,7 +58,7 @@ def test_a_refusal_changes_nothing():
     gate.charge(Bounded(epsilon=Fraction(1, 2)))
     before, listed = gate._tally, gate.charged
     for cost in (Bounded(epsilon=Fraction(3, 4)), Gaussian(scale=1, sensitivity=1), Bounded(epsilon=0, delta=1e-6)):
-        with pytest.raises(BudgetExceeded, match=r"epsilon 0\.5"):
+        with pytest.raises(BudgetExceeded, match=r"epsilon = 0\.5"):
             gate.charge(cost)
     with pytest.raises(Unaccountable):
         gate.charge(Concentrated(rho=1, delta=1e-9).group(2))
@@ -126,11 +126,11 @@ def test_the_renyi_filter_allows_what_concentrated_privacy_allows():
 
 def test_the_leader_leaves_most_and_everything_speaks_of_it():
     gate = dp.calculus.PrivacyFilter(FILTERS)
-    assert (gate.rule.kind, str(gate.remaining)) == (RuleKind.BASIC, "epsilon 1, delta 4.00001e-7")
+    assert (gate.rule.kind, str(gate.remaining)) == (RuleKind.BASIC, "epsilon = 1, delta = 4.00001e-7")
     for _ in range(50):
         gate.charge(Gaussian(scale=100, sensitivity=1))
     assert gate.rule.kind is RuleKind.GAUSSIAN
-    assert str(gate.spent) == "mu squared 0.005"
+    assert str(gate.spent) == "mu squared = 0.005"
     assert gate.remaining.loss == gate.rule.limit.loss - Fraction(5, 1000)
 
 

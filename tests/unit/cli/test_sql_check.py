@@ -56,14 +56,14 @@ def code(*more):
 def test_a_plan_within_its_limit(folder, capsys):
     run("--most", "epsilon=0.5")
     said = capsys.readouterr().out
-    assert "1. epsilon 0.1; n ± 30" in said
+    assert "1. epsilon = 0.1; n ± 30" in said
     assert "2. epsilon" in said
-    assert said.strip().splitlines()[-1].startswith("in all: epsilon 0.")
+    assert said.strip().splitlines()[-1].startswith("in all: epsilon = 0.")
 
 
 def test_a_plan_over_its_limit_is_code_four(folder, capsys):
     assert code("--most", "epsilon=0.15") == 4
-    assert "more than the limit, epsilon 0.15" in capsys.readouterr().out
+    assert "more than the limit, epsilon = 0.15" in capsys.readouterr().out
 
 
 def test_a_changed_plan_is_code_three_with_the_difference(folder, capsys):
@@ -73,7 +73,7 @@ def test_a_changed_plan_is_code_three_with_the_difference(folder, capsys):
     capsys.readouterr()
     (folder / "plan.sql").write_text(PLAN.replace("epsilon: 0.1", "epsilon: 0.2"), encoding="utf-8")
     assert code("--most", "epsilon=0.5", "--against", "before.txt") == 3
-    assert "+1. epsilon 0.2" in capsys.readouterr().out
+    assert "+1. epsilon = 0.2" in capsys.readouterr().out
 
 
 STAGED = "SELECT count(*) AS n FROM visits WHERE minutes > (SELECT avg(minutes) FROM visits)"
@@ -83,9 +83,9 @@ def test_stages_are_priced_together_and_cost_what_a_session_charges(folder, caps
     (folder / "plan.sql").write_text(f"-- epsilon: 0.3\n{STAGED};{PLAN}", encoding="utf-8")
     run("--most", "epsilon=0.9")
     said = capsys.readouterr().out
-    assert "1. epsilon 0.3 in 2 stages; avg(minutes) ± " in said
+    assert "1. epsilon = 0.3 in 2 stages; avg(minutes) ± " in said
     assert f"; n ± 20; no groups\n   {STAGED}" in said
-    assert "in all: epsilon 0.527" in said
+    assert "in all: epsilon = 0.527" in said
     assert code("--most", "epsilon=0.25") == 4
     data = dp.Dataset({"patient": [1, 2], "ward": ["A", "A"], "minutes": [3, 4]}, codebook=folder / "visits.yaml")
     session = data.session(dp.budget(epsilon=1))

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 import deniable as dp
-from deniable.core.cells import OpaqueCell, countable, items, key, number, parts, table, whole
-from deniable.core.ordering import public_order
+from deniable.core.cells import OpaqueCell, countable, items, key, number, parts, public_order, table, whole
 from deniable.mechanisms.grid import values_of
 
 

@@ -182,7 +182,7 @@ def test_a_filter_in_memory_compares_delta():
         gate = dp.calculus.PrivacyFilter(budget.filters())
         for _ in range(most):
             gate.charge(leak)
-        with pytest.raises(BudgetExceeded, match="delta 1e-7"):
+        with pytest.raises(BudgetExceeded, match="delta = 1e-7"):
             gate.charge(leak)
 
 
@@ -190,4 +190,4 @@ def test_an_odometer_without_a_budget_adds_epsilons_and_deltas():
     meter = dp.calculus.odometer([1] * 9, SPACE)
     meter.gate.charge(Bounded(epsilon=Fraction(1, 2), delta=Fraction(1, 10**6)))
     meter.gate.charge(Bounded(epsilon=Fraction(1, 2), delta=Fraction(1, 10**6)))
-    assert str(meter.spent) == "epsilon 1, delta 2e-6"
+    assert str(meter.spent) == "epsilon = 1, delta = 2e-6"

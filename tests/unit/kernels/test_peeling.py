@@ -6,12 +6,12 @@ from itertools import permutations
 import numpy as np
 import pytest
 
+from deniable.audit.exact_law import output_law
 from deniable.errors import InvalidArgument
 from deniable.exact import exp
-from deniable.kernels.peeling import peel
+from deniable.kernels.exponential_choice import peel
 from deniable.mechanisms import MaxNoise
-from deniable.mechanisms.top_k import peeled
-from deniable.testing.output_law import output_law
+from deniable.mechanisms.noisy_max import peeled
 
 
 def test_every_round_chooses_among_what_is_left():

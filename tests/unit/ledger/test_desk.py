@@ -105,7 +105,7 @@ def test_a_grant_covers_its_plan_its_analyst_and_its_limit_only(granting):
         answer(granting, plan="other")
     with pytest.raises(NotGranted, match="no grant"):
         answer(granting, account="bob")
-    with pytest.raises(NotGranted, match="granted up to epsilon 0"):
+    with pytest.raises(NotGranted, match="granted up to epsilon = 0"):
         answer(granting, cost=Bounded(epsilon=Fraction(2, 10)))
     assert granting.spent.loss == 0
     assert answer(granting).payload == b"answer"

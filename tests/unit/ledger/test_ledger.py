@@ -235,7 +235,7 @@ def test_a_concentrated_budget_counts_rho(path: Path, terms):
     assert ledger.spent == spend("1/2")
     ledger.charge(Concentrated(rho=0.5, delta=1e-6))
     assert ledger.left == spend(0)
-    with pytest.raises(BudgetExceeded, match="asked for rho 0, delta 1e-6"):
+    with pytest.raises(BudgetExceeded, match="asked for rho = 0, delta = 1e-6"):
         ledger.charge(Concentrated(rho=0, delta=1e-6))
 
 
@@ -397,7 +397,7 @@ def test_receipts_are_in_the_chain_and_survive_json(ledger: Ledger, tmp_path: Pa
     assert back == receipt
     assert ledger.confirms(back)
     assert not Ledger.open(tmp_path / "other.ledger", terms=terms()).confirms(back)
-    assert str(receipt) == f"receipt {receipt.id}: epsilon 0.1 charged; epsilon 0.1 spent, epsilon 0.9 left"
+    assert str(receipt) == f"receipt {receipt.id}: epsilon = 0.1 charged; epsilon = 0.1 spent, epsilon = 0.9 left"
 
 
 def test_export_is_the_chain_line_by_line_without_answers(ledger: Ledger):

@@ -121,7 +121,7 @@ def test_a_period_starts_afresh_and_the_lifetime_goes_on(path: Path, terms):
     assert (balance.period, balance.spent, balance.left) == ("2026-04", spend("1/10"), spend("0"))
     assert balance.lifetime == ledger.spent == spend("2/10")
     assert str(balance) == (
-        "data set, per month: epsilon 0.1 of epsilon 0.1 spent in 2026-04, epsilon 0.2 over its lifetime; epsilon 0 left"
+        "data set, per month: epsilon = 0.1 of epsilon = 0.1 spent in 2026-04, epsilon = 0.2 over its lifetime; epsilon = 0 left"
     )
     again = Ledger.open(path, terms=monthly, clock=clock)
     assert again.balances() == ledger.balances()

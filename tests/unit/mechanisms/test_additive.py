@@ -13,10 +13,8 @@ from deniable.core.space import Space
 from deniable.errors import InvalidArgument, SpaceMismatch
 from deniable.kernels import Law, noise_of
 from deniable.kernels.unit_sensitivity import Sensitivity
-from deniable.mechanisms.additive import noisy_values
+from deniable.mechanisms.additive import discrete_gaussian, gaussian, laplace, noisy_values
 from deniable.mechanisms.carried import read_steps, saturated_sum, whole
-from deniable.mechanisms.gaussian_noise import discrete_gaussian, gaussian
-from deniable.mechanisms.laplace_noise import laplace
 from deniable.mechanisms.lattice_norms import norms, spread
 from deniable.testing.scripted_entropy import Seeded, Silent
 

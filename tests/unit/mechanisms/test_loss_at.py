@@ -5,12 +5,12 @@ from fractions import Fraction
 import pytest
 
 import deniable as dp
+from deniable.audit.exact_law import output_law
 from deniable.core.domain import Categories, Keyed, Lattice, Rows, Vectors
 from deniable.core.metric import L1, L2, AbsoluteDistance, DiscreteDistance, Hamming, LInfinity
 from deniable.core.space import Space
 from deniable.errors import InvalidArgument
 from deniable.exact import Interval, ln
-from deniable.testing.output_law import output_law
 
 NUMBER = Space(Lattice(), AbsoluteDistance())
 TENTHS = Space(Lattice(Fraction(1, 10)), AbsoluteDistance())

@@ -36,10 +36,9 @@ from deniable.mechanisms import (
 from deniable.mechanisms.bounds import Bands
 from deniable.mechanisms.counted import _even, _evenly_spaced, _searched
 from deniable.mechanisms.covariance import exact_moments
+from deniable.mechanisms.exponential_mechanism import interval_choice
 from deniable.mechanisms.grid import public_grid, values_of
-from deniable.mechanisms.interval_choice import interval_choice
-from deniable.mechanisms.private_quantile import Window, pieces, quantile_point, scored
-from deniable.mechanisms.ranked import ranked
+from deniable.mechanisms.private_quantile import Window, pieces, quantile_point, ranked, scored
 from deniable.mechanisms.set_union import item_weight, union_threshold
 from deniable.mechanisms.tree import tree_depth, tree_sums
 from deniable.noise.weighted_choice import DRAWN, proposal, upper_weights

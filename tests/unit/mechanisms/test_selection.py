@@ -11,13 +11,13 @@ from deniable.exact import exp
 from deniable.kernels import Law, Staircase, noise_of
 from deniable.kernels.key_threshold import new_key_chance
 from deniable.kernels.unit_sensitivity import Sensitivity
-from deniable.mechanisms.propose_test_release import StabilityTest
-from deniable.mechanisms.selection import (
+from deniable.mechanisms.private_keys import (
     keep_probability,
     kept,
     new_key_delta,
     threshold_for,
 )
+from deniable.mechanisms.propose_test_release import StabilityTest
 from deniable.mechanisms.sparse import _ratio, sparse_terms
 from deniable.testing.scripted_entropy import Scripted, Seeded, Silent
 

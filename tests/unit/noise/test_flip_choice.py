@@ -5,9 +5,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from deniable.audit.exact_law import _choice_branches, _flip_branches, grouped_flip_branches
 from deniable.exact import exp
 from deniable.noise.flip_choice import _Clock, flip_choice
-from deniable.testing.output_law import _choice_branches, _flip_branches, grouped_flip_branches
 from deniable.testing.scripted_entropy import Scripted, Seeded, Silent
 
 GROUPS = [

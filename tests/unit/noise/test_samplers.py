@@ -12,8 +12,8 @@ import pytest
 from deniable import noise
 from deniable.errors import InvalidArgument
 from deniable.noise import Entropy
-from deniable.noise.scale import CACHED
-from deniable.noise.steps import block_bits
+from deniable.noise.gaussian import block_bits
+from deniable.noise.table import CACHED
 from deniable.testing import Exhausted, Scripted, Seeded, Silent, enumerated
 
 Scalar = Callable[[Fraction, Entropy], int]

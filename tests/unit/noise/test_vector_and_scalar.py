@@ -10,9 +10,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from deniable.noise.gaussian import StepSampler, cells, points
 from deniable.noise.laplace import Digits, _geometric, _laplace, lower_tables
 from deniable.noise.race import Race, Runners, _race, _Runner
-from deniable.noise.steps import StepSampler, cells, points
 from deniable.noise.table import AliasTable
 from deniable.noise.table_laws import DiscreteGaussianLaw, Geometric, signed
 from deniable.testing import Scripted, Seeded

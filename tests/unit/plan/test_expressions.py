@@ -37,7 +37,7 @@ from deniable.plan.functions.calendar import CalendarPart, DatePart, DaysBetween
 from deniable.plan.functions.numeric import Absolute, Clamp, Modulo, Round, Rounding
 from deniable.plan.functions.several import Coalesce, Greatest, Least
 from deniable.plan.functions.textual import CharacterCount, Fold, LetterCase, Substring
-from deniable.plan.parse import parse
+from deniable.plan.translate import parse
 from deniable.plan.unit import Length
 
 SCHEMA = {

@@ -7,8 +7,8 @@ import gc
 from deniable.plan import memo
 from deniable.plan.codebook import Codebook
 from deniable.plan.nodes import Filter, scan
-from deniable.plan.parse import parse
 from deniable.plan.relation import schema, shape
+from deniable.plan.translate import parse
 
 
 def test_a_result_is_computed_once_for_each_object() -> None:

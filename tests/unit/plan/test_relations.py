@@ -32,9 +32,9 @@ from deniable.plan.nodes import (
     UnitValue,
     scan,
 )
-from deniable.plan.parse import parse
 from deniable.plan.relation import derive, shape
 from deniable.plan.sensitivity import sensitivities
+from deniable.plan.translate import parse
 from deniable.plan.unit import MOST_JOINED
 
 TABLES = """

@@ -11,7 +11,7 @@ from deniable.cost import Bounded
 from deniable.errors import InvalidArgument, QueryRefused
 from deniable.kernels.laws import Law
 from deniable.kernels.unit_sensitivity import Sensitivity
-from deniable.mechanisms.selection import new_key_delta
+from deniable.mechanisms.private_keys import new_key_delta
 from deniable.query.allocation import Additive, Measurements, Request, Selection, allocate, coarse
 from deniable.query.columns import SliceColumn
 

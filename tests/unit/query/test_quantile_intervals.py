@@ -11,14 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import deniable as dp
+from deniable.audit.exact_law import output_law
 from deniable.errors import InvalidArgument
 from deniable.exact import exp
-from deniable.kernels.peeling import exponential_score_error
+from deniable.kernels.exponential_choice import exponential_score_error
 from deniable.kernels.rank_scores import lower_end_scores, upper_end_scores
 from deniable.query.aggregates.percentile import QuantileGrid, QuantileOf, Ranked
 from deniable.query.ranking import Occupied, ranked_ends
 from deniable.testing import Seeded, Silent
-from deniable.testing.output_law import output_law
 
 HALF = Fraction(1, 2)
 METHODS = (

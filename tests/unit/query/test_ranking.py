@@ -8,11 +8,11 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from deniable.audit.exact_law import output_law
 from deniable.exact import exp
 from deniable.query import ranking
 from deniable.query.ranking import Occupied, ranked_choices
 from deniable.testing import Seeded, Silent
-from deniable.testing.output_law import output_law
 
 SHARES = st.fractions(Fraction(1, 10), Fraction(9, 10), max_denominator=10)
 

@@ -14,7 +14,7 @@ import pytest
 import deniable as dp
 from deniable import calculus as c
 from deniable.core import numbers, rows, stream
-from deniable.core.interactive import interactive
+from deniable.core.compositor import interactive
 from deniable.core.mechanism import own_mechanism
 from deniable.engines.reference import ReferenceEngine
 from deniable.errors import EngineFailed, InvalidArgument, Retired, SpaceMismatch
@@ -89,7 +89,7 @@ def test_a_frame_holds_labels_that_say_nothing_of_others(silent):
 
 def test_a_given_scale_makes_epsilon_a_ceiling(session):
     total = session.rows(column="minutes") >> c.total() >> c.laplace(scale=240)
-    with pytest.raises(InvalidArgument, match=r"costs epsilon 0\.5, more than the 0\.25 offered"):
+    with pytest.raises(InvalidArgument, match=r"costs epsilon = 0\.5, more than the 0\.25 offered"):
         session.release(total, epsilon=0.25)
     assert session.spent.loss == 0
     session.release(total, epsilon=3)

@@ -9,13 +9,13 @@ from fractions import Fraction
 import pytest
 
 import deniable as dp
+from deniable.audit.exact_law import output_law
 from deniable.engines.reference import ReferenceEngine
 from deniable.exact.figures import error_figures
 from deniable.query import aggregates, answer_columns, compile_query, draw_slices
 from deniable.query.aggregates import percentile
 from deniable.release.answer import Release
 from deniable.testing import Seeded, Silent
-from deniable.testing.output_law import output_law
 
 BOOK = {
     "name": "v",

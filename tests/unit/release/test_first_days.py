@@ -194,7 +194,7 @@ def test_caps_from_the_shell(place, tmp_path, capsys):
     capsys.readouterr()
     cli.main(["budget", str(place), "--account", "ann"])
     told = capsys.readouterr().out
-    assert "each analyst: epsilon 0.25 of epsilon 0.3 spent" in told
+    assert "each analyst: epsilon = 0.25 of epsilon = 0.3 spent" in told
     assert "per year" in told
     Cap, Each, Period = dp.ledger.Cap, dp.ledger.Each, dp.ledger.Period
     limits = {
@@ -231,9 +231,9 @@ def test_history_says_what_was_asked_in_words_and_at_what_price(place, capsys):
     median = session.rows(column="m") >> dp.calculus.private_median(lower=0, upper=60, grid=1)
     session.release(median, epsilon=0.1, request="median")
     assert [(entry.question, entry.price, entry.answer) for entry in session.history] == [
-        ("n from v", "epsilon 0.1", "stored"),
-        ("SELECT AVG(m) FROM v", "epsilon 0.2", "stored"),
-        ("one answer of a mechanism from v", "epsilon 0.1", "stored"),
+        ("n from v", "epsilon = 0.1", "stored"),
+        ("SELECT AVG(m) FROM v", "epsilon = 0.2", "stored"),
+        ("one answer of a mechanism from v", "epsilon = 0.1", "stored"),
     ]
     cli.main(["ledger", "history", str(place), "--json"])
     assert json.loads(capsys.readouterr().out)[2]["request"] == "median"
@@ -245,7 +245,7 @@ def test_amending_from_the_shell(place, tmp_path, capsys):
     (tmp_path / "new.yaml").write_text(wider.codebook.to_yaml())
     words = ["ledger", "amend", str(place), "--codebook", str(tmp_path / "new.yaml"), "--reason", "longer visits"]
     cli.main([*words, "--budget-epsilon", "2", "--budget-delta", "1e-6"])
-    assert "amended: epsilon = 2, delta = 1e-06; sessions that are open must be opened again" in capsys.readouterr().out
+    assert "amended: epsilon = 2, delta = 1e-6; sessions that are open must be opened again" in capsys.readouterr().out
     assert str(wider.session(dp.budget(epsilon=2, delta=1e-6), ledger=place).remaining).startswith("epsilon = 1.5")
 
 

@@ -188,4 +188,4 @@ def test_the_receipt_fills_in_what_only_the_ledger_knows(ledger: Ledger):
     rows = dict(extended_release_table(facts().with_receipt(receipt)).rows)
     assert rows["Receipt"] == receipt.id
     assert rows["Ledger head"] == receipt.head
-    assert (rows["Spent so far"], rows["Left"], rows["Data version"]) == ("epsilon 0.1", "epsilon 0.9", "1")
+    assert (rows["Spent so far"], rows["Left"], rows["Data version"]) == ("epsilon = 0.1", "epsilon = 0.9", "1")

@@ -451,4 +451,4 @@ def test_a_session_says_what_it_implies_for_other_units(session):
     assert said.rows[0].spend == said.rows[1].spend
     assert said.rows[2].spend.loss == 3
     assert float(said.rows[2].spend.delta) == pytest.approx(1e-6 * (1 + 2.718281828459045 + 7.38905609893065))
-    assert "household (up to 3 units): epsilon 3, delta 1.11074e-5" in str(said)
+    assert "household (up to 3 units): epsilon = 3, delta = 1.11074e-5" in str(said)

@@ -133,7 +133,7 @@ def test_a_forecast_and_the_curve_of_a_finer_split():
     work = session.workload(questions(session), epsilon=0.5)
     assert work.more == 4
     assert work.plot("counts").svg.startswith("<svg")
-    assert "in all: epsilon 0.5" in str(work)
+    assert "in all: epsilon = 0.5" in str(work)
 
 
 def test_a_first_look_shows_every_variable_and_spends_its_share():

@@ -12,10 +12,9 @@ from fractions import Fraction
 from typing import ClassVar, assert_never
 
 from deniable.accounting.group_privacy import group_cost
-from deniable.accounting.loss_grid import exp, round_up
 from deniable.accounting.measures.measure import Adaptivity, Measure, Single
 from deniable.accounting.measures.pure import Pure, amplify
-from deniable.accounting.spend import Spend
+from deniable.accounting.spend import Spend, exp, round_up
 from deniable.cost import (
     Allocated,
     Bounded,

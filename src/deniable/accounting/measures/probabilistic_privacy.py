@@ -16,10 +16,9 @@ from fractions import Fraction
 from typing import ClassVar, assert_never
 
 from deniable.accounting.conversion import best_place
-from deniable.accounting.loss_grid import round_up
 from deniable.accounting.measures.approximate import Approximate
 from deniable.accounting.measures.measure import Adaptivity, Measure, Single
-from deniable.accounting.spend import Spend
+from deniable.accounting.spend import Spend, round_up
 from deniable.accounting.theorems import delta, pure_loss
 from deniable.cost import (
     Allocated,

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, assert_never
 
-from deniable.accounting.loss_grid import LARGEST_EXPONENT, exp, expm1, ln, round_up
 from deniable.accounting.measures.measure import Adaptivity, Measure, Single
+from deniable.accounting.spend import LARGEST_EXPONENT, exp, expm1, ln, round_up
 from deniable.cost import (
     Allocated,
     Bounded,

@@ -14,7 +14,6 @@ from fractions import Fraction
 from typing import ClassVar, assert_never
 
 from deniable.accounting.cost_terms import terms
-from deniable.accounting.loss_grid import round_up
 from deniable.accounting.measures.approximate import Approximate
 from deniable.accounting.measures.measure import Adaptivity, Measure, Single
 from deniable.accounting.measures.pure import Pure
@@ -47,6 +46,7 @@ from deniable.accounting.renyi_sampling import (
     is_shortened,
     work,
 )
+from deniable.accounting.spend import round_up
 from deniable.cost import (
     Allocated,
     Bounded,

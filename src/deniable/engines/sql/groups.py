@@ -6,16 +6,14 @@ part of a total is clipped to the plan's bounds, so the plan's sensitivities hol
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from sqlglot import exp
 
 from deniable.engines.order import OrderKey
 from deniable.engines.sql.expressions import Expressions, constant
-from deniable.engines.sql.kept import Kept
 from deniable.engines.sql.keyed_order import AMONG, Known, first, numbered, ranked
 from deniable.engines.sql.relations import Relations, unit_names
 from deniable.engines.sql.spreading import part_tree, spread_bins
+from deniable.engines.sql.sql_statement import Kept, SqlStatement
 from deniable.plan.analysis import facts
 from deniable.plan.expression import Expression
 from deniable.plan.facts import LARGEST, Facts, Kind
@@ -43,18 +41,6 @@ from deniable.plan.sql_trees import (
 
 FEW_ROWS = 4
 """When a unit may add at most so many rows to a group, ranking rows is cheaper than first adding them up."""
-
-
-@dataclass(frozen=True, slots=True)
-class SqlStatement:
-    """One query of a plan. Its columns: the keys in order, then `cells`; for a Histogram the bin and the count."""
-
-    tree: exp.Expression
-    cells: tuple[str, ...]
-
-    def text(self, profile: Profile) -> str:
-        """The query in the engine's dialect."""
-        return self.tree.sql(dialect=profile.dialect, comments=False, copy=False)
 
 
 class Groups:

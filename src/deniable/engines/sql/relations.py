@@ -14,8 +14,7 @@ from sqlglot import exp
 from deniable.engines.order import OrderKey
 from deniable.engines.sql.expressions import Expressions, value_rows
 from deniable.engines.sql.keyed_order import first_rows
-from deniable.engines.sql.physical import Physical
-from deniable.engines.sql.stored_cells import cell_feature, read
+from deniable.engines.sql.stored_cells import Physical, cell_feature, read
 from deniable.plan.arithmetic import clamp_ends
 from deniable.plan.codebook import Codebook
 from deniable.plan.expression import Column, Expression

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import date, datetime
+from enum import Enum
 from math import ceil, floor
 
 from sqlglot import exp
@@ -17,7 +18,6 @@ from deniable.engines.cell_rules import (
     imputed,
 )
 from deniable.engines.sql.expressions import constant
-from deniable.engines.sql.physical import Physical
 from deniable.plan.functions.calendar import ToDate
 from deniable.plan.profile import Profile
 from deniable.plan.sql_trees import (
@@ -63,6 +63,20 @@ _TYPES = {
 }
 _SHORT_INTEGER = "^-?[0-9]{1,18}$"
 _LARGEST_REAL = 1.7976931348623157e308
+
+
+class Physical(Enum):
+    """What kind of column a source holds; from the source's schema, never from its cells."""
+
+    TEXT = "text"
+    INTEGER = "integer"
+    WIDE = "wide integer"
+    REAL = "real"
+    DECIMAL = "decimal"
+    BOOLEAN = "boolean"
+    DATE = "date"
+    TIMESTAMP = "timestamp"
+    OTHER = "other"
 
 
 def read(cell: Tree, variable: Variable, physical: Physical, profile: Profile) -> Tree:

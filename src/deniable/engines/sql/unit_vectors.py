@@ -12,11 +12,12 @@ import numpy as np
 from sqlglot import exp
 
 from deniable.engines.engine import Integers, SparseTable
-from deniable.engines.fetched import Fetched
 from deniable.engines.order import OrderKey
+from deniable.engines.results import Fetched
 from deniable.engines.sql.expressions import Expressions
-from deniable.engines.sql.groups import Groups, SqlStatement
+from deniable.engines.sql.groups import Groups
 from deniable.engines.sql.relations import Relations
+from deniable.engines.sql.sql_statement import SqlStatement
 from deniable.engines.unit_rows import checked_tables, checked_vector
 from deniable.plan.nodes import UnitVector
 from deniable.plan.profile import Profile

@@ -32,8 +32,8 @@ from deniable.plan.expression import (
 from deniable.plan.facts import Facts, Kind
 from deniable.plan.functions.numeric import Clamp, clamp_step, refined
 from deniable.plan.nodes import Filter, Relation
-from deniable.plan.parse import parse
 from deniable.plan.relation import schema
+from deniable.plan.translate import parse
 from deniable.query.aggregates.aggregate import Of, PrivateChoice
 
 TOTAL: Word["total"] = "total"

@@ -18,7 +18,7 @@ from sqlglot import exp
 
 from deniable.errors import InvalidArgument
 from deniable.exact.guards import Real, open_probability
-from deniable.kernels.peeling import exponential_score_error
+from deniable.kernels.exponential_choice import exponential_score_error
 from deniable.kernels.rank_scores import share
 from deniable.noise import Entropy
 from deniable.plan.expression import Arithmetic, Case, Compare, Comparison, Divide, Expression, Literal, Operator

@@ -12,7 +12,7 @@ from sqlglot import exp
 
 from deniable.errors import QueryRefused
 from deniable.exact.guards import integer
-from deniable.kernels.peeling import peel
+from deniable.kernels.exponential_choice import peel
 from deniable.noise import Entropy
 from deniable.noise.weighted_choice import weighted_choices
 from deniable.plan.expression import Expression

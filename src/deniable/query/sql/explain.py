@@ -9,6 +9,7 @@ from enum import Enum
 from fractions import Fraction
 from typing import Any
 
+from deniable.exact import number_of
 from deniable.exact.figures import counted
 from deniable.plan.canonical import node_name
 from deniable.plan.codebook import Codebook
@@ -136,7 +137,7 @@ def mechanisms_used(compiled: CompiledQuery, price: Price) -> Iterator[str]:
     if compiled.measurements.selections or compiled.measurements.found:
         yield "the exponential mechanism"
     if price.threshold is not None:
-        yield f"a threshold of {price.threshold} noisy units"
+        yield f"a threshold of {number_of(price.threshold, 'noisy unit')}"
 
 
 def _steps(stage: Stage) -> Iterator[str]:

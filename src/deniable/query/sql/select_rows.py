@@ -13,6 +13,7 @@ from typing import Any
 from sqlglot import exp
 
 from deniable.errors import QueryRefused
+from deniable.exact import number_of
 from deniable.plan.analysis import condition_facts
 from deniable.plan.expression import And, Column, Expression, IsNull, Not
 from deniable.plan.nodes import Filter, JoinKind, Project, Relation, Scan, Union
@@ -357,7 +358,7 @@ def _as(source: FromClause, columns: Sequence[str], node: exp.Expression, env: E
     if not columns:
         return source
     if len(columns) != len(source.names):
-        raise refused(node, env.text, "bad-alias", f"{len(columns)} names for {len(source.names)} columns")
+        raise refused(node, env.text, "bad-alias", f"needs {number_of(len(source.names), 'name')}, got {len(columns)}")
     names = tuple(replace(name, visible=new) for name, new in zip(source.names, columns, strict=True))
     return replace(source, names=names)
 

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InvalidArgument
+from deniable.exact import number_of
 from deniable.synth.attribute import Attribute
 from deniable.synth.fitted.agreement import simplex, weighted_total
 from deniable.synth.fitted.joined_cells import group_sums
@@ -59,7 +60,7 @@ class TableError:
             f"  {' / '.join(cell)}: {value:.0f} [{low:.0f}, {high:.0f}]" for cell, value, low, high in self.rows()[:40]
         ]
         more = self.estimate.size - len(lines)
-        return "\n".join([head, *lines, *([f"  … {more} more cells: .rows()"] if more > 0 else [])])
+        return "\n".join([head, *lines, *([f"  … {number_of(more, 'more cell')}: .rows()"] if more > 0 else [])])
 
     __repr__ = __str__
 

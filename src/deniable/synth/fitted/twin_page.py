@@ -78,5 +78,5 @@ def _unmeasured(stored: TwinMeasurements) -> str:
         for place in range(len(stored.attributes.columns))
         if stored.group_count(place) < stored.attributes.sizes[place]
     ]
-    told = f"{missing} pairs were not measured themselves; tables of three and more columns only where listed. "
+    told = f"Pairs not measured themselves: {missing}; tables of three and more columns only where listed. "
     return told + (f"Pairs know groups of cells of: {'; '.join(joined)}." if joined else "Pairs know every cell.")

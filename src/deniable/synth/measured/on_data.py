@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from deniable.core.family import MechanismFamily
-from deniable.core.interactive import grouped
+from deniable.core.compositor import grouped
 from deniable.core.mechanism import Mechanism
 from deniable.core.space import Space
+from deniable.core.step import MechanismFamily
 from deniable.exact.guards import positive
 from deniable.kernels import DiscreteLaplaceNoise, Sensitivity
 from deniable.mechanisms.additive import noisy_values

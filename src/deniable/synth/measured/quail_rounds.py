@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 
 from deniable.accounting import RuleKind
-from deniable.core.compositor import Compositor
-from deniable.core.interactive import grouped
+from deniable.core.compositor import Compositor, grouped
 from deniable.core.mechanism import Mechanism
 from deniable.cost import Cost, Neighbours
 from deniable.exact import sqrt as exact_root

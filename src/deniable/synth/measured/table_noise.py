@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.core.compositor import Compositor
+from deniable.core.compositor import Compositor, grouped
 from deniable.core.gate import PrivacyFilter
-from deniable.core.interactive import grouped
 from deniable.core.mechanism import Mechanism
 from deniable.core.space import Space
 from deniable.cost import Cost, Exponential

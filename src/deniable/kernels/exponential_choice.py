@@ -1,33 +1,61 @@
-"""A choice among all integers: scores on a finite run of them, and beyond each end scores that fall by a fixed amount for ever.
+"""Choosing by exponential weights: the best of a few, the k best by peeling, and one among all integers.
 
-P(k) is proportional to exp(score(k) / scale). The tails are geometric series, so the normalising sum is known in closed form; where
-a tail does not fall the sum is infinite, and the choice is refused. Proof and cost: `docs/theory/integer-choice.md`.
+Peeling chooses one, leaves it out and chooses again. Guarantee: k rounds cost k times what one choice costs, by composition; a
+later round's candidates depend on earlier choices alone. The error of one choice at beta/k holds for all k rounds together with
+probability 1 - beta.
+
+Among all integers, P(n) is proportional to exp(score(n) / scale), with scores on a finite run of them and, beyond each end, scores
+that fall by a fixed amount for ever. The tails are geometric series, so the normalising sum is known in closed form; where a tail
+does not fall the sum is infinite, and the choice is refused. Proof and cost: `docs/theory/integer-choice.md`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, lcm
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from deniable import noise
 from deniable.errors import InvalidArgument
-from deniable.exact import Interval, exp, ln
-from deniable.exact.guards import positive
+from deniable.exact import Interval, exp, ln, number_of
+from deniable.exact.guards import integer, positive
 from deniable.noise import Entropy
 from deniable.noise.weighted_choice import weighted_choice
 
+Left: TypeAlias = NDArray[np.int64]
+"""For every row of candidates 1 where one is still to be chosen, 0 where it was."""
 _FLATTEST = 1 << 40
 """A tail that falls by less than a scale over so many integers is refused: its candidates could not be told apart."""
 _STEEPEST = 1 << 1000
 """A tail that falls by more scales from one integer to the next is refused: no table of its places could be built."""
 _BITS = 128
 _NEGLIGIBLE = 256
+
+
+def peel(rows: int, candidates: int, k: int, pick: Callable[[Left], NDArray[np.int64]]) -> NDArray[np.int64]:
+    """For each row k different candidates in the order of choice; `pick` chooses one of those that are left, in every row."""
+    rounds = integer(k=k, least=0, greatest=candidates)
+    left = np.ones((rows, candidates), dtype=np.int64)
+    chosen, everyone = np.empty((rows, rounds), dtype=np.int64), np.arange(rows)
+    for place in range(rounds):
+        chosen[:, place] = pick(left)
+        left[everyone, chosen[:, place]] = 0
+    return chosen
+
+
+def exponential_score_error(beta: Fraction, *, count: int, scale: Fraction) -> Fraction:
+    """By how much the chosen score can fall short of the best, except with probability `beta`.
+
+    Worst case: one best candidate and count - 1 that all fall short by the error t, where P[one of those] is
+    (count - 1) e**(-t/scale) / (1 + (count - 1) e**(-t/scale)); rounded up.
+    """
+    odds = (count - 1) * (1 - beta) / beta
+    return scale * ln(odds).upper if odds > 1 else Fraction(0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +175,9 @@ def _score(scores: Sequence[int], tails: Tails, place: int) -> Fraction:
         return Fraction(scores[place])
     fall = tails.left if place < 0 else tails.right
     if fall is None:
-        raise InvalidArgument(f"place {place} lies beyond the end of {len(scores)} candidates, where there are none")
+        raise InvalidArgument(
+            f"place {place} lies beyond the end of {number_of(len(scores), 'candidate')}, where there are none"
+        )
     away, end = (-place, scores[0]) if place < 0 else (place - len(scores) + 1, scores[-1])
     return end - fall * away
 

@@ -1,12 +1,15 @@
-"""Rows an engine keeps: a plan's source with every unit in the groups it may touch, computed once and read by later plans."""
+"""What SQL engines are given to run: one query of a plan, and rows they may keep, bounded once and read by later plans."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from sqlglot import exp
+
 from deniable.plan.expression import Expression
 from deniable.plan.nodes import GroupAgg
+from deniable.plan.profile import Profile
 from deniable.plan.provenance import joins_limited
 
 
@@ -29,3 +32,15 @@ class Kept:
         ranked = asked.bounding.rows_per_group is not None or asked.bounding.rows_per_unit is not None
         ranked = ranked or bool(joins_limited(asked.source))
         return asked.inputs == mine.inputs if ranked else set(asked.inputs) <= set(self.values)
+
+
+@dataclass(frozen=True, slots=True)
+class SqlStatement:
+    """One query of a plan. Its columns: the keys in order, then `cells`; for a Histogram the bin and the count."""
+
+    tree: exp.Expression
+    cells: tuple[str, ...]
+
+    def text(self, profile: Profile) -> str:
+        """The query in the engine's dialect."""
+        return self.tree.sql(dialect=profile.dialect, comments=False, copy=False)
