@@ -25,7 +25,7 @@ LIMITS = {
     "files run by a grouped count": 98,
     "files run by the same in SQL": 105,
     "modules loaded by the first calculus": 60,
-    "modules loaded by the first data set": 279,
+    "modules loaded by the first data set": 106,
 }
 
 
