@@ -90,6 +90,7 @@ def share_out(items: list[Any]) -> None:
             item.add_marker(pytest.mark.xdist_group(groups[item]))
 
 
+@pytest.hookimpl(tryfirst=True)  # xdist reads the groups in its own
 def pytest_collection_modifyitems(config: pytest.Config, items: list[Any]) -> None:
     if hasattr(config, "workerinput"):
         share_out(items)

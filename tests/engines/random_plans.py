@@ -90,6 +90,7 @@ UNITS = {
 """For every kind of unit: its declaration, the type of the identifier, and what is said of visits and of items."""
 
 
+@cache
 def codebook(kind: str) -> Codebook:
     """The codebook of one kind of unit."""
     unit, id_type, visits, items = UNITS[kind]

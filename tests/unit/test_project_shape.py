@@ -25,7 +25,7 @@ LIMITS = {
     "files run by a grouped count": 95,
     "files run by the same in SQL": 102,
     "modules loaded by the first calculus": 53,
-    "modules loaded by the first data set": 269,
+    "modules loaded by the first data set": 106,
 }
 
 

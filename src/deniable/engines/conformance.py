@@ -107,6 +107,16 @@ def _reference() -> ReferenceEngine:
     return kit_reference()
 
 
+@cache
+def _reference_rows(probes: tuple[str, ...]) -> Mapping[str, Sequence[object]]:
+    return _reference().public(probed_rows(probes))
+
+
+@cache
+def _reference_result(plan: GroupAgg) -> Result:
+    return _reference().run(plan)
+
+
 def differences(kit: Kit) -> list[str]:
     """The names of the behaviours in which an engine differs from the reference; none is the only good answer.
 
@@ -125,7 +135,7 @@ def differences(kit: Kit) -> list[str]:
 
 def _unlike_rows(kit: Kit, probes: tuple[str, ...]) -> list[str] | None:
     """The probes answered differently in some row; None when the engine failed."""
-    wanted = _reference().public(probed_rows(probes))
+    wanted = _reference_rows(probes)
     try:
         found = kit.rows(probes)
     except EngineFailed:
@@ -136,7 +146,7 @@ def _unlike_rows(kit: Kit, probes: tuple[str, ...]) -> list[str] | None:
 
 
 def _unlike_result(kit: Kit, name: str, plan: GroupAgg) -> list[str]:
-    wanted = _reference().run(plan)
+    wanted = _reference_result(plan)
     try:
         found = kit.result(plan)
     except EngineFailed:

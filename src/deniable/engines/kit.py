@@ -163,6 +163,7 @@ QUICK = (
 """The probes asked at connect: where engines and their versions have been seen to differ."""
 
 
+@cache
 def _expression(source: str) -> Expression:
     return parse(source, schema=kit_codebook()["kit"].schema)
 

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
 from math import tanh
@@ -33,19 +33,26 @@ class NoiseSum:
 
     noises: tuple[Noise, ...]
     steps: tuple[Fraction, ...]
+    _sizes: tuple[float, ...] = field(init=False, repr=False, compare=False)
+    _scales: tuple[float, ...] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Ends of intervals are halved into place: what stays the same meanwhile is made a float once."""
+        object.__setattr__(self, "_sizes", tuple(map(float, self.steps)))
+        object.__setattr__(self, "_scales", tuple(float(noise.scale) for noise in self.noises))
 
     def exceeds(self, distance: Floats, coefficients: Sequence[Floats], beta: Fraction) -> Truths:
         """Where the sum of coefficient times noise surpasses `distance` with probability at most beta, certainly.
 
         Guarantee: True only where that holds; for fixed coefficients it is True from some distance on.
         """
-        sizes = [np.abs(c) * float(step) for c, step in zip(coefficients, self.steps, strict=True)]
+        sizes = [np.abs(c) * step for c, step in zip(coefficients, self._sizes, strict=True)]
         laws = {noise.law for noise in self.noises}
         if len(laws) > 1:
             beyond: Truths = distance > self._apart(sizes, beta) * _SLACK
             return beyond
         (law,) = laws
-        scales = [size * float(noise.scale) for size, noise in zip(sizes, self.noises, strict=True)]
+        scales = [size * scale for size, scale in zip(sizes, self._scales, strict=True)]
         reach = np.sum(sizes, axis=0)
         match law:
             case Law.LAPLACE:
@@ -104,17 +111,18 @@ def _root_sum(scales: Sequence[Floats]) -> Floats:
 
 def _laplace_tail(distance: Floats, scales: Sequence[Floats]) -> Floats:
     """P(|sum| > distance) for continuous Laplace noises of these scales; 1 below zero."""
-    apart = _moved_apart(np.sort(np.stack(np.broadcast_arrays(*scales)), axis=0))
+    same = all(np.shape(scale) == np.shape(scales[0]) for scale in scales)
+    apart = _moved_apart(np.sort(np.array(scales if same else np.broadcast_arrays(*scales)), axis=0))
     squares = apart**2
-    total = np.zeros(np.broadcast_shapes(apart.shape[1:], np.shape(distance)))
     away = np.maximum(distance, 0.0)
+    total: Floats = np.zeros(())
     for i in range(len(apart)):
-        weight = np.ones(apart.shape[1:])
+        weight = 1.0
         for j in range(len(apart)):
             if j != i:
                 weight = weight * squares[i] / (squares[i] - squares[j])
         total = total + weight * np.exp(-away / apart[i])
-    tail: Floats = np.where(distance < 0, 1.0, np.clip(total, 0.0, 1.0))
+    tail: Floats = np.where(distance < 0, 1.0, np.minimum(np.maximum(total, 0.0), 1.0))
     return tail
 
 

@@ -16,26 +16,25 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from deniable.accounting import Budget, budget
+from deniable import accounting
 from deniable.cost import Cost
 from deniable.engines.engine import Engine, Filed
 from deniable.engines.places import is_postgres, is_spark
 from deniable.engines.text.file import TextFile
 from deniable.errors import InvalidArgument
 from deniable.exact.guards import Real, shown
-from deniable.ledger import Cap, Ledger, Period, Terms, fingerprint
-from deniable.ledger.anchor import Anchor, FolderAnchor
 from deniable.noise import Entropy, system_entropy
 from deniable.plan.codebook import Codebook
 from deniable.plan.unit import MOST_JOINED, Unit
-from deniable.query import Query
-from deniable.release.answer import Release
-from deniable.release.bounds_view import BoundsView, compare_bounds
-from deniable.release.registry import Registry
-from deniable.release.session import Session
 
 if TYPE_CHECKING:
+    from deniable.accounting import Budget
+    from deniable.ledger import Anchor, Cap, Ledger, Period, Terms
+    from deniable.query import Query
+    from deniable.release.answer import Release
+    from deniable.release.bounds_view import BoundsView
     from deniable.release.data_check import DataCheck
+    from deniable.release.session import Session
 
 
 class Dataset:
@@ -93,9 +92,12 @@ class Dataset:
 
         Guarantee: opening an existing ledger with another budget, unit or codebook is refused.
         """
+        from deniable.ledger import FolderAnchor, Ledger
+        from deniable.release.session import Session
+
         if ledger is not None and entropy is not None and entropy.is_testing:
             raise InvalidArgument("a durable ledger refuses testing entropy: its answers would carry no guarantee")
-        if not isinstance(budget, Budget):
+        if not isinstance(budget, accounting.Budget):
             raise InvalidArgument(f"a session needs a budget such as dp.budget(epsilon=1, delta=1e-7), got {budget!r}")
         terms = replace(
             terms_of(self.codebook, dataset=self.name, budget=budget, period=period, caps=caps),
@@ -149,10 +151,14 @@ class Dataset:
 
         Guarantee: nothing is given back; the same people may be in both, and what is charged for them adds up.
         """
+        from deniable.ledger import Ledger
+
         return Ledger.existing(ledger, anchor=anchor).new_version(reason=reason, by=by)
 
     def _note(self, ledger: Ledger) -> None:
         """Tell the curator's register which files are under which ledger."""
+        from deniable.release.registry import Registry
+
         Registry().note(self._files, dataset=self.name, ledger=ledger.id, place=ledger.place)
 
     def check(self) -> DataCheck:
@@ -230,12 +236,16 @@ class Rehearsal(Dataset):
         `ask` makes the question from a session, such as `lambda s: s.query().group_by("ward").agg(n=dp.count())`; one of
         `groups`, `rows` and `total` lists the candidates.
         """
+        from deniable.query import Query
+        from deniable.release.bounds_view import compare_bounds
+
         given = {"groups": groups, "rows": rows, "total": total}
         chosen = [(name, values) for name, values in given.items() if values is not None]
         if len(chosen) != 1:
             raise InvalidArgument("give the candidates of one bound: groups=, rows= or total=")
         name, candidates = chosen[0]
-        session = self.session(budget(epsilon=10**6, delta=delta) if rho is None else budget(rho=10**6, delta=delta))
+        plenty = {"epsilon": 10**6} if rho is None else {"rho": 10**6}
+        session = self.session(accounting.budget(**plenty, delta=delta))
         question = ask(session) if callable(ask) else None
         if not (isinstance(question, Query) and question.runner is session):
             raise InvalidArgument(
@@ -249,6 +259,8 @@ def terms_of(
     codebook: Codebook, *, dataset: str, budget: Budget, period: Period | None = None, caps: tuple[Cap, ...] = ()
 ) -> Terms:
     """What a ledger counts about the data of this codebook."""
+    from deniable.ledger import Terms, fingerprint
+
     assert codebook.unit is not None
     return Terms(
         dataset=dataset,
@@ -277,6 +289,8 @@ def amend(
 
     `proposal` is the event whose proposed codebook this is, if it was proposed at the ledger's desk.
     """
+    from deniable.ledger import Ledger
+
     ledger = Ledger.existing(place, anchor=anchor)
     old = ledger.terms
     new = terms_of(

@@ -14,6 +14,8 @@ import deniable as dp
 from deniable.errors import DeniableError, InvalidArgument
 from deniable.query import Payment
 from deniable.query.builder import Query
+from deniable.release.answer import Release
+from deniable.release.bounds_view import BoundsView
 from deniable.release.dataset import Rehearsal
 from deniable.release.session import Session
 from deniable.testing import Silent
@@ -74,7 +76,8 @@ def test_the_walk_finds_them():
     assert {("Query", "join", "other"), ("Query", "union", "others"), ("Session", "release_query", "query")} <= set(
         TAKERS
     )
-    assert get_type_hints(Rehearsal.bounds_view)["ask"]
+    types = {"Session": Session, "Query": Query, "Release": Release, "BoundsView": BoundsView}
+    assert get_type_hints(Rehearsal.bounds_view, localns=types)["ask"]
 
 
 @pytest.mark.parametrize(("owner", "name"), sorted({(owner, name) for owner, name, _ in TAKERS}))
