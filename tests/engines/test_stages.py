@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -351,3 +352,35 @@ def test_what_stays_private_is_refused_and_nothing_is_spent(query: str, code: st
 def test_accuracy_goes_with_one_release() -> None:
     with pytest.raises(InvalidArgument, match="a query in stages is paid with epsilon= or rho="):
         _clinic().sql(_COMPARED, accuracy={"n": 5})
+
+
+@pytest.mark.parametrize("bins", [2, 4])
+def test_bins_by_quantiles_are_one_question_at_one_price(bins: int) -> None:
+    """NTILE as a key: its edges are a stage of their own, charged with the counts, and every row is in one bin."""
+    rows = {"who": list(range(400)), "x": [i % 100 for i in range(400)]}
+    book = {
+        "name": "t",
+        "unit": {"id": "who", "groups": 1, "rows_per_group": 1},
+        "variables": {"who": "integer", "x": {"type": "integer", "bounds": [0, 99], "missing": "never"}},
+    }
+    session = Dataset(rows, codebook=book).session(budget(epsilon=3), entropy=Silent())
+    query = f"SELECT NTILE({bins}) OVER (ORDER BY x) AS bin, COUNT(*) AS n FROM t GROUP BY bin ORDER BY bin"
+    answer = session.sql(query, epsilon=2)
+    assert isinstance(answer, StagedRelease)
+    assert session.remaining.epsilon == 1
+    edges = [column.values[0] for column in answer.stages["stage 1"].columns.values()]
+    ends = [-1, *edges, 99]
+    counts = [sum(low < x <= high for x in rows["x"]) for low, high in pairwise(ends)]
+    assert [row["n"] for row in answer.table] == counts
+    assert sum(counts) == 400
+    assert answer.columns["n"].lower is not None
+    assert any(note.startswith(f"Bins end at {edges[0]} (") for note in answer.notes)
+
+
+@pytest.mark.parametrize(
+    "window",
+    ["NTILE(4) OVER (PARTITION BY urgent ORDER BY cost)", "NTILE(4) OVER (ORDER BY cost DESC)", "NTILE(1) OVER (ORDER BY cost)"],
+)  # fmt: skip
+def test_other_tiles_are_refused_as_windows(window: str) -> None:
+    with pytest.raises(QueryRefused, match="windows over private rows"):
+        _clinic().sql(f"SELECT {window} AS bin, COUNT(*) AS n FROM visits GROUP BY bin", epsilon=1)

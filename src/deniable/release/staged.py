@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -46,6 +46,7 @@ from deniable.query.sql import (
 )
 from deniable.query.sql.env import part
 from deniable.query.sql.post import Cell
+from deniable.query.sql.quantile_bins import EDGE
 from deniable.release.answer import Release, shown_record, statement_view
 from deniable.release.promise import promise
 from deniable.release.query_mechanism import QueryMechanism
@@ -243,7 +244,8 @@ class _Shown:
             stages[stage.name] = statement_view(self.found[stage.name], stage.statement, before)
         if isinstance(self.staged.end, PrivateStatement):
             end = statement_view(self.found[_END], self.staged.end, scalars_of(self.staged.stages, stages))
-            record = {**end._record, "guarantee": self._guarantee(), "notes": self._notes(end.notes)}
+            notes = [*self._notes(end.notes), *edge_notes(stages.values())]
+            record = {**end._record, "guarantee": self._guarantee(), "notes": notes}
             return StagedRelease(record, self._facts(end.facts), end.receipt, stages)
         return self._public(self.staged.end, stages)
 
@@ -287,6 +289,15 @@ class _Shown:
             mechanisms=tuple(dict.fromkeys(name for each in parts for name in each.mechanisms)),
             postprocessing=(*facts.postprocessing, "later stages computed from released values"),
         )
+
+
+def edge_notes(stages: Iterable[Release]) -> Iterator[str]:
+    """Where bins between quantiles end, each with its interval."""
+    for release in stages:
+        edges = [column for name, column in release.columns.items() if name.startswith(EDGE)]
+        if edges and not release.keys:
+            told = [f"{e.values[0]} ({e.lower[0]} to {e.upper[0]})" for e in edges if e.lower and e.upper]
+            yield f"Bins end at {', '.join(told)}; the last one at the upper bound."
 
 
 def _released_table(stage: StagePart, release: Release | None) -> ReleasedTable:

@@ -27,6 +27,7 @@ from deniable.query.sql.ending import NotPublic, public_ending
 from deniable.query.sql.env import Env, aggregates, checked_clauses, output_name, part, unknown_function
 from deniable.query.sql.grouping import grouping_sets
 from deniable.query.sql.post import CellOperator, Constant, Field, Operation, Value
+from deniable.query.sql.quantile_bins import with_quantile_bins
 from deniable.query.sql.select_rows import rows
 from deniable.query.sql.source import FromClause, placed, refused
 from deniable.query.sql.sql_parser import Statement
@@ -104,6 +105,7 @@ def compile_stages(
     if options.least_units is not None or options.strategy is not None:
         raise QueryRefused("bad-option", "options on groups go with one release", rewrite="ask the stages singly")
     _checked_unit(statement, codebook)
+    tree = with_quantile_bins(statement.tree)
 
     def compiled(query: exp.Expression, env: Env) -> PrivateStatement[Answer]:
         built = _select(query, env, runner)
@@ -120,10 +122,10 @@ def compile_stages(
         return StagedStatement(tuple(staging.parts), end, tuple(dict.fromkeys((*notices, *env.said))))
 
     try:
-        return staged(lambda env: compiled(statement.tree, env))
+        return staged(lambda env: compiled(tree, env))
     except QueryRefused as refusal:
         try:
-            return staged(lambda env: public_ending(statement.tree, env))
+            return staged(lambda env: public_ending(tree, env))
         except NotPublic:
             raise refusal from None
 
