@@ -130,7 +130,7 @@ class Workload:
         """The digest of everything that is measured and how: what a grant names."""
         return _digest(self._parts())
 
-    def _parts(self) -> dict[str, Mechanism[Any, Any]]:
+    def _parts(self) -> dict[str, Mechanism]:
         return {
             name: self.session.query_mechanism(self.questions[name]).member(Payment.read(**self.terms[name]))
             for name in self.prices
@@ -173,7 +173,7 @@ class Workload:
     __repr__ = __str__
 
 
-def _digest(parts: Mapping[str, Mechanism[Any, Any]]) -> str:
+def _digest(parts: Mapping[str, Mechanism]) -> str:
     recipes = {name: part.recipe for name, part in parts.items()}
     return hashlib.sha256(json.dumps(["workload", recipes], sort_keys=True).encode()).hexdigest()
 

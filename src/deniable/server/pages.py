@@ -336,7 +336,7 @@ class Pages:
             "refuse": person.may(name, Role.ALLOCATOR) and known.progress in (Progress.PENDING, Progress.APPROVED),
             "publish": person.may(name, Role.OWNER, Role.CURATOR) and known.progress is Progress.RELEASED,
         }
-        told = {"name": name, "known": request_view(known), "may": may, "answers": answers}
+        told: dict[str, Any] = {"name": name, "known": request_view(known), "may": may, "answers": answers}
         told["last"] = last_release(person, counter, known, answers[0]["release"]) if len(answers) == 1 else None
         status = 200 if error is None else 403 if isinstance(error, NotAllowed) else 422
         words = "" if error is None else _in_words(error)

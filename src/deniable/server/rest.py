@@ -148,10 +148,15 @@ def rest_routes(settings: ServerSettings, counters: dict[str, Counter], who: Cal
         """Ask for several questions as one request: one grant, one charge, all answered or none."""
         counter = visible_dataset(person, name, counters)
         check_role(person, counter, Role.ANALYST)
-        said = {"account": person.name, "purpose": asked.purpose, "request": asked.request}
-        return request_view(
-            counter.request_workload(asked.questions, shares=asked.shares, dialect=asked.dialect, **said)
+        known = counter.request_workload(
+            asked.questions,
+            account=person.name,
+            purpose=asked.purpose,
+            shares=asked.shares,
+            dialect=asked.dialect,
+            request=asked.request,
         )
+        return request_view(known)
 
     @routes.get("/datasets/{name}/requests")
     def requests(name: str, person: Person = me) -> list[dict[str, Any]]:
