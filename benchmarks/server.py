@@ -128,7 +128,7 @@ def _free_port() -> int:
 def running(command: list[str], port: int) -> Iterator[tuple[int, float, float]]:
     """A server: its process, and the seconds of the wall and of its CPU until its first page."""
     began = time.perf_counter()
-    process = subprocess.Popen([sys.executable, *command])
+    process = subprocess.Popen([sys.executable, *command], stderr=subprocess.DEVNULL)
     try:
         while True:
             if process.poll() is not None:
@@ -268,11 +268,12 @@ def served_rows() -> list[list[str]]:
         config = str(folder / "server.yaml")
         with running(["-m", "deniable", "serve", "--config", config], port) as (process, first, start):
             idle = memory_of(process)
-            analyst, browser = Caller(port, tokens["analyst"]), Browser(port, tokens["analyst"])
+            analyst = Caller(port, tokens["analyst"])
             opening = _seconds(analyst.price)
             before = cpu_of(process)
             prices = [_seconds(analyst.price) for _ in range(PRICES)]
             each = (cpu_of(process) - before) / PRICES
+            browser = Browser(port, tokens["analyst"])
             browser.preview()
             pages = [_seconds(browser.preview) for _ in range(PAGES)]
             both = (process, worker_of(process))

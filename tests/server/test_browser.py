@@ -75,6 +75,23 @@ def test_the_story_in_a_browser(listening):
             auditor = logged_in(browser, server, "audra", width)
             auditor.goto(f"{server.settings.public_url}/data/visits/ledger")
             assert auditor.get_by_text("The chain is sound").is_visible()
+            curator = logged_in(browser, server, "carl", width)
+            curator.goto(f"{server.settings.public_url}/data/visits")
+            curator.get_by_role("link", name="Codebook").press("Enter")  # keys alone
+            text = curator.get_by_label("Codebook, in YAML").input_value()
+            kept = [line for line in text.splitlines() if not line.startswith("description:")]
+            curator.get_by_label("Codebook, in YAML").fill("\n".join([f"description: at {width}", *kept]))
+            curator.get_by_role("button", name="Show what changes").press("Enter")
+            assert curator.get_by_text(f"becomes at {width}").is_visible()
+            curator.get_by_label("Reason").fill("a word more")
+            curator.get_by_role("button", name="Propose the amendment").press("Enter")
+            assert curator.get_by_role("cell", name="open", exact=True).is_visible()
+            server.work()
+            curator.reload()
+            assert curator.get_by_role("cell", name="amended", exact=True).first.is_visible()
+            assert list(scanned(browser, server, "carl", ("/data/visits/codebook",), width)) == [
+                ("/data/visits/codebook", 0, [])
+            ]
             path = address.removeprefix(server.settings.public_url)
             pages = ("/", "/data/visits", "/data/visits/ask", path, "/data/visits/choose", "/data/visits/requests")
             assert list(scanned(browser, server, "olga", pages, width)) == [(page, 0, []) for page in pages]

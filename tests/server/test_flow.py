@@ -270,3 +270,19 @@ def test_sixteen_clients_ask_for_the_last_tenth_and_one_gets_it(listening):
     assert (states.count("released"), states.count("refused")) == (1, 15)
     assert left(server) == 0
     assert verify(server.settings.data["visits"].ledger).problems == ()
+
+
+def test_an_answer_is_beside_the_last_one_to_the_same_question_and_readers_are_named(server):
+    server.released(epsilon=0.1)
+    server.released(request="r2", epsilon=0.2)
+    page = server.browse("ana").get("/data/visits/requests/ana/r2").text
+    assert "Since the last release" in page
+    assert "Change to r1" in page
+    assert "Since the last release" not in server.browse("ana").get("/data/visits/requests/ana/r1").text
+    server.call("olga", "POST", "/datasets/visits/requests/ana/r2/publish", json={})
+    other = server.browse("ben").get("/data/visits/requests/ana/r2").text
+    assert "Since the last release" not in other  # ben may not read r1
+    assert "Also read by" in server.browse("olga").get("/data/visits/requests/ana/r2").text
+    budget = server.call("olga", "GET", "/datasets/visits").json()["budget"]
+    assert list(budget["by_period"].values()) == [pytest.approx(0.3)]
+    assert budget["by_analyst"] == {"ana": pytest.approx(0.3)}

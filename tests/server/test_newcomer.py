@@ -40,20 +40,21 @@ def test_from_a_parquet_file_to_a_published_release(tmp_path):
         probe.bind(("127.0.0.1", 0))
         port = str(probe.getsockname()[1])
     url = f"http://127.0.0.1:{port}"
-    lines = [
-        "set -e",
-        f'deniable() {{ "{sys.executable}" -m deniable "$@"; }}',
-        f'python() {{ "{sys.executable}" "$@"; }}',
-    ]
+    program = tmp_path / "bin" / "deniable"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m deniable "$@"\n', encoding="utf-8")
+    program.chmod(0o755)
+    lines = ["set -e", f'python() {{ "{sys.executable}" "$@"; }}']
     for command in commands:
-        lines.append(command.replace("8000", port))
+        lines.append(command.replace("8000", port).replace("serve &", "serve > served.txt 2>&1 &"))
         if "codebook init" in command:
             lines.append(f"cat > visits.yaml <<'END'\n{book}END")
         if command == "deniable serve init":  # this machine's port 8000 may be somebody else's
             lines.append(f"sed -i 's/8000/{port}/; s/8000/{port}/; s/tick_seconds: 5/tick_seconds: 1/' server.yaml")
         if command.endswith("&"):
-            lines += ["server=$!; trap 'kill $server' EXIT", WAIT.format(url=url)]
+            lines += ["server=$!; trap 'kill $server; wait $server || true' EXIT", WAIT.format(url=url)]
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "XDG_STATE_HOME": str(tmp_path / "anchors")}
+    environment["PATH"] = f"{program.parent}{os.pathsep}{environment['PATH']}"
     done = subprocess.run(
         ["bash", "-c", "\n".join(lines)], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300
     )

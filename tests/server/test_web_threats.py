@@ -19,6 +19,8 @@ EVERYBODY = [None, *PEOPLE]
 RIGHTS = {
     "": {"olga", "carl", "alma", "ana", "ben", "audra"},
     "/price": {"olga", "carl", "alma", "ana", "ben", "audra"},
+    "/workloads": {"ana", "ben"},
+    "/workloads/price": {"olga", "carl", "alma", "ana", "ben", "audra"},
     "/requests GET": {"olga", "carl", "alma", "ana", "ben", "audra"},
     "/requests POST": {"ana", "ben"},
     "/requests/{account}/{request}": {"olga", "carl", "alma", "ana", "audra"},
@@ -36,6 +38,8 @@ RIGHTS = {
 
 BODIES = {
     "price": {"sql": SQL, "epsilon": 0.1},
+    "workload price": {"questions": {"a": SQL}, "epsilon": 0.1},
+    "workloads": {"questions": {"a": SQL}, "epsilon": 0.1, "purpose": "x"},
     "requests": {"sql": SQL, "epsilon": 0.1, "purpose": "x"},
     "grant": {"days": 1},
     "refuse": {"reason": "no"},
@@ -62,7 +66,8 @@ def test_every_route_by_every_role(server):
         right = RIGHTS.get(inside) or RIGHTS[f"{inside} {method}"]
         seen.add(inside if inside in RIGHTS else f"{inside} {method}")
         path = "/datasets/visits" + inside.replace("{account}", "ana").replace("{request}", "r1")
-        body = BODIES.get(inside.rpartition("/")[2]) if method == "POST" else None
+        last = "workload price" if inside == "/workloads/price" else inside.rpartition("/")[2]
+        body = BODIES.get(last) if method == "POST" else None
         order = sorted(EVERYBODY, key=lambda who: who in right)  # those who may last: what they do changes the state
         for person in order:
             answer = server.call(person, method, path, json=body)

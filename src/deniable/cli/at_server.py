@@ -7,6 +7,7 @@ the command line.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -127,11 +128,16 @@ def dossier_command(
         made = dossier(client.fetch(dataset, account, request).release())
     made = made if checklist is None else made.checklist(checklist)
     made = made if context is None else made.context(context)
-    writers = {".html": made.to_html, ".pdf": made.to_pdf, ".md": made.to_markdown, ".json": made.to_json}
+    writers: dict[str, Callable[[Path], object]] = {
+        ".html": made.to_html,
+        ".pdf": made.to_pdf,
+        ".md": made.to_markdown,
+        ".json": made.to_json,
+    }
     if target.suffix not in writers:
         raise InvalidArgument(f"a dossier is written as {', '.join(writers)}, got {target.name!r}")
     writers[target.suffix](target)
-    print("\n".join([f"{target} is written", *(f"blocks publication: {each}" for each in made.blockers())]))
+    print("\n".join([f"{target} is written", *(f"blocks publication: {each}" for each in made.blockers)]))
 
 
 @app.command()

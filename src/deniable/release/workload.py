@@ -109,18 +109,14 @@ class Workload:
 
         Guarantee: one durable charge covers all answers, made before data was read; a refusal spends nothing.
         """
-        parts = {
-            name: self.session.query_mechanism(self.questions[name]).member(Payment.read(**self.terms[name]))
-            for name in self.prices
-        }
+        parts = self._parts()
 
         def answers(data: Any, entropy: Any) -> Packed:
             made = {name: part.function(data, entropy) for name, part in parts.items()}
             kept = {name: {"release": each.release, "facts": each.facts} for name, each in made.items()}
             return Packed({"kind": "workload", "parts": kept}, next(iter(made.values())).facts)
 
-        recipes = {name: part.recipe for name, part in parts.items()}
-        digest = hashlib.sha256(json.dumps(["workload", recipes], sort_keys=True).encode()).hexdigest()
+        digest = _digest(parts)
         costs = Composed(tuple(price.cost for price in self.prices.values()))
         whole = Mechanism(self.session.space, answers, lambda d_in: grouped(costs, d_in), recipe=digest)
         tables = sorted({table for name in self.prices for table in self.session.tables_read(self.questions[name])})
@@ -128,14 +124,27 @@ class Workload:
         packed, receipt = self.session._released(
             whole, self.charge, request=request, plan=digest, question=question, tables=tables
         )
-        found = WorkloadRelease.from_packed(packed, receipt)
+        return WorkloadRelease(self.named(WorkloadRelease.from_packed(packed, receipt)), receipt)
+
+    @property
+    def plan(self) -> str:
+        """The digest of everything that is measured and how: what a grant names."""
+        return _digest(self._parts())
+
+    def _parts(self) -> dict[str, Mechanism]:
+        return {
+            name: self.session.query_mechanism(self.questions[name]).member(Payment.read(**self.terms[name]))
+            for name in self.prices
+        }
+
+    def named(self, found: WorkloadRelease) -> dict[str, Release]:
+        """The stored answers under each question's own name and those of its outputs."""
         named = {name: found.answers[self.same_as.get(name, name)] for name in self.questions}
         outputs = {name: [output for output, _ in query.aggregates] for name, query in self.questions.items()}
-        shown = {
+        return {
             name: reduce(Release.viewed, self.questions[name].views, each.under(outputs[name]))
             for name, each in named.items()
         }
-        return WorkloadRelease(shown, receipt)
 
     def plot(self, name: str, *, output: str | None = None) -> Figure:
         """The error of one output against the epsilon its question gets: what a finer split would cost."""
@@ -163,6 +172,17 @@ class Workload:
         return "\n".join([*lines, f"in all: {total if total is not None else 'see prices'}"])
 
     __repr__ = __str__
+
+
+def _digest(parts: Mapping[str, Mechanism]) -> str:
+    recipes = {name: part.recipe for name, part in parts.items()}
+    return hashlib.sha256(json.dumps(["workload", recipes], sort_keys=True).encode()).hexdigest()
+
+
+def shared_measurements(session: MechanismSession, questions: Mapping[str, Query[Any]]) -> dict[str, str]:
+    """Which questions are measured by an earlier one's measurement, whatever is paid for it."""
+    options = {"delta": session._delta(None), "law": None, "group_size": 1000, "confidence": Fraction(19, 20)}
+    return _same(session, questions, {**options, session.filters.unit: Fraction(1)})
 
 
 def plan_workload(

@@ -16,6 +16,7 @@ from deniable.ledger.receipt import Receipt
 from deniable.plan.codebook import Codebook
 from deniable.release.answer import Release
 from deniable.release.release_facts import ReleaseFacts
+from deniable.release.workload import WorkloadRelease
 
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 _OVER = ("refused", "expired", "charged and not answered")
@@ -86,6 +87,32 @@ class Client:
         if request is not None:
             body["request"] = request
         found = self._call("POST", f"/datasets/{quote(dataset, safe='')}/requests", json=body)
+        return RemoteRequest(self, dataset, found["account"], found["request"], found["price"])
+
+    def workload(
+        self,
+        dataset: str,
+        questions: Mapping[str, str],
+        *,
+        purpose: str,
+        epsilon: Real | None = None,
+        rho: Real | None = None,
+        by: str = "even",
+        request: str | None = None,
+        **shares: Mapping[str, Any] | None,
+    ) -> RemoteRequest:
+        """Ask for several SQL questions as one request, shared out `by` "even", "weights" or "accuracy", as in a session."""
+        unknown = sorted(set(shares) - {"weights", "wanted", "locked"})
+        if unknown:
+            raise InvalidArgument(f"a workload has weights=, wanted= and locked=, got {unknown[0]}=")
+        amounts = {
+            name: float(Fraction(value)) for name, value in (("epsilon", epsilon), ("rho", rho)) if value is not None
+        }
+        parts = {name: dict(values) for name, values in shares.items() if values is not None}
+        body: dict[str, Any] = {"questions": dict(questions), "by": by, "purpose": purpose, **amounts, **parts}
+        if request is not None:
+            body["request"] = request
+        found = self._call("POST", f"/datasets/{quote(dataset, safe='')}/workloads", json=body)
         return RemoteRequest(self, dataset, found["account"], found["request"], found["price"])
 
     def requests(self, dataset: str) -> list[dict[str, Any]]:
@@ -174,13 +201,17 @@ class RemoteRequest:
         found: dict[str, Any] = self.client._call("GET", _path(self.dataset, self.account, self.id))
         return found
 
-    def release(self) -> Release:
-        """The answer, if it is there."""
+    def release(self) -> Any:
+        """The answer, if it is there: a `Release`, or a `WorkloadRelease` where several questions were asked."""
         record = self.client._call("GET", _path(self.dataset, self.account, self.id) + "/release")
-        receipt = None if record["receipt"] is None else Receipt.from_record(record["receipt"])
-        return Release(record["release"], ReleaseFacts.from_record(record["facts"]), receipt)
+        if "answers" not in record:
+            return _release(record)
+        answers = {name: _release(each) for name, each in record["answers"].items()}
+        receipt = next(iter(answers.values())).receipt
+        assert receipt is not None
+        return WorkloadRelease(answers, receipt)
 
-    def wait(self, *, seconds: float = 600, every: float = 0.5, sleep: Callable[[float], None] = time.sleep) -> Release:
+    def wait(self, *, seconds: float = 600, every: float = 0.5, sleep: Callable[[float], None] = time.sleep) -> Any:
         """The answer as soon as it is there; a refusal or an expiry is an error, and so is a time that runs out."""
         waited = 0.0
         while True:
@@ -196,6 +227,11 @@ class RemoteRequest:
                 )
             sleep(every)
             waited += every
+
+
+def _release(record: Mapping[str, Any]) -> Release:
+    receipt = None if record["receipt"] is None else Receipt.from_record(record["receipt"])
+    return Release(record["release"], ReleaseFacts.from_record(record["facts"]), receipt)
 
 
 def connect(url: str, *, token: str) -> Client:

@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 from deniable.accounting import Spend
 from deniable.errors import EngineFailed, InvalidArgument
 from deniable.exact.guards import Real, integer, positive
-from deniable.ledger import Application, Ledger, Progress
+from deniable.ledger import Application, Ledger, Progress, StoredAnswer
 from deniable.ledger.numbers import number_from_text, number_text
 from deniable.ledger.replay import Clock
 from deniable.ledger.store import unpacked
@@ -26,9 +26,11 @@ from deniable.query.sql import PrivateStatement
 from deniable.release.answer import Release, statement_view
 from deniable.release.session import Session
 from deniable.release.session_sql import private_question
+from deniable.release.workload import WorkloadRelease
 from deniable.server.codebook_desk import codebook_then, in_force, open_ledger
 from deniable.server.identity import secret
 from deniable.server.settings import ServedData
+from deniable.server.workloads import MARK, WorkloadOffer, is_workload, offered, shown
 
 _NO_DATA = "this process holds no data: ask for it, and the worker answers"
 
@@ -146,6 +148,8 @@ class Counter:
         if part is None:
             return self.ledger.desk.grant(account, request, by=by, expires=ends)
         known = self.ledger.desk.one(account, request)
+        if is_workload(known):
+            raise InvalidArgument("several questions in one request are granted in full or refused")
         unit = self._session.filters.unit
         exact = {**known.body["payment"], unit: number_text(positive(**{unit: part}))}
         private, _ = self._question(known)
@@ -158,20 +162,60 @@ class Counter:
         """A question as it was understood when it was asked, whatever codebook is in force by now."""
         body = known.body
         payment = Payment.read(**exact_terms(body["payment"]))
+        return private_question(self._session_then(known), body["text"], dialect=body["dialect"], payment=payment)
+
+    def _session_then(self, known: Application) -> Session:
         then = codebook_then(self.ledger, self._first, known.count)
-        session = self._session if then == self.data.codebook else self._session_with(then, self.ledger)
-        return private_question(session, body["text"], dialect=body["dialect"], payment=payment)
+        return self._session if then == self.data.codebook else self._session_with(then, self.ledger)
+
+    def offer_workload(self, questions: Mapping[str, str], *, dialect: str, shares: Mapping[str, Any]) -> WorkloadOffer:
+        """The prices of several questions under one amount, with payments that say everything."""
+        self.refresh()
+        return offered(self._session, self.ledger, questions, dialect=dialect, **shares)
+
+    def request_workload(
+        self,
+        questions: Mapping[str, str],
+        *,
+        account: str,
+        purpose: str,
+        shares: Mapping[str, Any],
+        dialect: str,
+        request: str | None = None,
+    ) -> Application:
+        """Ask for several questions as one request; nothing is reserved."""
+        offer = self.offer_workload(questions, dialect=dialect, shares=shares)
+        return self.ledger.desk.request(
+            offer.text,
+            account=account,
+            request=request or f"request-{secret(96)}",
+            payment=offer.payment,
+            plan=offer.work.plan,
+            price=offer.amount,
+            purpose=purpose,
+            dialect=MARK + dialect,
+        )
+
+    def workload_release(self, known: Application, *, reader: str) -> WorkloadRelease:
+        """The stored answers of a request with several questions; that `reader` was given them is in the chain first."""
+        found = self._fetched(known, reader)
+        return shown(self._session_then(known), known, unpacked(found.payload), found.receipt)
 
     def release(self, known: Application, *, reader: str) -> Release:
         """The stored answer of a request, as its question shows it; that `reader` was given it is in the chain first."""
-        if known.progress not in (Progress.RELEASED, Progress.PUBLISHED):
-            raise InvalidArgument(f"request {known.request!r} is {known.progress.value}; there is no answer to read")
-        self.ledger.desk.read(known.account, known.request, by=reader)
-        found = self.ledger.fetch(known.request, account=known.account)
+        if is_workload(known):
+            raise InvalidArgument("this request has several questions; read its answers together, by name")
+        found = self._fetched(known, reader)
         private, _ = self._question(known)
         names = [name for name, _ in private.query.aggregates]
         release = Release.from_packed(unpacked(found.payload), found.receipt).under(names)
         return statement_view(release, private)
+
+    def _fetched(self, known: Application, reader: str) -> StoredAnswer:
+        if known.progress not in (Progress.RELEASED, Progress.PUBLISHED):
+            raise InvalidArgument(f"request {known.request!r} is {known.progress.value}; there is no answer to read")
+        self.ledger.desk.read(known.account, known.request, by=reader)
+        return self.ledger.fetch(known.request, account=known.account)
 
     def more(self, offer: Offer) -> int | None:
         """How many more like this fit into what is left."""

@@ -15,7 +15,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from deniable.deciding import ATTACKS, Harm, choose_epsilon, dossier
 from deniable.errors import DeniableError, QueryRefused
-from deniable.ledger import Progress, verify
+from deniable.ledger import Application, Progress, verify
 from deniable.server.access import (
     NotAllowed,
     check_role,
@@ -30,7 +30,8 @@ from deniable.server.identity import RateLimit, Tokens, Visit, Visits
 from deniable.server.rest import check_not_charged
 from deniable.server.settings import Person, Role, ServerSettings
 from deniable.server.single_sign_on import LoginFailed, SingleSignOn
-from deniable.server.views import budget_view, price_view, request_view
+from deniable.server.views import budget_view, last_release, price_view, request_view
+from deniable.server.workloads import is_workload
 from deniable.svg import Figure, Line, Series, horizontal_bars, plot
 
 _TEMPLATES = Path(__file__).parent / "templates"
@@ -329,23 +330,35 @@ class Pages:
         person = self._person(request)
         counter = visible_dataset(person, name, self._counters)
         known = visible_request(person, counter, account, id)
-        release, drawing, columns = None, None, {}
-        if known.progress in (Progress.RELEASED, Progress.PUBLISHED):
-            try:
-                release = counter.release(readable_answer(person, counter, account, id), reader=person.name)
-                columns = release.to_columns()
-                drawing = _drawn(release)
-            except DeniableError:
-                release = None
+        answers = self._answers(person, counter, known)
         may = {
             "grant": person.may(name, Role.ALLOCATOR) and known.progress is Progress.PENDING and account != person.name,
             "refuse": person.may(name, Role.ALLOCATOR) and known.progress in (Progress.PENDING, Progress.APPROVED),
             "publish": person.may(name, Role.OWNER, Role.CURATOR) and known.progress is Progress.RELEASED,
         }
-        told = {"name": name, "known": request_view(known), "may": may, "release": release, "columns": columns}
+        told: dict[str, Any] = {"name": name, "known": request_view(known), "may": may, "answers": answers}
+        told["last"] = last_release(person, counter, known, answers[0]["release"]) if len(answers) == 1 else None
         status = 200 if error is None else 403 if isinstance(error, NotAllowed) else 422
         words = "" if error is None else _in_words(error)
-        return self._page(request, "request.html", status=status, drawing=drawing, error=words, **told)
+        return self._page(request, "request.html", status=status, error=words, **told)
+
+    @staticmethod
+    def _answers(person: Person, counter: Counter, known: Application) -> list[dict[str, Any]]:
+        """What this person may read of a request's answers, each with its question's name, drawing and columns."""
+        if known.progress not in (Progress.RELEASED, Progress.PUBLISHED):
+            return []
+        try:
+            readable_answer(person, counter, known.account, known.request)
+            if is_workload(known):
+                found = dict(counter.workload_release(known, reader=person.name).answers)
+            else:
+                found = {"": counter.release(known, reader=person.name)}
+        except DeniableError:
+            return []
+        return [
+            {"name": name, "release": each, "columns": each.to_columns(), "drawing": _drawn(each)}
+            for name, each in found.items()
+        ]
 
 
 def image(figure: Figure) -> str:

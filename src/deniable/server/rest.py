@@ -22,7 +22,8 @@ from deniable.server.access import (
 from deniable.server.codebook_pages import codebook_routes
 from deniable.server.counter import Counter
 from deniable.server.settings import Person, Role, ServerSettings
-from deniable.server.views import budget_view, price_view, release_csv, release_view, request_view
+from deniable.server.views import budget_view, price_view, release_csv, release_view, request_view, workload_view
+from deniable.server.workloads import MOST_QUESTIONS, is_workload
 
 Name = Field(min_length=1, max_length=200)
 
@@ -48,6 +49,31 @@ class AskedPrice(_Body):
 
 class AskedFor(AskedPrice):
     """A question that is asked for, with its purpose and, if wanted, an id of one's own."""
+
+    purpose: str = Name
+    request: str | None = Field(default=None, min_length=1, max_length=100, pattern=r"^[A-Za-z0-9_.-]+$")
+
+
+class AskedWorkload(_Body):
+    """Several questions by name under one epsilon or rho: evenly, by weights, or by wanted errors such as 2.0 or "5%"."""
+
+    questions: dict[str, str] = Field(min_length=1, max_length=MOST_QUESTIONS)
+    epsilon: float | None = Field(default=None, gt=0, le=1000)
+    rho: float | None = Field(default=None, gt=0, le=1000)
+    by: str = Field(default="even", max_length=40)
+    weights: dict[str, float] | None = None
+    wanted: dict[str, float | str | dict[str, float | str]] | None = None
+    locked: dict[str, float] | None = None
+    dialect: str = Field(default="duckdb", max_length=40)
+
+    @property
+    def shares(self) -> dict[str, Any]:
+        """How the amount is shared out, as `Session.workload` is told."""
+        return {name: getattr(self, name) for name in ("epsilon", "rho", "by", "weights", "wanted", "locked")}
+
+
+class WorkloadAskedFor(AskedWorkload):
+    """Several questions that are asked for as one request, with their purpose and, if wanted, an id of one's own."""
 
     purpose: str = Name
     request: str | None = Field(default=None, min_length=1, max_length=100, pattern=r"^[A-Za-z0-9_.-]+$")
@@ -111,6 +137,27 @@ def rest_routes(settings: ServerSettings, counters: dict[str, Counter], who: Cal
         )
         return request_view(known)
 
+    @routes.post("/datasets/{name}/workloads/price")
+    def workload_price(name: str, asked: AskedWorkload, person: Person = me) -> dict[str, Any]:
+        """The prices of several questions under one amount; nothing is spent."""
+        counter = visible_dataset(person, name, counters)
+        return counter.offer_workload(asked.questions, dialect=asked.dialect, shares=asked.shares).view()
+
+    @routes.post("/datasets/{name}/workloads", status_code=201)
+    def workload(name: str, asked: WorkloadAskedFor, person: Person = me) -> dict[str, Any]:
+        """Ask for several questions as one request: one grant, one charge, all answered or none."""
+        counter = visible_dataset(person, name, counters)
+        check_role(person, counter, Role.ANALYST)
+        known = counter.request_workload(
+            asked.questions,
+            account=person.name,
+            purpose=asked.purpose,
+            shares=asked.shares,
+            dialect=asked.dialect,
+            request=asked.request,
+        )
+        return request_view(known)
+
     @routes.get("/datasets/{name}/requests")
     def requests(name: str, person: Person = me) -> list[dict[str, Any]]:
         """The requests one may see."""
@@ -153,7 +200,10 @@ def rest_routes(settings: ServerSettings, counters: dict[str, Counter], who: Cal
     def release(name: str, account: str, request: str, person: Person = me) -> dict[str, Any]:
         """The answer, the same bytes every time."""
         counter = visible_dataset(person, name, counters)
-        return release_view(counter.release(readable_answer(person, counter, account, request), reader=person.name))
+        known = readable_answer(person, counter, account, request)
+        if is_workload(known):
+            return workload_view(counter.workload_release(known, reader=person.name))
+        return release_view(counter.release(known, reader=person.name))
 
     @routes.get("/datasets/{name}/requests/{account}/{request}/release.csv", response_class=PlainTextResponse)
     def table(name: str, account: str, request: str, person: Person = me) -> PlainTextResponse:

@@ -5,11 +5,17 @@ from __future__ import annotations
 import csv
 import io
 import json
+from contextlib import suppress
 from typing import Any
 
+from deniable.errors import DeniableError
 from deniable.ledger import Application
 from deniable.release.answer import Release
+from deniable.release.workload import WorkloadRelease
+from deniable.server.access import readable_answer, visible_requests
 from deniable.server.counter import Counter, Offer
+from deniable.server.settings import Person
+from deniable.server.workloads import is_workload
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """A cell that begins so is read as a formula by spreadsheets."""
@@ -61,10 +67,13 @@ def budget_view(counter: Counter) -> dict[str, Any]:
     waiting = sum((float(each.asked.loss) for each in by_state.get("pending", [])), 0.0)
     granted = sum((float(each.limit.loss) for each in by_state.get("approved", []) if each.limit), 0.0)
     by_analyst: dict[str, float] = {}
+    by_period: dict[str, float] = {}
     for charge in counter.ledger.charges():
         account = str(charge.body["account"])
         spent = counter.ledger.desk.price(charge.costs[counter.ledger.terms.unit])
+        month = str(charge.body["at"])[:7]
         by_analyst[account] = by_analyst.get(account, 0.0) + float(spent.loss)
+        by_period[month] = by_period.get(month, 0.0) + float(spent.loss)
     return {
         "unit": balance.left.unit or balance.rule.unit,
         "whole": str(balance.cap.filters.whole),
@@ -76,13 +85,48 @@ def budget_view(counter: Counter) -> dict[str, Any]:
         "granted": granted,
         "rule": balance.rule.name,
         "by_analyst": by_analyst,
+        "by_period": by_period,
     }
+
+
+def last_release(person: Person, counter: Counter, known: Application, release: Release) -> dict[str, Any] | None:
+    """How an answer differs from the last one to the same question that this person may read, group by group; or None."""
+    text = known.body["text"].split()
+    for each in reversed(visible_requests(person, counter)):
+        if each.count >= known.count or is_workload(each) or each.body["text"].split() != text:
+            continue
+        with suppress(DeniableError):
+            readable_answer(person, counter, each.account, each.request)
+            return {"request": each.request, **_changes(release, counter.release(each, reader=person.name))}
+    return None
+
+
+def _changes(now: Release, before: Release) -> dict[str, Any]:
+    """Every output of both, now, then and the difference, by group; a group of one alone has dashes."""
+    old = {group: index for index, group in enumerate(map(tuple, before.groups))}
+    names = [name for name in now.columns if name in before.columns]
+    heads = [*now.keys, *(f"{name}, {word}" for name in names for word in ("now", "then", "change"))]
+    rows = []
+    for index, group in enumerate(map(tuple, now.groups)):
+        cells: list[Any] = list(group)
+        for name in names:
+            new = now.columns[name].values[index]
+            last = before.columns[name].values[old[group]] if group in old else None
+            numbers = all(isinstance(each, int | float) and not isinstance(each, bool) for each in (new, last))
+            cells += [new, "–" if last is None else last, f"{new - last:+.6g}" if numbers else "–"]
+        rows.append(cells)
+    return {"columns": heads, "rows": rows}
 
 
 def release_view(release: Release) -> dict[str, Any]:
     """A release as JSON: what the client builds the same object from."""
     found: dict[str, Any] = json.loads(release.to_json())
     return found
+
+
+def workload_view(found: WorkloadRelease) -> dict[str, Any]:
+    """The answers of a workload by name, each as JSON."""
+    return {"answers": {name: release_view(answer) for name, answer in found.answers.items()}}
 
 
 def release_csv(release: Release) -> str:

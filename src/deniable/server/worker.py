@@ -23,6 +23,7 @@ from deniable.server.codebook_desk import in_force, one_line, open_ledger, take_
 from deniable.server.counter import exact_terms
 from deniable.server.settings import ServedData, ServerSettings
 from deniable.server.ticks import leaving
+from deniable.server.workloads import is_workload, rebuilt
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -140,12 +141,15 @@ class Worker:
         assert known.grant is not None
         self._pace.begin()
         try:
-            session.sql(
-                known.body["text"],
-                dialect=known.body["dialect"],
-                request=known.request,
-                **_paid(known.grant["payment"]),
-            )
+            if is_workload(known):
+                rebuilt(session, known)[0].release(request=known.request)
+            else:
+                session.sql(
+                    known.body["text"],
+                    dialect=known.body["dialect"],
+                    request=known.request,
+                    **_paid(known.grant["payment"]),
+                )
         except BudgetExceeded:
             self._refuse(ledger, known, "the budget has no room left for this; nothing was spent")
         except EngineFailed:
