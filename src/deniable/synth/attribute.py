@@ -101,7 +101,7 @@ class Attribute:
             "edges": list(self.edges),
             "step": str(self.step),
             "missing": self.missing,
-            **({"open": True} if self.open else {}),  # what was stored before there were open columns stays the same twin
+            **({"open": True} if self.open else {}),  # so that twins stored earlier stay the same
         }
 
     @classmethod
