@@ -16,7 +16,7 @@ from deniable.cost import Grouped
 from deniable.synth.fitted import twin_model
 from deniable.synth.fitted.record_model import RecordModel
 from deniable.synth.fitted.twin_model import fit
-from deniable.synth.measured import table_noise
+from deniable.synth.measured import open_categories, table_noise
 from deniable.synth.measured.coded import CellRows
 from deniable.testing import Seeded
 from tests.models_kit import book, people, session
@@ -164,3 +164,36 @@ def test_synthetic_rows_single_out_the_people_behind_them_no_more_than_people_wh
     copied_rows(monkeypatch)
     leaked, fresh, _ = singling_out()
     assert leaked - fresh > 5 * (leaked + fresh + 1) ** 0.5
+
+
+# A value that one person alone has: may the rows show it? ----------------------------------------------------------------
+
+OPEN = {
+    "name": "towns",
+    "unit": "rows",
+    "tables": {"towns": {"variables": {"town": "string", "age": {"type": "integer", "bounds": [0, 9]}}}},
+}
+ONLY = "the only one who lives in Utopia"
+
+
+def seen_in_frames(runs):
+    """In how many twins a town with one inhabitant is drawn, and in how many the towns that many share are."""
+    town, kept = 0, 0
+    rows = {"town": ["rome"] * 400 + ["oslo"] * 300 + [ONLY], "age": [k % 5 for k in range(700)] + [9]}
+    data = dp.Dataset(rows, codebook=OPEN)
+    for turn in range(runs):
+        asked = data.session(dp.budget(epsilon=2, delta=1e-4), entropy=Seeded(turn))
+        frame = asked.synthesizer(open=["town"]).release(**TERMS).frame(3000, form="dict", entropy=Seeded(turn))
+        town += ONLY in frame["town"]
+        kept += {"rome", "oslo"} <= set(frame["town"])
+    return town, kept
+
+
+def test_a_town_with_one_inhabitant_is_in_no_frame_more_often_than_delta_allows(monkeypatch):
+    shown, kept = seen_in_frames(12)
+    assert shown == 0  # delta is 1e-5: the chance of one in twelve is about 1e-4
+    assert kept == 12  # what many share is found
+    monkeypatch.setattr(
+        open_categories, "key_threshold", lambda *_, **__: 1
+    )  # the planted leak: no threshold to speak of
+    assert seen_in_frames(12)[0] > 1

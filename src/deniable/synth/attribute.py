@@ -101,7 +101,7 @@ class Attribute:
             "edges": list(self.edges),
             "step": str(self.step),
             "missing": self.missing,
-            "open": self.open,
+            **({"open": True} if self.open else {}),  # so that twins stored earlier stay the same
         }
 
     @classmethod

@@ -168,7 +168,9 @@ class Synthesis:
         """The method and everything that decides what it measures, as text."""
         cells = [each.to_record() for each in self.attributes.columns]
         decided = {"cells": cells, "focus": self.focus, "kind": kind.value, "options": dict(self.options)}
-        decided |= {"quantiles": self.quantiles, "open": [(each.place, each.most) for each in self.opened]}
+        decided |= {"quantiles": self.quantiles}
+        if self.opened:  # plans without open columns keep the text they had
+            decided["open"] = [(each.place, each.most) for each in self.opened]
         return f"synthesizer({self.method}, {json.dumps(decided, sort_keys=True)})"
 
     def forecast(self, allowance: Allowance) -> dict[str, Any]:

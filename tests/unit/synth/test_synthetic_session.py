@@ -16,7 +16,7 @@ import deniable as dp
 from deniable.cli import main
 from deniable.errors import EngineFailed, InvalidArgument, Unanswered
 from deniable.plan.codebook import Codebook
-from deniable.release.twin import Twin
+from deniable.release.twin import Twin, twin_packed
 from deniable.testing import Seeded
 from tests.unit.synth.people import BOOK, COLUMNS, people, people_rows
 
@@ -163,6 +163,8 @@ BAD = [
     ({"quantiles": {"pay": 4}, "bins": {"pay": 4}}, {"epsilon": 1}, "one of them"),
     ({"quantiles": {"sex": 4}}, {"epsilon": 1}, "is for numbers"),
     ({"apart": [["sex"], ["sex", "age"]]}, {"epsilon": 1}, "names a column twice"),
+    ({"open": ["hat"]}, {"epsilon": 1}, "open= names 'hat'"),
+    ({"open": ["town"]}, {"epsilon": 1}, "without declared categories, and town is none"),
     ({}, {}, "epsilon= or rho="),
     ({}, {"epsilon": -1}, "epsilon"),
     ({}, {"epsilon": 1e-7}, "noise of about"),
@@ -211,6 +213,40 @@ def test_quantile_bins_are_paid_for_and_shown_apart(session):
     values = [value for value in twin.frame(300, form="dict")["pay"] if value is not None]
     assert all(0 <= value <= 1000 for value in values)
     assert session.evaluate(twin, epsilon=1)["1-way TVD"] <= 1  # the data is read in the twin's own cells
+
+
+OPEN = BOOK.replace("{type: string, categories: [a, b, c], other: rest}", "{type: string}")
+
+
+@pytest.mark.parametrize("count", [0, 1, 150])
+def test_open_categories_are_found_within_the_charge_and_the_rest_is_other(count):
+    session = people(people_rows(count), OPEN).session(dp.budget(epsilon=20, delta=1e-3))
+    with pytest.raises(InvalidArgument, match=r"text without categories.*open=\['town'\]"):
+        session.synthesizer()
+    plan = session.synthesizer(columns=["sex", "town"], open={"town": 3})
+    price = plan.price(epsilon=10, delta=1e-4)
+    assert price.plan["open categories: delta"] == "5e-05"
+    assert price.plan["open categories: noisy number of units that shows a value"]["town"] > 1
+    assert session.spent.loss == 0
+    twin = plan.release(epsilon=10, delta=1e-4)
+    assert session.spent.loss <= 10
+    town = twin.measurements.attributes.columns[1]
+    assert town.labels[-1] == "other"
+    assert len(town.labels) <= 4
+    assert (count < 2) == (len(town.labels) == 1)
+    assert set(twin.frame(300, form="dict")["town"]) <= {"a", "b", "c", "x", "other", None}
+    assert Twin.from_packed(
+        twin_packed(twin.measurements, twin.guarantee, twin.facts), twin.receipt
+    ).measurements.attributes == (twin.measurements.attributes)
+    assert session.evaluate(twin, epsilon=1)["1-way TVD"] <= 1  # the data is read in the twin's own cells
+
+
+def test_open_categories_need_a_delta(tmp_path):
+    for number, (budget, paid) in enumerate(((dp.budget(epsilon=4), {"epsilon": 1}), (dp.budget(rho=1), {"rho": 0.1}))):
+        session = people(people_rows(9), OPEN).session(budget, ledger=tmp_path / f"{number}.ledger")
+        with pytest.raises(InvalidArgument, match="needs epsilon= and a delta"):
+            session.synthesizer(columns=["sex", "town"], method="privbayes", open=["town"]).release(**paid)
+        assert session.spent.loss == 0
 
 
 def test_columns_can_be_fitted_apart(session):
