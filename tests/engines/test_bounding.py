@@ -185,3 +185,17 @@ def test_an_undeclared_key_is_left_out_even_where_missing_ones_are_kept() -> Non
     for engine in _engines(_data()):
         assert engine.run(plan).keys["k"] == (0, 2)
         engine.close()
+
+
+@pytest.mark.parametrize("wide", [20, 60])
+def test_rows_of_many_columns_are_kept_alike(wide: int) -> None:
+    """A statement does not nest deeper than engines read, however many values tell rows apart."""
+    variables = {f"c{index}": {"type": "integer", "bounds": [0, 9]} for index in range(wide)}
+    unit = {"id": "p", "groups": 1, "rows_per_group": 3}
+    book = Codebook.from_record({"unit": unit, "tables": {"t": {"variables": {"p": "string", **variables}}}})
+    rows = {"t": {"p": ["a"] * 9, **{name: [(i * i + len(name)) % 7 for i in range(9)] for name in variables}}}
+    sums = tuple((name, Total(Column(name), Fraction(0), Fraction(99))) for name in variables)
+    plan = GroupAgg(scan(book, "t"), (), Bounding(groups=1, rows_per_unit=3), sums)
+    first, second = ReferenceEngine(rows, book, key=KEY), DuckDBEngine(rows, book, key=KEY, threads=1)
+    assert as_values(first.run(plan)) == as_values(second.run(plan))
+    second.close()

@@ -18,6 +18,9 @@ from deniable.plan.facts import Facts, Kind, days, microseconds
 MASK = 2**31 - 1
 """Words and hashes are below this or equal to it."""
 
+MOST_MIXED = 16
+"""Up to so many words are mixed one by one; more are folded into one first, for a statement must not nest without end."""
+
 NUMBER_MASK = 2**30 - 1
 """How much of a row's number among equals is a word."""
 
@@ -105,8 +108,12 @@ def words(value: object, known: Facts, key: OrderKey) -> tuple[int, ...]:
 
 def start(unit_words: tuple[int, ...], key: OrderKey) -> int:
     """Where a unit's order starts: a keyed linear hash of its words."""
-    state = key.seed
-    for index, word in enumerate(unit_words):
+    return folded(key.seed, unit_words, key)
+
+
+def folded(state: int, of: tuple[int, ...], key: OrderKey) -> int:
+    """A state and any number of words as one number below 2**31: keyed and linear, so that SQL writes it flat."""
+    for index, word in enumerate(of):
         state = (state + word * key.lane(index)) & MASK
     return state
 
@@ -131,6 +138,8 @@ def mixed(state: int, key: OrderKey) -> int:
 
 def rank(state: int, of: tuple[int, ...], key: OrderKey) -> tuple[int, ...]:
     """What a group or row is sorted by: its hash, then its words (which alone break ties)."""
+    if len(of) > MOST_MIXED:
+        return (mixed(folded(state, of, key), key), *of)
     for word in of:
         state = mixed(state ^ word, key)
     return (state, *of) if len(of) > 1 else (state,)

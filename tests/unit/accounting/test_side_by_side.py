@@ -174,3 +174,24 @@ def test_filters_are_checked_when_built():
         Filters((Rule(RuleKind.BASIC, Spend(Fraction(1))),), Fraction(1, 2))
     with pytest.raises(InvalidArgument, match="order"):
         Rule(RuleKind.RENYI, Spend(Fraction(1)))
+
+
+def _fitting(kind, share, order, cost):
+    """How often a cost fits into one filter with this share of delta."""
+    rule = BUDGET._shared(kind, BUDGET.delta * share, BUDGET.delta, order)
+    try:
+        return rule.limit.loss // rule.read(cost).loss if rule.limit.loss > 0 else 0
+    except Unaccountable:
+        return 0
+
+
+def test_no_division_of_delta_serves_every_workload():
+    """88 % of the best rule alone: the page's two workloads would take more than all of delta together."""
+    step, count = Gaussian(scale=1, sensitivity=1).sampled(rate=Fraction(1, 1000)), Gaussian(scale=20, sensitivity=1)
+    orders = [Fraction(quarters, 4) for quarters in (51, 52, 53)]
+    assert max(_fitting(RuleKind.RENYI, Fraction(4, 5), order, step) for order in orders) < 10_275
+    assert max(_fitting(RuleKind.RENYI, Fraction(1), order, step) for order in orders) >= 11_676
+    assert (
+        _fitting(RuleKind.GAUSSIAN, Fraction(29, 100), None, count) < 20 <= _fitting(RuleKind.GAUSSIAN, 1, None, count)
+    )
+    assert _fitting(RuleKind.RENYI, Fraction(1), None, count) < 20

@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from sqlglot import exp
 
-from deniable.engines.order import HEX_DIGITS, MASK, NUMBER_MASK, OrderKey, single_word
+from deniable.engines.order import HEX_DIGITS, MASK, MOST_MIXED, NUMBER_MASK, OrderKey, single_word
 from deniable.plan.facts import Facts, Kind
 from deniable.plan.profile import Profile
 from deniable.plan.sql_trees import (
@@ -80,9 +80,22 @@ def ranked(
     inner, carried = _with_digests(inner, kept, [*units, *words], key, profile)
     start = start_tree([tree for name, known in units for tree in _words(name, known, profile)], key)
     trees = [tree for name, known in words for tree in _words(name, known, profile)]
-    placed, hashed = layers(inner, carried, start, trees, key, profile)
+    if len(trees) > MOST_MIXED:
+        inner = _folded(inner, carried, start, trees, key)
+        placed, hashed = layers(inner, carried, column("fold"), [number(0)], key, profile)
+    else:
+        placed, hashed = layers(inner, carried, start, trees, key, profile)
     ties = [_worded(name, known) for name, known in words] if len(trees) > 1 else []
     return placed, [exp.Ordered(this=column(name)) for name in (hashed, *ties)]
+
+
+def _folded(inner: exp.Select, kept: list[str], state: Tree, words: Sequence[Tree], key: OrderKey) -> exp.Select:
+    """`inner` with `engines.order.folded` as a column, so many words in each layer."""
+    for begin in range(0, len(words), MOST_MIXED):
+        for index, word in enumerate(words[begin : begin + MOST_MIXED], begin):
+            state = _masked(add(state, multiply(word, number(key.lane(index)))), MASK)
+        inner, state = over([*map(column, kept), named(state, "fold")], inner), column("fold")
+    return inner
 
 
 def first(
