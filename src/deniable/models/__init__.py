@@ -7,6 +7,7 @@ from typing import Any
 from deniable.models.additive_model import AdditiveModel, FittedAdditive
 from deniable.models.clusters import FittedClusters, KMeans
 from deniable.models.components import PCA, FittedComponents
+from deniable.models.convolution import Convolution
 from deniable.models.fitted_linear import FittedLinear
 from deniable.models.fitted_logistic import FittedLogistic
 from deniable.models.fitted_trees import FittedTrees
@@ -36,6 +37,7 @@ def for_sklearn(model: Any, *, codebook: Any, ledger: str, epsilon: float, **ter
 __all__ = [
     "PCA",
     "AdditiveModel",
+    "Convolution",
     "DecisionTree",
     "FittedAdditive",
     "FittedClusters",
