@@ -140,7 +140,8 @@ def patch_squares(patches: Floats, errors: Floats) -> Floats:
         return np.asarray(np.einsum("nij,nij->n", gradient, gradient), dtype=np.float64)
     inside, back = (np.matmul(each, each.transpose(0, 2, 1)) for each in (patches, errors))
     size = np.sqrt(np.einsum("nii->ni", inside) * np.einsum("nii->ni", back)).sum(axis=1)
-    return np.maximum(np.einsum("nij,nij->n", inside, back), 0) + size * size * 2.0**-36
+    exact = np.maximum(np.einsum("nij,nij->n", inside, back), 0)
+    return np.asarray(exact + size * size * 2.0**-36, dtype=np.float64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
