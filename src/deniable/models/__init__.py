@@ -7,10 +7,10 @@ from typing import Any
 from deniable.models.additive_model import AdditiveModel, FittedAdditive
 from deniable.models.clusters import FittedClusters, KMeans
 from deniable.models.components import PCA, FittedComponents
-from deniable.models.convolution import Convolution
 from deniable.models.fitted_linear import FittedLinear
 from deniable.models.fitted_logistic import FittedLogistic
 from deniable.models.fitted_trees import FittedTrees
+from deniable.models.image_layer import Convolution
 from deniable.models.linear import LinearRegression
 from deniable.models.logistic import LogisticRegression
 from deniable.models.naive_bayes import FittedNaiveBayes, NaiveBayes

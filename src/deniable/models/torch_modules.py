@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InvalidArgument
-from deniable.models.convolution import Convolution, image_layers
 from deniable.models.encoding import GRID, Feature, Whole
+from deniable.models.image_layer import Convolution, image_layers
 from deniable.models.links import LossLink
 from deniable.models.network import WEIGHT_STEPS, layers
 from deniable.models.unit_totals import PrivateRows, cut

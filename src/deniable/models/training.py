@@ -24,10 +24,10 @@ from deniable.core.space import Space
 from deniable.cost import Cost, Neighbours, Sampled, Sampling
 from deniable.errors import InvalidArgument
 from deniable.exact.guards import Real, integer, positive, probability
-from deniable.models.convolution import Convolution, ConvolutionPath, image_scores
 from deniable.models.encoding import GRID, Encoding, NumberScale, Whole
 from deniable.models.estimator import RowsReader, RowsReading
 from deniable.models.fitted import FittedModel
+from deniable.models.image_layer import Convolution, ConvolutionPath, image_scores
 from deniable.models.links import IDENTITY, LINK_GRID, LOGISTIC, MULTINOMIAL, LossLink, sigmoid, softmax
 from deniable.models.network import (
     GRADIENT_GRID,

@@ -11,9 +11,9 @@ import pytest
 
 import deniable as dp
 from deniable.errors import InvalidArgument
-from deniable.models import Convolution, Network, Training, convolution
-from deniable.models.convolution import ConvolutionPath, patch_squares
+from deniable.models import Convolution, Network, Training, image_layer
 from deniable.models.encoding import GRID
+from deniable.models.image_layer import ConvolutionPath, patch_squares
 from deniable.models.links import LOGISTIC
 from deniable.models.network import GRADIENT_GRID, LARGEST
 from deniable.models.unit_totals import PrivateRows
@@ -97,7 +97,7 @@ def test_one_unit_moves_a_gradient_by_at_most_the_clip(starts, steep):
 
 
 def test_a_length_that_forgets_the_convolution_is_caught(monkeypatch):
-    monkeypatch.setattr(convolution, "patch_squares", lambda patches, errors: np.zeros(len(patches)))
+    monkeypatch.setattr(image_layer, "patch_squares", lambda patches, errors: np.zeros(len(patches)))
     assert _furthest(_path(steep=True), _rows(), GRADIENT_GRID // 50) > (GRADIENT_GRID // 50) ** 2
 
 
