@@ -137,7 +137,7 @@ def patch_squares(patches: Floats, errors: Floats) -> Floats:
     """
     if patches.shape[1] ** 2 >= patches.shape[2] * errors.shape[2]:
         gradient = np.matmul(patches.transpose(0, 2, 1), errors)
-        return np.asarray(np.einsum("nij,nij->n", gradient, gradient), dtype=np.float64)
+        return np.asarray(np.einsum("nij,nij->n", gradient, gradient) * (1 + 2.0**-30), dtype=np.float64)
     inside, back = (np.matmul(each, each.transpose(0, 2, 1)) for each in (patches, errors))
     size = np.sqrt(np.einsum("nii->ni", inside) * np.einsum("nii->ni", back)).sum(axis=1)
     exact = np.maximum(np.einsum("nij,nij->n", inside, back), 0)
