@@ -10,6 +10,7 @@ from deniable.models.components import PCA, FittedComponents
 from deniable.models.fitted_linear import FittedLinear
 from deniable.models.fitted_logistic import FittedLogistic
 from deniable.models.fitted_trees import FittedTrees
+from deniable.models.image_layer import Convolution
 from deniable.models.linear import LinearRegression
 from deniable.models.logistic import LogisticRegression
 from deniable.models.naive_bayes import FittedNaiveBayes, NaiveBayes
@@ -36,6 +37,7 @@ def for_sklearn(model: Any, *, codebook: Any, ledger: str, epsilon: float, **ter
 __all__ = [
     "PCA",
     "AdditiveModel",
+    "Convolution",
     "DecisionTree",
     "FittedAdditive",
     "FittedClusters",

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import sqrt
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +43,8 @@ class Network:
     """A dense network with the positive part after every hidden layer; `hidden` are their sizes, none for a linear model."""
 
     hidden: tuple[int, ...] = (32,)
+    image: Any = None
+    """A `Convolution` before the hidden layers, where the features are the pixels of an image."""
 
     def __post_init__(self) -> None:
         given: object = self.hidden
@@ -93,14 +96,19 @@ def scores(features: Floats, weights: Sequence[Floats]) -> tuple[Floats, list[Fl
     """The outputs of the last layer, in steps of 1/(GRID * WEIGHT_STEPS), and what went into every layer."""
     inputs, here = [features], features
     for matrix in weights[:-1]:
-        active = here @ matrix
-        active *= 1 / WEIGHT_STEPS
-        np.floor(active, out=active)
-        np.clip(active, 0, REACH, out=active)
-        here = np.empty((len(active), active.shape[1] + 1))
-        here[:, :-1], here[:, -1] = active, GRID
+        here = activated(here @ matrix)
         inputs.append(here)
     return here @ weights[-1], inputs
+
+
+def activated(found: Floats) -> Floats:
+    """The positive part of what a layer gives, on its grid and up to REACH, with a constant column; `found` is used up."""
+    found *= 1 / WEIGHT_STEPS
+    np.floor(found, out=found)
+    np.clip(found, 0, REACH, out=found)
+    wide = np.empty((len(found), found.shape[1] + 1))
+    wide[:, :-1], wide[:, -1] = found, GRID
+    return wide
 
 
 def passed(features: Floats, truth: Floats, weights: Sequence[Floats], link: LossLink) -> Passed:
@@ -109,20 +117,21 @@ def passed(features: Floats, truth: Floats, weights: Sequence[Floats], link: Los
     error, length = link.residuals(found, truth), sqrt(link.square)
     errors = [error]
     for layer in range(len(weights) - 1, 0, -1):
-        back = _returned(error, weights[layer][:-1])
-        back *= 1 / WEIGHT_STEPS
-        np.trunc(back, out=back)
-        if not _within(weights[layer], length=length):
-            np.clip(back, -REACH, REACH, out=back)
-        back *= inputs[layer][:, :-1] > 0
-        error, length = back, REACH * sqrt(back.shape[1])
+        error = returned(error, weights[layer][:-1], inputs[layer][:, :-1], length=length)
+        length = REACH * sqrt(error.shape[1])
         errors.insert(0, error)
     return Passed(inputs, errors)
 
 
-def _returned(error: Floats, matrix: Floats) -> Floats:
-    """The error before a layer; through a single output without the detour of a matrix product."""
-    return error * matrix[:, 0] if matrix.shape[1] == 1 else error @ matrix.T
+def returned(error: Floats, matrix: Floats, active: Floats, *, length: float) -> Floats:
+    """The error before a layer, where it was active and up to REACH; `length` is the most that `error` can be long."""
+    back = error * matrix[:, 0] if matrix.shape[1] == 1 else error @ matrix.T
+    back *= 1 / WEIGHT_STEPS
+    np.trunc(back, out=back)
+    if not _within(matrix, length=length):
+        np.clip(back, -REACH, REACH, out=back)
+    back *= active > 0
+    return np.asarray(back, dtype=np.float64)
 
 
 def _within(matrix: Floats, *, length: float) -> bool:
@@ -136,9 +145,19 @@ def ghost_lengths(run: Passed) -> Whole:
     Squared lengths of inputs and errors are whole and exact; their products and sum may be rounded, by less than one part in
     2**48, so a root of slightly more, rounded up, is certainly not below the true length.
     """
+    return lengths_up(ghost_squares(run))
+
+
+def ghost_squares(run: Passed) -> Floats:
+    """The squared lengths, before rounding up."""
     squares = np.zeros(len(run.errors[0]))
     for each, error in zip(run.inputs, run.errors, strict=True):
         squares += np.einsum("ij,ij->i", each, each) * np.einsum("ij,ij->i", error, error)
+    return squares
+
+
+def lengths_up(squares: Floats) -> Whole:
+    """Whole numbers at least the roots of what these were before they were rounded."""
     return np.ceil(np.sqrt(squares * (1 + 2.0**-40))).astype(np.int64) + (squares > 0)
 
 

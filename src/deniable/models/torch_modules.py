@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from deniable.errors import InvalidArgument
 from deniable.exact import number_of
-from deniable.models.encoding import GRID, Whole
+from deniable.models.encoding import GRID, Feature, Whole
+from deniable.models.image_layer import Convolution, image_layers
 from deniable.models.links import LossLink
 from deniable.models.network import WEIGHT_STEPS, layers
 from deniable.models.unit_totals import PrivateRows, cut
@@ -87,6 +88,84 @@ def dense_start(module: Any, width: int, outputs: int) -> list[Floats] | None:
             matrix = np.concatenate([matrix, bias])
         found.append(np.rint(matrix * WEIGHT_STEPS))
     return found
+
+
+def image_start(
+    module: Any, features: tuple[Feature, ...], outputs: int
+) -> tuple[Convolution, tuple[int, ...], Floats] | None:
+    """A module that makes an image of its features, convolves it once and goes on densely, on whole steps; None if it does not.
+
+    It is Unflatten(1, (1, height, width)), Conv2d without padding, ReLU, Flatten, and dense layers with ReLU between them.
+    """
+    import torch
+
+    kinds = [type(layer) for layer in module] if isinstance(module, torch.nn.Sequential) else []
+    head = [torch.nn.Unflatten, torch.nn.Conv2d, torch.nn.ReLU, torch.nn.Flatten]
+    tail = [torch.nn.Linear if place % 2 == 0 else torch.nn.ReLU for place in range(len(kinds) - 4)]
+    if kinds != [*head, *tail] or len(tail) % 2 == 0:
+        return None
+    image = _image(module[0], module[1])
+    if image is None:
+        return None
+    image.check(features)
+    linear = [layer for layer in module if isinstance(layer, torch.nn.Linear)]
+    if linear[0].in_features != image.outputs - 1 or linear[-1].out_features != outputs:
+        raise InvalidArgument(
+            f"the module takes {linear[0].in_features} columns to {linear[-1].out_features} after its convolution, which gives "
+            f"{image.outputs - 1}; the loss needs {outputs}"
+        )
+    first = _with_bias(module[1].weight.detach().numpy().reshape(image.filters, -1).T, module[1].bias)
+    dense = [_with_bias(layer.weight.detach().numpy().T, layer.bias) for layer in linear]
+    dense[0] = dense[0][_turned(image)]
+    sizes = (image.outputs, *(matrix.shape[1] for matrix in dense))
+    flat = np.concatenate([matrix.ravel() for matrix in (first, *dense)])
+    return image, sizes, np.rint(flat * WEIGHT_STEPS)
+
+
+def image_loaded(module: Any, image: Convolution, sizes: tuple[int, ...], flat: Floats) -> Any:
+    """A copy of such a module with these weights."""
+    import copy
+
+    import torch
+
+    filled = copy.deepcopy(module)
+    first, dense = image_layers(image, sizes, flat / WEIGHT_STEPS)
+    back = np.empty_like(dense[0])
+    back[_turned(image)] = dense[0]
+    linear = [filled[1], *(layer for layer in filled if isinstance(layer, torch.nn.Linear))]
+    with torch.no_grad():
+        for layer, matrix in zip(linear, (first, back, *dense[1:]), strict=True):
+            layer.weight.copy_(torch.from_numpy(matrix[:-1].T.copy().reshape(tuple(layer.weight.shape))))
+            if layer.bias is not None:
+                layer.bias.copy_(torch.from_numpy(matrix[-1].copy()))
+    return filled
+
+
+def _image(shaped: Any, layer: Any) -> Convolution | None:
+    """The convolution two layers are, if it is one of ours."""
+    sizes, window, stride = tuple(shaped.unflattened_size), tuple(layer.kernel_size), tuple(layer.stride)
+    plain = (shaped.dim, len(sizes), sizes[0], layer.groups, layer.padding, layer.dilation) == (
+        1,
+        3,
+        1,
+        1,
+        (0, 0),
+        (1, 1),
+    )
+    if not plain or window[0] != window[1] or stride[0] != stride[1]:
+        return None
+    return Convolution((sizes[1], sizes[2]), layer.out_channels, window[0], stride[0])
+
+
+def _with_bias(matrix: Any, bias: Any) -> Floats:
+    row = np.zeros((1, matrix.shape[1])) if bias is None else bias.detach().numpy()[None, :]
+    return np.concatenate([matrix, row]).astype(np.float64)
+
+
+def _turned(image: Convolution) -> Whole:
+    """Where torch, which flattens filter by filter, has the columns that we have position by position; the constant stays last."""
+    places = np.arange(image.outputs - 1).reshape(image.filters, image.positions).T.ravel()
+    return np.append(places, image.outputs - 1)
 
 
 def loaded(module: Any, sizes: tuple[int, ...], flat: Floats) -> Any:

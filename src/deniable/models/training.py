@@ -26,6 +26,7 @@ from deniable.exact.guards import Real, integer, positive, probability
 from deniable.models.encoding import GRID, Encoding, NumberScale, Whole
 from deniable.models.estimator import RowsReader, RowsReading
 from deniable.models.fitted import FittedModel
+from deniable.models.image_layer import Convolution, ConvolutionPath, image_scores
 from deniable.models.links import IDENTITY, LINK_GRID, LOGISTIC, MULTINOMIAL, LossLink, sigmoid, softmax
 from deniable.models.network import (
     GRADIENT_GRID,
@@ -38,7 +39,15 @@ from deniable.models.network import (
     scores,
 )
 from deniable.models.task import TotalNoise, planned_task
-from deniable.models.torch_modules import ExamplePath, check_module, dense_start, loaded, module_digest
+from deniable.models.torch_modules import (
+    ExamplePath,
+    check_module,
+    dense_start,
+    image_loaded,
+    image_start,
+    loaded,
+    module_digest,
+)
 from deniable.models.trees import part_of_row
 from deniable.models.unit_totals import PrivateRows
 from deniable.noise import Entropy, bernoullis, rounded_gaussians
@@ -95,8 +104,8 @@ class Training(RowsReader):
 
     `loss` is "logistic" (two classes), "multinomial" or "squared". Each of `steps` steps sees a batch that every unit enters with
     chance `rate`; its gradient is cut to length `clip`. With batches="disjoint" units are dealt to 1/rate parts by their hash,
-    and each run over all parts is one charge. A torch module of dense layers and ReLU runs on whole numbers; any other one by
-    gradients of one example at a time, cut to a grid; layers that mix rows are refused by name.
+    and each run over all parts is one charge. A torch module of dense layers and ReLU, after one convolution or none, runs on whole
+    numbers; any other one by gradients of one example at a time, cut to a grid; layers that mix rows are refused by name.
 
     Guarantee: one charge for the number of units and all steps, read as sampled normal noise; see `card` for which path was used.
     """
@@ -265,6 +274,7 @@ class Trainer:
             sizes=self.path.sizes,
             weights=weights,
             loss=self.model.loss,
+            image=getattr(self.path, "image", None),
         )
 
 
@@ -278,10 +288,19 @@ def dealt(rows: PrivateRows, parts: int) -> list[PrivateRows]:
 def gradient_path(module: Any, reading: RowsReading, outputs: int, link: LossLink) -> Any:
     """How gradients of this module are taken: on whole numbers where it is dense, else one example at a time."""
     width = reading.encoding.width
+    if isinstance(module, Network) and module.image is not None:
+        module.image.check(reading.features)
+        sizes = module.sizes(module.image.outputs, outputs)
+        dense = module.start(module.image.outputs, outputs)
+        begin = np.concatenate([matrix.ravel() for matrix in (module.image.start(), *dense)])
+        return ConvolutionPath(module.image, sizes, begin, link)
     if isinstance(module, Network):
         check_network(module.sizes(width, outputs), 1, 1)
         return DensePath(module.sizes(width, outputs), tuple(module.start(width, outputs)), link)
 
+    found = image_start(module, reading.features, outputs)
+    if found is not None:
+        return ConvolutionPath(*found, link)
     start = dense_start(module, width, outputs)
     if start is not None:
         sizes = (width, *(matrix.shape[1] for matrix in start))
@@ -324,14 +343,15 @@ class FittedNetwork(FittedModel):
     sizes: tuple[int, ...]
     weights: Floats
     loss: str
+    image: Convolution | None = None
 
     def __eq__(self, other: object) -> bool:
         return (
             isinstance(other, FittedNetwork)
             and np.array_equal(self.weights, other.weights)
             and (
-                (self.features, self.target, self.sizes, self.loss)
-                == (other.features, other.target, other.sizes, other.loss)
+                (self.features, self.target, self.sizes, self.loss, self.image)
+                == (other.features, other.target, other.sizes, other.loss, other.image)
             )
         )
 
@@ -340,13 +360,18 @@ class FittedNetwork(FittedModel):
             raise InvalidArgument(
                 "this is a torch module's training: put its weights into the module with load(module)"
             )
-        found = scores(Encoding(self.features).floats(codes, count), layers(self.sizes, self.weights))[0]
+        found = self._scores(Encoding(self.features).floats(codes, count))
         if self.loss == "squared":
             return np.clip(np.trunc(found / WEIGHT_STEPS), -GRID, GRID).astype(np.int64)
         if self.loss == "multinomial":
             return softmax(found).astype(np.int64) * GRID // LINK_GRID
         second = sigmoid(found[:, 0]).astype(np.int64) * GRID // LINK_GRID
         return np.stack([GRID - second, second], axis=1)
+
+    def _scores(self, features: Floats) -> Floats:
+        if self.image is not None:
+            return image_scores(features, self.image, self.sizes, self.weights)
+        return scores(features, layers(self.sizes, self.weights))[0]
 
     @property
     def sampler(self) -> str:
@@ -358,6 +383,8 @@ class FittedNetwork(FittedModel):
     def load(self, module: Any) -> Any:
         """A torch module of the shape that was trained, with the trained weights in it."""
 
+        if self.image is not None:
+            return image_loaded(module, self.image, self.sizes, self.weights)
         return loaded(module, self.sizes, self.weights)
 
     def results(self) -> Mapping[str, float]:
