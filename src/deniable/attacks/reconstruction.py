@@ -20,7 +20,6 @@ from deniable.errors import InvalidArgument
 from deniable.exact.guards import integer
 from deniable.noise import Entropy
 
-
 _RIDGE = 1e-6
 """Added to the diagonal, far below what rounding to bits can see: groups that were asked twice leave the equations solvable."""
 
