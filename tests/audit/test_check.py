@@ -70,8 +70,9 @@ def test_choosing_and_testing_on_the_same_draws_would_accuse_the_honest(monkeypa
 
     def cheated(left, right, *, curve, error):
         sides = [columns(each) for each in (left, right)]
-        chosen = two_halves.choose(*sides, draws=len(left), curve=curve)
-        return [two_halves.try_event(c, *sides, draws=len(left), curve=curve, error=0.4) for c in chosen]
+        pick = (two_halves.likeliest, two_halves.choose)
+        chosen = [choice for each in pick for choice in each(*sides, draws=len(left), curve=curve)]
+        return [two_halves.try_event(c, *sides, draws=len(left), curve=curve, error=0.1) for c in chosen]
 
     honest = [Seeded(5000 + run) for run in range(60)]
 
@@ -81,10 +82,10 @@ def test_choosing_and_testing_on_the_same_draws_would_accuse_the_honest(monkeypa
             for entropy in honest
         )
 
-    assert accused() == 0
+    assert accused() <= 2  # sixty runs at one in a hundred
     honest = [Seeded(5000 + run) for run in range(60)]
     monkeypatch.setattr("deniable.audit.auditor.two_halves", cheated)
-    assert accused() > 3
+    assert accused() > 10
 
 
 def test_without_sharing_the_level_the_honest_would_be_accused(monkeypatch):

@@ -20,6 +20,9 @@ from deniable.errors import InvalidArgument
 from deniable.exact.guards import integer
 from deniable.noise import Entropy
 
+_RIDGE = 1e-6
+"""Added to the diagonal, far below what rounding to bits can see: groups that were asked twice leave the equations solvable."""
+
 
 @dataclass(frozen=True, slots=True)
 class Reconstruction:
@@ -69,11 +72,21 @@ def reconstruct(
 def _solve(groups: NDArray[np.float64], answers: NDArray[np.float64], method: str) -> NDArray[np.float64]:
     match method:
         case "least squares":
-            return np.asarray(np.linalg.lstsq(groups, answers, rcond=None)[0])
+            return _least_squares(groups, answers)
         case "lp":
             return _least_deviation(groups, answers)
         case _:
             raise InvalidArgument(f"method must be 'least squares' or 'lp', got {method!r}")
+
+
+def _least_squares(groups: NDArray[np.float64], answers: NDArray[np.float64]) -> NDArray[np.float64]:
+    """By the normal equations where there are answers enough: groups are noughts and ones, so their products are exact."""
+    many, size = groups.shape
+    if many < size:
+        return np.asarray(np.linalg.lstsq(groups, answers, rcond=None)[0])
+    normal = groups.T @ groups
+    normal[np.diag_indices(size)] += _RIDGE
+    return np.asarray(np.linalg.solve(normal, groups.T @ answers))
 
 
 def _least_deviation(groups: NDArray[np.float64], answers: NDArray[np.float64]) -> NDArray[np.float64]:

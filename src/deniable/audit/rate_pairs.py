@@ -78,7 +78,7 @@ class RatePairs:
 
         def tail(first: Floats) -> Floats:
             found = np.einsum("ij,ij->i", chances, _survival(self.draws, first, needed, self._reach))
-            return np.minimum(1.0, (found + below + above) * (1 + 1e-9))
+            return np.asarray(np.minimum(1.0, (found + below + above) * (1 + 1e-9)))
 
         return tail
 
@@ -184,4 +184,4 @@ def _beyond(count: int, draws: int, rates: Floats) -> Floats:
     apart: Any = (share * np.log(share / rates) if share > 0 else 0.0) + (
         (1 - share) * np.log((1 - share) / (1 - rates)) if share < 1 else 0.0
     )
-    return np.exp(-draws * apart * (1 - 1e-9)) * (1 + 1e-9)
+    return np.asarray(np.exp(-draws * apart * (1 - 1e-9)) * (1 + 1e-9))

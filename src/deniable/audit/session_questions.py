@@ -147,7 +147,7 @@ class SmallTables:
             )
         if isinstance(claim, str) and claim != OWN_PRICE:
             raise InvalidArgument(f"claim must be a cost record of dp.costs, or {OWN_PRICE!r}, got {claim!r}")
-        engines = [tuple(map(self._engine, pair)) for pair in self.pairs]
+        engines = [(self._engine(left), self._engine(right)) for left, right in self.pairs]
         try:
             cost = charged(ask, engines[0][0], self.codebook, self.budget) if isinstance(claim, str) else claim
             curves = [curve_of(each) for each in (cost if isinstance(cost, Sequence) else [cost])]
