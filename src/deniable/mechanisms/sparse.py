@@ -15,6 +15,7 @@ from deniable import noise
 from deniable.core.guard import Run
 from deniable.core.mechanism import Utility
 from deniable.errors import InvalidArgument
+from deniable.exact import number_of
 from deniable.exact.fixed import root_floor
 from deniable.exact.guards import Real, integer, positive
 from deniable.kernels import DiscreteLaplaceNoise
@@ -72,7 +73,9 @@ class SparseRun(Run):
                 return None
             self._left -= 1
             if not self._left:
-                self._over = "every hit that was paid for has been reported; start (and pay for) another run"
+                self._over = (
+                    f"no more than {number_of(self._terms.hits, 'hit')} were paid for; start (and pay for) another run"
+                )
             return over
 
 

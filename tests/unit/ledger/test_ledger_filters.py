@@ -59,7 +59,7 @@ def test_caps_of_version_0_1_stand_where_they_stood(old):
     assert shown == [
         "data set: rho = 0.00550834, delta = 1e-8 of rho = 0.0237474, delta = 2.5e-7 spent; rho = 0.0182389, delta = 2.4e-7 left",
         "analyst ann: mu squared = 0.0004 of mu squared = 0.056029 spent; mu squared = 0.0556289 left",
-        "analyst bob: divergence 6.87724e-9 of divergence 0.535832 spent; divergence 0.535831 left",
+        "analyst bob: divergence = 6.87724e-9 of divergence = 0.535832 spent; divergence = 0.535831 left",
         "analyst cat: epsilon = 0.1 of epsilon = 0.5 spent; epsilon = 0.4 left",
     ]
     assert verify(journal_at(path)).sound
