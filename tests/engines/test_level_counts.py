@@ -19,7 +19,7 @@ from deniable.plan.expression import Column
 from deniable.plan.nodes import UnitRows, scan
 from deniable.plan.unit_tables import UnitTables
 from deniable.synth.measured.cells_of_codebook import synthesizable
-from deniable.synth.measured.coded import Reading, cell_rows
+from deniable.synth.measured.coded import CellReading, cell_rows
 from deniable.synth.measured.engine_cells import EngineCells
 from tests.engines.everywhere import ENGINES, placed, servers_of
 from tests.engines.sql_schemas import World
@@ -52,11 +52,11 @@ _WORLD = World(
 )  # fmt: skip
 
 
-def _reading(book: Codebook, table: str, bins: dict[str, int]) -> Reading:
+def _reading(book: Codebook, table: str, bins: dict[str, int]) -> CellReading:
     return cell_rows(book, table, synthesizable(book, None, "all", bins), rows=None)[0]
 
 
-def _same(reading: Reading, data: PrivateTables, levels: list[tuple[int, ...]]) -> EngineCells:
+def _same(reading: CellReading, data: PrivateTables, levels: list[tuple[int, ...]]) -> EngineCells:
     """Every table both ways; groups of cells too."""
     counted, rows, sizes = EngineCells(data, reading.plan, reading.attributes), reading(data), reading.attributes.sizes
     counted.fetch(levels)

@@ -35,7 +35,7 @@ from deniable.synth.fitted.twin_randomness import ReleasedWords, rounded, unifor
 from deniable.synth.fitted.warnings_of_twin import failure_signs
 from deniable.synth.measured.aim_rounds import measure_aim
 from deniable.synth.measured.allowance import Allowance
-from deniable.synth.measured.coded import CellRows, Contribution, Reading
+from deniable.synth.measured.coded import CellRows, Contribution, CellReading
 from deniable.synth.measured.mwem_rounds import measure_mwem
 from deniable.synth.measured.on_data import OnData, score_table, table_distances
 from deniable.synth.measured.pair_rounds import measure_pairs
@@ -456,7 +456,7 @@ def test_what_is_measured_of_a_twin_on_the_data_moves_by_its_bound(moved):
     data = rows(60, 4)
     stored = measure_pairs(measurer(data, Seeded(2)), method="pairs", focus=())
     model, _ = fit(stored)
-    on = OnData(SPACE, Reading(None, None, stored.attributes), moved, "made up")  # cells are given, nothing is read
+    on = OnData(SPACE, CellReading(None, None, stored.attributes), moved, "made up")  # cells are given, nothing is read
     groups = [np.array(group)[column] for group, column in zip(stored.groups, data.columns, strict=True)]
     regression = train(groups, stored.group_sizes(range(4)), data.columns[3] == 1, [0, 1, 2])
     families = [

@@ -103,7 +103,7 @@ MOST_BYTES = 1 << 30
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class CellReading:
     """How rows of a table become cells: handed out as rows, or counted as tables where they are. Both give the same integers."""
 
     frame: Transformation
@@ -133,7 +133,7 @@ class Reading:
 
 def cell_rows(
     codebook: Codebook, table: str, attributes: Attributes, *, rows: int | None
-) -> tuple[Reading, Contribution, str]:
+) -> tuple[CellReading, Contribution, str]:
     """How to read the rows as cells, how far one unit moves them, and the text that identifies the reading."""
     source, most = scan(codebook, table), unit_rows(codebook, table, rows)
     unit = shape(source).unit
@@ -142,7 +142,7 @@ def cell_rows(
     named = {f"c{place}": _read(each, nullable[each.name]) for place, each in enumerate(attributes.columns)}
     frame = frame_rows(codebook, source, named, rows=most)
     moves = 2 if unit.neighbours is Neighbours.REPLACE else 1
-    reading = Reading(frame, UnitRows(source, tuple(named.items()), most), attributes)
+    reading = CellReading(frame, UnitRows(source, tuple(named.items()), most), attributes)
     return reading, Contribution(1 if unit.is_row else most, moves), frame.recipe or ""
 
 
