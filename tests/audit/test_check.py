@@ -16,7 +16,7 @@ from deniable.audit import clopper_pearson, two_halves
 from deniable.audit.answer_columns import columns
 from deniable.audit.answer_events import AnswerEvent
 from deniable.audit.auditor import exact_epsilon
-from deniable.audit.claims import curve_of
+from deniable.audit.claims import claim_text, curve_of
 from deniable.audit.exact_law import output_law
 from deniable.cost import Bounded, Concentrated, Gaussian
 from deniable.errors import InvalidArgument
@@ -207,6 +207,28 @@ def test_any_cost_can_be_a_claim(claim):
     assert dp.audit.check(Fine(50), claim=claim, neighbours=neighbours, samples=20_000, entropy=Seeded(2)).broken
 
 
+@pytest.mark.parametrize(
+    ("claim", "words"),
+    [
+        (Bounded(epsilon=1), "epsilon = 1"),
+        (Bounded(epsilon=0.1, delta=1e-6), "epsilon = 0.1, delta = 1e-6"),
+        (Concentrated(rho=Fraction(1, 8)), "rho = 0.125"),
+        (Gaussian(scale=2), "Gaussian noise of scale 2"),
+        (dp.costs.DiscreteLaplace(scale=Fraction(2, 3), sensitivity=2), "of scale 0.666666 for sensitivity 2"),
+        (dp.costs.Exponential(eta=1), "exponential mechanism of range 1"),
+        (dp.costs.RandomizedResponse(truth=0.75), "randomized response among 2, true with probability 0.75"),
+        (
+            Gaussian(scale=2).sampled(rate=0.1).repeated(3),
+            "3 times ((Gaussian noise of scale 2) on a sample of rate 0.1)",
+        ),
+        (Gaussian(scale=2) + ONE, "Gaussian noise of scale 2 and epsilon = 1"),
+    ],
+)
+def test_claims_are_said_in_words(claim, words):
+    assert claim_text(claim).endswith(words)
+    assert "Fraction" not in claim_text(claim)
+
+
 def test_several_claims_share_one_level():
     verdict = dp.audit.check(
         Noisy(1.5), claim=[ONE, Bounded(epsilon=2)], neighbours=[(0, 1), (5, 6)], samples=5_000, entropy=Seeded(3)
@@ -227,7 +249,8 @@ def test_a_verdict_is_replayed_and_certified():
     with pytest.raises(jsonschema_rs.ValidationError):
         jsonschema_rs.validate(dp.audit.SCHEMA, {**record, "method": "hope"})
     assert record["entropy"] == "testing: Seeded"
-    assert "BROKEN" in str(verdict)
+    assert "epsilon = 1 is BROKEN" in str(verdict)
+    assert set(record["trials"][0]) == set(dp.audit.SCHEMA["properties"]["trials"]["items"]["properties"])
     names: dict[str, object] = {}
     exec(verdict.script, names)  # what the script states is an event
     assert names["event"] == verdict.event

@@ -18,15 +18,23 @@ from deniable.accounting import delta, epsilon, no_larger, tradeoff
 from deniable.cost import (
     Bounded,
     Calibrated,
+    Composed,
+    Concentrated,
     Cost,
     DiscreteGaussian,
     DiscreteLaplace,
     Exponential,
     Gaussian,
+    Grouped,
     Laplace,
+    RandomizedResponse,
+    Repeated,
+    Sampled,
+    TruncatedLaplace,
     composed,
 )
 from deniable.errors import InvalidArgument, Unaccountable
+from deniable.exact import digits, loss_text, number_of
 
 _QUICK = (Bounded, Calibrated, DiscreteGaussian, DiscreteLaplace, Exponential, Gaussian, Laplace)
 _MANY, _FEW, _THIN = 24, 8, 3
@@ -131,6 +139,47 @@ def _stated_delta(cost: Cost) -> float:
         return 0.0 if math.isfinite(epsilon(cost, delta=0).upper) else _SMALL_DELTA
     except Unaccountable:
         return _SMALL_DELTA
+
+
+_NOISES = {
+    Laplace: "Laplace noise",
+    DiscreteLaplace: "discrete Laplace noise",
+    Gaussian: "Gaussian noise",
+    DiscreteGaussian: "discrete Gaussian noise",
+    TruncatedLaplace: "truncated Laplace noise",
+}
+
+
+def claim_text(cost: Cost) -> str:
+    """A claim as people read it: "epsilon = 1", "Gaussian noise of scale 2"; others as their record."""
+    if isinstance(cost, Bounded | Calibrated):
+        return loss_text("epsilon", cost.epsilon, cost.delta)
+    if isinstance(cost, Concentrated):
+        return loss_text("rho", cost.rho, cost.delta)
+    if isinstance(cost, Exponential):
+        return f"exponential mechanism of range {digits(cost.eta)}"
+    if isinstance(cost, RandomizedResponse):
+        return f"randomized response among {cost.categories}, true with probability {digits(cost.truth)}"
+    return _noise_text(cost) if type(cost) in _NOISES else _several_text(cost)
+
+
+def _noise_text(cost: Any) -> str:
+    moved = float(cost.sensitivity) if hasattr(cost, "sensitivity") else math.sqrt(cost.squared_sensitivity)
+    told = "" if moved == 1 else f" for sensitivity {moved:.6g}"
+    cut = f" cut at {cost.radius}" if isinstance(cost, TruncatedLaplace) else ""
+    return f"{_NOISES[type(cost)]} of scale {digits(cost.scale, downwards=True)}{cut}{told}"
+
+
+def _several_text(cost: Cost) -> str:
+    if isinstance(cost, Composed):
+        return " and ".join(map(claim_text, cost.costs)) or "epsilon = 0"
+    if isinstance(cost, Repeated):
+        return f"{number_of(cost.times, 'time')} ({claim_text(cost.cost)})"
+    if isinstance(cost, Sampled):
+        return f"({claim_text(cost.cost)}) on a sample of rate {digits(cost.rate)}"
+    if isinstance(cost, Grouped):
+        return f"({claim_text(cost.cost)}) for groups of {cost.size}"
+    return repr(cost)
 
 
 def exceeds(costs: Sequence[Cost], allowed: Sequence[Cost]) -> bool:

@@ -18,7 +18,7 @@ from typing import Any
 
 from deniable.accounting import Budget
 from deniable.audit.answer_columns import is_plain, whole, without_addresses
-from deniable.audit.claims import exceeds
+from deniable.audit.claims import claim_text, exceeds
 from deniable.audit.neighbour_search import within
 from deniable.audit.words import Tape
 from deniable.core.compositor import Compositor, compositor, interactive
@@ -389,5 +389,5 @@ def over(calls: Sequence[Call], claim: Cost) -> list[Divergence]:
     costs = [call.cost for call in released]
     if not released or not exceeds(costs, [claim]):
         return []
-    text = f"what was released costs {composed(costs)!r}, more than the claim {claim!r}"
+    text = f"what was released costs {claim_text(composed(costs))}, more than the claim {claim_text(claim)}"
     return [Divergence("declared cost", text, released[-1].function, released[-1].place)]

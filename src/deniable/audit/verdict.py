@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from deniable.audit.answer_events import AnswerEvent
+from deniable.audit.claims import claim_text
 from deniable.audit.two_halves import Trial
 from deniable.cost import Cost
 from deniable.exact import number_of
@@ -117,7 +118,7 @@ class Verdict:
         return json.dumps(self.certificate(), indent=1, sort_keys=True, allow_nan=False)
 
     def __str__(self) -> str:
-        claimed = ", ".join(repr(claim) for claim in self.claims)
+        claimed = ", ".join(map(claim_text, self.claims))
         how = "exactly" if self.method == "exact" else f"with {number_of(self.samples, 'draw')} at level {self.level:g}"
         if not self.broken:
             return (

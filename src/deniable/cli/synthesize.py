@@ -17,6 +17,7 @@ from deniable.cli.locations import place
 from deniable.errors import InvalidArgument
 from deniable.ledger import journal_at
 from deniable.release.synthetic import Synthesizer
+from deniable.synth.attribute import CELLS
 
 app = application("Synthetic rows of a private table, under its budget.")
 
@@ -36,8 +37,15 @@ Out = Annotated[
 Report = Annotated[Path | None, typer.Option("--report", help="An HTML page about the twin.")]
 Columns = Annotated[str | None, typer.Option("--columns", help="Columns, with commas; all if not given.")]
 Focus = Annotated[str | None, typer.Option("--focus", help="Columns whose pairs matter most, with commas.")]
-Method = Annotated[str, typer.Option("--method", help="pairs, tree, mwem, privbayes, aim, ctgan or pate-ctgan.")]
+Method = Annotated[str, typer.Option("--method", help="pairs, tree, mwem, privbayes, aim, ctgan, pate-ctgan or quail.")]
+Target = Annotated[str | None, typer.Option("--target", help="What the classifier of quail predicts.")]
 Bins = Annotated[list[str] | None, typer.Option("--bins", help="name=number: cells of equal width for a number.")]
+Open = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--open", help="A text without categories, or name=number of them at most: values of enough units are found."
+    ),
+]
 Delta = Annotated[float | None, typer.Option("--delta", help="The delta of this release.")]
 PriceOnly = Annotated[bool, typer.Option("--price", help="Say what it would cost and measure, for free.")]
 Anyway = Annotated[bool, typer.Option("--anyway", help="Also when nearly every cell would be noise.")]
@@ -59,7 +67,9 @@ def synthesize(
     columns: Columns = None,
     focus: Focus = None,
     method: Method = "pairs",
+    target: Target = None,
     bins: Bins = None,
+    open: Open = None,
     rows_per_unit: PerUnit = None,
     table: asking.TableName = None,
     price: PriceOnly = False,
@@ -88,7 +98,9 @@ def synthesize(
         method=method,
         focus=_names(focus),
         rows=rows_per_unit,
-        bins=_bins(bins),
+        bins=_counts("--bins", bins),
+        open=_open(open),
+        **({} if target is None else {"target": target}),
     )
     terms: dict[str, Any] = {"epsilon": epsilon, "rho": rho, "delta": delta, "anyway": anyway}
     if price:
@@ -127,8 +139,13 @@ def _names(words: str | None) -> list[str]:
     return [] if words is None else [word.strip() for word in words.split(",")]
 
 
-def _bins(words: list[str] | None) -> dict[str, int]:
+def _counts(flag: str, words: list[str] | None) -> dict[str, int]:
     try:
         return {name.strip(): int(number) for name, number in (word.split("=", 1) for word in words or [])}
     except ValueError:
-        raise InvalidArgument(f"--bins is written name=number, such as age=20; got {words!r}") from None
+        raise InvalidArgument(f"{flag} is written name=number, such as age=20; got {words!r}") from None
+
+
+def _open(words: list[str] | None) -> dict[str, int]:
+    """Names, each with how many values it may show at most: as many as a column has cells unless it says another number."""
+    return _counts("--open", [word if "=" in word else f"{word}={CELLS}" for word in words or []])

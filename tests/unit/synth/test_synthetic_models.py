@@ -35,7 +35,7 @@ from deniable.synth.fitted.twin_randomness import ReleasedWords, rounded, unifor
 from deniable.synth.fitted.warnings_of_twin import failure_signs
 from deniable.synth.measured.aim_rounds import measure_aim
 from deniable.synth.measured.allowance import Allowance
-from deniable.synth.measured.coded import CellRows, Contribution, CellReading
+from deniable.synth.measured.coded import CellReading, CellRows, Contribution
 from deniable.synth.measured.mwem_rounds import measure_mwem
 from deniable.synth.measured.on_data import OnData, score_table, table_distances
 from deniable.synth.measured.pair_rounds import measure_pairs

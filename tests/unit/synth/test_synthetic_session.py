@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -361,9 +362,25 @@ def test_the_shell_prices_synthesizes_and_refuses_with_its_exit_codes(capsys, sh
         (["--epsilon", "1", "--rows", "0"], 1, "rows must be"),
         (["--epsilon", "1", "--out", "x.doc"], 1, "--out"),
         (["--epsilon", "1", "--bins", "age"], 1, "name=number"),
+        (["--epsilon", "1", "--method", "tree", "--target", "sex"], 1, "target"),
+        (["--epsilon", "1", "--open", "town=many"], 1, "name=number"),
+        (["--epsilon", "1", "--open", "town"], 1, "without declared categories"),
         (["--epsilon", "one"], 2, "epsilon"),
     ):
         out, err, code = run(capsys, *shell, *more)
         assert code == wanted, err
         assert said in err
         assert err.count("\n") == 1
+
+
+def test_the_shell_opens_a_text_without_categories(capsys, shell, tmp_path):
+    words = ["--epsilon", "4", "--columns", "town,sex"]
+    declared = (tmp_path / "people.yaml").read_text()
+    (tmp_path / "people.yaml").write_text(re.sub(r"(town: \{type: string).*?\}", r"\1}", declared))
+    _, err, code = run(capsys, *shell, *words, "--price")
+    assert code == 1
+    assert "town" in err
+    for told in ("town", "town=3"):
+        out, err, code = run(capsys, *shell, *words, "--open", told, "--price", "--json")
+        assert (code, err) == (0, "")
+        assert "town" in str(json.loads(out)["plan"])
