@@ -64,6 +64,16 @@ def test_what_cannot_be_audited_ends_with_two(file, capsys, target, more, said):
     assert said in capsys.readouterr().err
 
 
+def test_a_file_that_fails_and_a_function_that_only_fails_end_with_two(tmp_path, capsys):
+    torn, silent = tmp_path / "torn.py", tmp_path / "silent.py"
+    torn.write_text("1 / 0\n", encoding="utf-8")
+    silent.write_text("NEIGHBOURS = (0, 1)\ndef silent():\n    pass\n", encoding="utf-8")
+    assert run("audit", f"{torn}::sound", "--epsilon", "1") == 2
+    assert "torn.py cannot be loaded: ZeroDivisionError" in capsys.readouterr().err
+    assert run("audit", f"{silent}::silent", "--epsilon", "1", "--samples", "2000") == 2
+    assert "every answer was an error" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(("accused", "code"), [((), 0), (("laplace",), 3)])
 def test_self_reports_and_fails_when_somebody_is_accused(accused, code, monkeypatch, capsys, tmp_path):
     report = SelfReport(("a",), (), ("r",), (), ("c",), (), accused, 0.01, "system")

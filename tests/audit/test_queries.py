@@ -53,6 +53,15 @@ def test_a_smaller_claim_is_refuted():
     assert dp.audit.check(counted, claim=dp.costs.Bounded(epsilon=1), tables=dp.audit.small_tables(BOOK)).broken
 
 
+@pytest.mark.parametrize("claim", ["its own price", dp.costs.Bounded(epsilon=1)])
+def test_a_query_that_was_not_released_is_no_question(claim):
+    tables = dp.audit.small_tables(BOOK)
+    with pytest.raises(InvalidArgument, match=r"not released; end it with \.release"):
+        dp.audit.check(lambda session: session.query().agg(n=dp.count()), claim=claim, tables=tables)
+    with pytest.raises(InvalidArgument, match="a function of the session"):
+        dp.audit.check(3, claim=claim, tables=tables)
+
+
 def test_small_tables_have_the_edges():
     tables = dp.audit.small_tables(BOOK)
     sizes = [tuple(len(side["who"]) for side in pair) for pair in tables.pairs]

@@ -46,7 +46,7 @@ class MadeUpPeople:
 
 def made_up_people(size: int, *, rate: Fraction = Fraction(1, 2), entropy: Entropy | None = None) -> MadeUpPeople:
     """So many people drawn at random; `rate` is the share of those with the secret bit."""
-    source, many = entropy or system_entropy(), integer(size=size, least=2)
+    source, many = entropy or system_entropy(), integer(people=size, least=2)
     drawn = {
         name: noise.uniforms_below(below, many, source) for name, below in (("zip", 20), ("birth", 60), ("sex", 2))
     }

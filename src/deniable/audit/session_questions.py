@@ -24,12 +24,13 @@ from deniable.cost import Bounded, Cost
 from deniable.engines.engine import Engine, Result
 from deniable.engines.reference import ReferenceEngine
 from deniable.errors import DeniableError, InvalidArgument
-from deniable.exact.guards import integer, open_probability
+from deniable.exact.guards import integer, open_probability, shown
 from deniable.noise import Entropy, system_entropy
 from deniable.plan.codebook import Codebook
 from deniable.plan.facts import Kind, date_of, timestamp_of
 from deniable.plan.nodes import Plan
 from deniable.plan.variable import Variable
+from deniable.query.builder import Query
 from deniable.release.answer import Release
 from deniable.release.dataset import Dataset
 from deniable.release.session import Session
@@ -101,17 +102,26 @@ def observed(ask: Ask, engine: Engine, codebook: Codebook, limit: Budget, entrop
     """One release in a session of its own, or the error that came instead of it."""
     try:
         answers = ask(Dataset(engine, codebook=codebook).session(limit, entropy=entropy))
-        answers = answers if isinstance(answers, tuple) else (answers,)
-        return tuple(visible(answer) for answer in answers)
     except DeniableError as error:
         return ("error", type(error).__name__, str(error))
+    return tuple(map(visible, _released(answers)))
+
+
+def _released(answers: Any) -> tuple[Any, ...]:
+    """What was released; a query that nobody released says nothing, and an audit of it would look like a pass."""
+    listed = answers if isinstance(answers, tuple) else (answers,)
+    if any(isinstance(answer, Query) for answer in listed):
+        raise InvalidArgument("the question gave back a query that was not released; end it with .release(epsilon=...)")
+    return listed
 
 
 def charged(ask: Ask, engine: Engine, codebook: Codebook, limit: Budget) -> Cost:
     """What a session is charged for the question, in the measure of its budget."""
     session = Dataset(engine, codebook=codebook).session(limit, entropy=system_entropy())
+    answers = None
     with suppress(DeniableError):
-        ask(session)
+        answers = ask(session)
+    _released(answers)
     return odometer_reading(session)
 
 
@@ -147,6 +157,11 @@ class SmallTables:
             )
         if isinstance(claim, str) and claim != OWN_PRICE:
             raise InvalidArgument(f"claim must be a cost record of dp.costs, or {OWN_PRICE!r}, got {claim!r}")
+        if not callable(ask):
+            raise InvalidArgument(
+                "what is asked of small tables is a function of the session, such as "
+                f"lambda session: session.query().agg(n=dp.count()).release(epsilon=1), got {shown(ask)}"
+            )
         engines = [(self._engine(left), self._engine(right)) for left, right in self.pairs]
         try:
             cost = charged(ask, engines[0][0], self.codebook, self.budget) if isinstance(claim, str) else claim

@@ -15,6 +15,7 @@ import typer
 
 from deniable.audit import check
 from deniable.audit.self_audit import self_audit
+from deniable.audit.subject import ALL_ERRORS
 from deniable.cli.app import application
 from deniable.core.mechanism import Mechanism
 from deniable.cost import Bounded
@@ -61,7 +62,7 @@ def audit(
     for note in verdict.notes:
         print(f"note: {note}")
     _write(certificate, verdict.to_json())
-    raise typer.Exit(3 if verdict.broken else 0)
+    raise typer.Exit(3 if verdict.broken else 2 if ALL_ERRORS in verdict.notes else 0)
 
 
 def _write(place: Path | None, text: str) -> None:
@@ -81,7 +82,10 @@ def _load(target: str) -> tuple[Any, Any]:
         raise typer.BadParameter(f"{path} is no Python file")
     module = importlib.util.module_from_spec(spec)
     sys.modules[file.stem] = module
-    spec.loader.exec_module(module)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        raise typer.BadParameter(f"{path} cannot be loaded: {type(error).__name__}: {error}") from None
     if not hasattr(module, name):
         raise typer.BadParameter(f"{path} has no {name!r}")
     found = getattr(module, name)
