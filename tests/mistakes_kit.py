@@ -7,6 +7,9 @@ import os
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pandas as pd
+
 import deniable as dp
 
 BOOK: dict[str, Any] = {
@@ -81,7 +84,8 @@ def names(folder: Path) -> dict[str, Any]:
 
     text("tail,x\n1,2\n", "flights.csv")
     return Lazily(
-        dp=dp, data=data, rows=rows, book=BOOK, wider=wider, small=SMALL, text=text, book_text=data.codebook.to_yaml(),
+        dp=dp, np=np, pd=pd, data=data, rows=rows, book=BOOK, wider=wider, small=SMALL, text=text,
+        book_text=data.codebook.to_yaml(),
         s=lambda: data.session(dp.budget(epsilon=100)), other=lambda: data.session(dp.budget(epsilon=100)),
         closed=closed, moved=moved, kept=kept,
     )  # fmt: skip

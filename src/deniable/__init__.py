@@ -1,4 +1,4 @@
-"""deniable: publish numbers about people without exposing any one of them (differential privacy, sound to the last bit).
+"""deniable: publish numbers about people without exposing any one of them (differential privacy in exact arithmetic).
 
 `import deniable as dp` holds what a curator, an analyst or a modeller uses, and the readings of a cost. Spaces, transformations,
 mechanisms and compositors live in `dp.calculus`, errors in `dp.errors`. Nothing is loaded before it is used: no engine, no SQL

@@ -13,6 +13,7 @@ import sys
 from collections.abc import Sequence
 from difflib import get_close_matches
 from importlib import import_module
+from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
 from deniable.errors import BudgetExceeded, DeniableError, EngineFailed, Unanswered
@@ -97,7 +98,7 @@ def _run(name: str, words: list[str]) -> None:
         _fail(without_logins(str(error), words), code=_code(error))
     except misused as error:
         said = " ".join(without_logins(error.format_message(), words).split()).rstrip(".")
-        _fail(f"{said}{_given(said, words)}; deniable {name} --help explains it", code=2)
+        _fail(f"{said}{_given(said, words)}{_side_by_side(said, words)}; deniable {name} --help explains it", code=2)
     except (KeyboardInterrupt, typer.Abort) as stopped:
         _fail(str(stopped) or "interrupted", code=130)
     if code == 130:  # typer has caught the interrupt, and its words with it
@@ -111,6 +112,13 @@ def _given(said: str, words: list[str]) -> str:
     option = next((word for word in words[:-1] if word.startswith("--") and f"'{word}'" in said), None)
     value = words[words.index(option) + 1] if option is not None else None
     return f", got {value!r}" if value is not None and repr(value) not in said else ""
+
+
+def _side_by_side(said: str, words: list[str]) -> str:
+    """What to write where files were given one after the other."""
+    files = [word for word in words if Path(word).is_file() and not word.endswith((".yaml", ".yml", ".ledger"))]
+    several = said.startswith("Got unexpected extra argument") and len(files) > 1
+    return f"; several files are one word: {','.join(files)}" if several else ""
 
 
 def _code(error: DeniableError) -> int:

@@ -15,9 +15,10 @@ from deniable.plan.codebook import Codebook
 def sources(word: str, codebook: Codebook) -> Any:
     """What `visits.csv`, `2023.csv,2024.csv.gz`, `'parts/*.parquet'` or `visits=v.csv,people=p.csv` stands for."""
     found = place(word)
-    if is_url(found) or Path(found).exists():
+    here = not is_url(found) and Path(found).exists()
+    if is_url(found) or (here and len(codebook.tables) == 1):
         return found
-    parts = [part.strip() for part in found.split(",") if part.strip()]
+    parts = [found] if here else [part.strip() for part in found.split(",") if part.strip()]
     named = [part.partition("=") for part in parts if "=" in part and not Path(part).exists()]
     if named:
         if len(named) < len(parts):

@@ -73,9 +73,8 @@ class SparseRun(Run):
                 return None
             self._left -= 1
             if not self._left:
-                self._over = (
-                    f"no more than {number_of(self._terms.hits, 'hit')} were paid for; start (and pay for) another run"
-                )
+                paid = f"{number_of(self._terms.hits, 'hit')} {'was' if self._terms.hits == 1 else 'were'} paid for"
+                self._over = f"{paid}, and no more may be told; start (and pay for) another run"
             return over
 
 

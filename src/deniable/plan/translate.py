@@ -24,7 +24,7 @@ from deniable.plan.expression import Column, Compare, Comparison, Expression, Li
 from deniable.plan.facts import Facts, Kind
 from deniable.plan.functions.catalogue import BY_NAME, BY_NODE
 from deniable.plan.functions.textual import Fold, folded
-from deniable.plan.wording import ADVICE, spoken, unread, unspaced
+from deniable.plan.wording import ADVICE, absent, spoken, unread, unspaced
 
 IGNORES_CASE = "ignores case"
 """What a comparison is marked with, for a dialect whose default collation ignores case."""
@@ -175,10 +175,7 @@ class Translator:
         near = [known for known in self.schema if known.lower() == name.lower()]
         if len(near) == 1 and not node.this.args.get("quoted"):
             return near[0]
-        here = f"columns here: {', '.join(self.schema)}"
-        if node.this.args.get("quoted") and not near:
-            here = f"a text stands in single quotes, '{name}', a column in double quotes; {here}"
-        raise self.refusal(node, "unknown-column", f"there is no column {name!r}", here)
+        raise self.refusal(node, "unknown-column", *absent(node, self.schema))
 
     def alike(self, node: exp.Expression, parts: list[exp.Expression]) -> list[Expression]:
         """The parts, texts beside a date or timestamp read as one."""

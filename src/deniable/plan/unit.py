@@ -49,7 +49,7 @@ class Unit:
     how many rows it may have in all; None means that every query must say it. `joined` is how many of its rows each side
     brings into a join of private tables, before the join pairs them.
     `neighbours` is ADD_REMOVE, or REPLACE for changed rows.
-    `unique` is the curator's word that an identifier has at most one row; it is trusted and named in the guarantee.
+    `unique` says that an identifier has at most one row; the curator is trusted with this, and the guarantee names it.
     `called` is what one unit is called in sentences, and nothing else: two units that differ in it are the same.
 
     Guarantee: none by itself; the plan bounds every unit to these numbers after the last step that multiplies rows.

@@ -82,7 +82,7 @@ def unread(error: Exception, text: str, what: str, *, names: Iterable[str] = ())
     elif first.get("highlight"):
         said += f": {str(first['highlight'])[:40]!r} was not expected there"
     near = get_close_matches(text.strip(), list(names), n=1)
-    if near:
+    if near and not near[0].isidentifier():
         rewrite = f'a name with spaces stands in double quotes: "{near[0]}"'
     elif what == "SQL" and not re.match(r"\s*(SELECT|WITH|\(|EXPLAIN|--|/\*)", text, re.IGNORECASE):
         rewrite = "a query begins with SELECT"
@@ -100,6 +100,16 @@ def unspaced(text: str, names: Iterable[str]) -> QueryRefused:
         f"there is no column {text.strip()!r}",
         rewrite=f'a name with spaces stands in double quotes: "{meant}"{here}',
     )
+
+
+def absent(node: exp.Column, names: Iterable[str]) -> tuple[str, str]:
+    """What is said of a column that is not there, and what to write: in double quotes it was most often meant as text."""
+    known = list(names)
+    advice = f"columns here: {', '.join(known)}"
+    if node.this.args.get("quoted") and not any(each.lower() == node.name.lower() for each in known):
+        advice = f"a text stands in single quotes, '{node.name}', a column in double quotes; {advice}"
+    name = f"{node.table}.{node.name}" if node.table else node.name
+    return f"there is no column {name!r}", advice
 
 
 def _at_end(first: dict[str, Any], text: str) -> bool:

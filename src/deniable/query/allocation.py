@@ -1,6 +1,6 @@
 """What a query costs and how much noise buys that: decided from public facts alone, before any data is touched.
 
-The budget of a query is shared evenly by the numbers it must measure, which makes the product of their errors least, unless the
+The budget of a query is shared evenly by the numbers it must measure (no other split has a smaller product of errors), unless the
 analyst fixes the shares; each is given Laplace or Gaussian noise, whichever throws less in total. A noisy number is drawn once
 and shared by everything that uses it.
 """
@@ -420,7 +420,8 @@ def _reason(options: Sequence[_Option], chosen: _Option, wanted: Measurements, a
         return f"{chosen.law.value} noise" + (", as asked" if asked.law else "")
     other = next(option for option in options if option is not chosen)
     ratio = math.exp((_spread(wanted, other.noises) - _spread(wanted, chosen.noises)) / len(wanted.additive))
-    return f"{chosen.law.value} noise, the narrower here: {other.law.value} noise would be {ratio:.2g} times as wide"
+    compared = f"those of {other.law.value} noise are {ratio:.2g} times as large"
+    return f"{chosen.law.value} noise, whose errors are smaller here: {compared}"
 
 
 def _charge(option: _Option, asked: Request, filters: Filters) -> Cost:

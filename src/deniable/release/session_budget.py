@@ -15,7 +15,7 @@ from deniable.core.space import Space
 from deniable.cost import Cost
 from deniable.engines.engine import Engine, Looking
 from deniable.engines.table_space import PrivateTables, table_space
-from deniable.errors import EngineFailed, Retired
+from deniable.errors import EngineFailed, InvalidArgument, Retired
 from deniable.exact.guards import Real
 from deniable.ledger import History, Ledger, history
 from deniable.ledger.receipt import Receipt
@@ -125,6 +125,10 @@ class BudgetedSession:
 
     def _delta(self, delta: Fraction | None) -> Fraction:
         if delta is not None:
+            if delta and self.filters.unit == "epsilon" and not self.filters.pool:
+                raise InvalidArgument(
+                    "this budget has no delta to pay with; ask without delta=, or open one that has it"
+                )
             return delta
         return min(self.filters.pool * DELTA_SHARE, self.filters.pool_left(self._ledger.balances()[0].tally))
 

@@ -99,7 +99,7 @@ def test_the_better_law_is_chosen_and_said():
     assert allocate(narrow, asked, EPSILON_RULE).law is Law.LAPLACE
     stated = allocate(wide, asked, EPSILON_RULE)
     assert stated.law is Law.GAUSSIAN
-    assert "times as wide" in stated.reason
+    assert "times as large" in stated.reason
 
 
 def test_rho_can_be_paid_from_an_epsilon_budget():

@@ -7,7 +7,9 @@ import math
 from datetime import date, datetime
 from enum import Enum
 from fractions import Fraction
+from pathlib import Path
 
+import duckdb
 import numpy as np
 import pytest
 
@@ -15,7 +17,7 @@ import deniable as dp
 from deniable import calculus as c
 from deniable.core import numbers, rows, stream
 from deniable.core.compositor import interactive
-from deniable.core.mechanism import own_mechanism
+from deniable.core.mechanism import Mechanism, own_mechanism
 from deniable.engines.reference import ReferenceEngine
 from deniable.errors import EngineFailed, InvalidArgument, Retired, SpaceMismatch
 from deniable.kernels import Law
@@ -344,3 +346,37 @@ def test_a_run_is_charged_as_a_whole_and_goes_on(session):
     assert session.spent.loss == Fraction(cost)
     with pytest.raises(InvalidArgument, match=r"session\.release"):
         session.start(rows >> c.total() >> c.laplace(), epsilon=1)
+
+
+def test_one_session_takes_queries_rows_and_tasks(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    count = 300
+    duckdb.sql(
+        f"SELECT i AS who, ['a', 'b', 'c'][1 + i % 3] AS ward, i % 60 AS minutes FROM range({count}) AS r(i)"
+    ).write_parquet("visits.parquet")
+    Path("visits.yaml").write_text(BOOK.replace("      note: {type: string}\n", ""))
+
+    session = dp.Dataset("visits.parquet", codebook="visits.yaml").session(
+        dp.budget(epsilon=2, delta=1e-6), ledger="visits.ledger"
+    )
+    by_ward = session.query().group_by("ward").agg(n=dp.count(), avg=dp.mean("minutes"))
+    paid = by_ward.mechanism(epsilon=0.5)
+    assert isinstance(paid, Mechanism)
+    assert by_ward.mechanism.source == paid.source == session.space
+    assert by_ward.mechanism.cost(epsilon=0.5) == paid.cost()
+    assert by_ward.mechanism.accuracy(epsilon=0.5) == paid.accuracy()
+    assert by_ward.mechanism.explain(epsilon=0.5) == paid.explain()
+    answer = session.release(by_ward, epsilon=0.5)
+    assert by_ward.release(epsilon=0.5).table == answer.table
+    sql = "SELECT ward, COUNT(*) AS n, AVG(minutes) AS avg FROM visits GROUP BY ward"
+    assert session.sql(sql, epsilon=0.5).table == answer.table
+    assert session.spent.loss == Fraction(1, 2)
+
+    minutes = session.rows("visits", column="minutes")
+    median = session.release(minutes >> c.private_median(lower=0, upper=60, grid=1), epsilon=0.1)
+    assert 0 <= median.value <= 60
+    one = minutes >> c.total() >> c.laplace(scale=240)
+    task = interactive(session.space, costs=[one.cost()] * 2, run=lambda turn: [turn.release(one) for _ in range(2)])
+    both = session.release(task, epsilon=1, request="task")
+    assert session.fetch("task").value == both.value
+    assert session.spent.loss == Fraction(1, 2) + Fraction(1, 10) + 1

@@ -91,9 +91,13 @@ def test_a_mistake_in_the_shell_is_one_line_and_an_exit_code(mistake, tmp_path, 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     (tmp_path / "a.csv").write_text("a\n1\n")
-    (tmp_path / "a.yaml").write_text(
-        "name: x\nunit: {id: a, groups: 1, rows_per_group: 1}\ntable: x\nvariables: {a: integer}\n"
+    (tmp_path / "b.csv").write_text("a\n1\n")
+    (tmp_path / "latin.csv").write_bytes(b"caf\xe9\n1\n")
+    unit = "unit: {id: a, groups: 1, rows_per_group: 1}"
+    (tmp_path / "ab.yaml").write_text(
+        f"name: x\n{unit}\ntables: {{a: {{variables: {{a: integer}}}}, b: {{variables: {{a: integer}}}}}}\n"
     )
+    (tmp_path / "a.yaml").write_text(f"name: x\n{unit}\ntable: x\nvariables: {{a: integer}}\n")
     with pytest.raises(SystemExit) as stop:
         cli.main(words.split())
     said = "".join(capsys.readouterr())

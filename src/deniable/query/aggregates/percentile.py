@@ -291,9 +291,8 @@ def _sql_end(call: SqlCall, q: Fraction) -> Any:
     if call.node.expressions:
         raise call.refusal("aggregate", "MIN and MAX take one value", "use LEAST or GREATEST for several")
     of = call.of()
-    call.note(
-        f"{call.node.sql().upper()} is answered as the {float(q):g}-quantile: the true end belongs to one person."
-    )
+    said = f"{call.node.sql().upper()} is answered as the {float(q):g}-quantile"
+    call.note(f"{said}: the largest and smallest value each belong to one person.")
     return call.answer(Quantile(of, q))
 
 

@@ -15,6 +15,7 @@ from deniable.plan.facts import Facts
 from deniable.plan.nodes import Join, JoinKind, Project, Relation
 from deniable.plan.relation import schema
 from deniable.plan.translate import Translator, span
+from deniable.plan.wording import absent
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +67,7 @@ class FromClause:
         if found:
             tables = " or ".join(f"{each.table}.{each.visible}" for each in found)
             raise refused(node, self.text, "ambiguous-column", f"{node.name!r} could be {tables}", "name the table")
-        known = ", ".join(each.visible for each in self.names)
-        raise refused(node, self.text, "unknown-column", f"there is no column {node.sql()!r}", f"columns here: {known}")
+        raise refused(node, self.text, "unknown-column", *absent(node, (each.visible for each in self.names)))
 
     def on(self, relation: Relation) -> FromClause:
         """The same names over another relation with the same columns."""

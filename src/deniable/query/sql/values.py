@@ -13,7 +13,7 @@ from sqlglot import exp
 from deniable.errors import QueryRefused
 from deniable.plan.expression import Expression, Literal
 from deniable.plan.translate import Translator
-from deniable.plan.wording import spoken
+from deniable.plan.wording import absent, spoken
 from deniable.query.sql.aggregates import AggregateCalls
 from deniable.query.sql.env import is_aggregate, own_aggregates, unknown_function
 from deniable.query.sql.post import LEVEL, Apply, CellOperator, Constant, Field, Function, Operation, Value
@@ -140,8 +140,7 @@ class Values:
             self.calls.source.resolve(node)
         elif node.name.lower() in self.visible and node.table.lower() in ("", self.table.lower()):
             return Field(self.visible[node.name.lower()])
-        known = ", ".join(self.visible.values())
-        raise self._refused(node, "unknown-column", f"there is no column {node.sql()!r}", f"columns here: {known}")
+        raise self._refused(node, "unknown-column", *absent(node, self.visible.values()))
 
     def _computed(self, node: exp.Expression) -> Value:
         kind = type(node)
