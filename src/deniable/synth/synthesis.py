@@ -28,7 +28,7 @@ from deniable.synth.fitted.stored import TwinMeasurements
 from deniable.synth.measured.aim_rounds import measure_aim
 from deniable.synth.measured.allowance import Allowance
 from deniable.synth.measured.cells_of_codebook import column_names, private_table, synthesizable
-from deniable.synth.measured.coded import Contribution, CellReading, cell_rows, unit_rows
+from deniable.synth.measured.coded import CellReading, Contribution, cell_rows, unit_rows
 from deniable.synth.measured.mwem_rounds import measure_mwem
 from deniable.synth.measured.network_rounds import NetworkData
 from deniable.synth.measured.open_categories import OPENING, OpenColumn, open_columns, opened_attributes

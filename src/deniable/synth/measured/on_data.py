@@ -24,7 +24,7 @@ from deniable.noise import Entropy
 from deniable.synth.fitted.cell_regression import CellRegression
 from deniable.synth.fitted.record_model import RecordModel
 from deniable.synth.fitted.stored import TwinMeasurements
-from deniable.synth.measured.coded import CellRows, Cells, Contribution, CellReading
+from deniable.synth.measured.coded import CellReading, CellRows, Cells, Contribution
 from deniable.synth.measured.table_noise import Integers, distances, grouped_rows
 
 _TRIPLES = 200
