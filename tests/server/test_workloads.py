@@ -26,8 +26,8 @@ def test_one_request_one_charge_and_all_answers(server):
         ("means", 0.25, "here"),
         ("again", 0.0, "with counts"),
     ]
-    assert (priced["amount"], priced["more_like_this"]) == ("epsilon 0.5", 2)
-    assert ask(server).json()["price"] == "epsilon 0.5"
+    assert (priced["amount"], priced["more_like_this"]) == ("epsilon = 0.5", 2)
+    assert ask(server).json()["price"] == "epsilon = 0.5"
     assert server.grant(request="w1").status_code == 200
     server.work()
     path = "/datasets/visits/requests/ana/w1"

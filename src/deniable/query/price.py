@@ -6,6 +6,7 @@ one size; errors of quantiles are in ranks.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -203,10 +204,22 @@ def price_for_accuracy(
 def shares_as_errors(
     compiled: CompiledQuery, wanted: Mapping[str, Fraction], shares: Iterable[str], group_size: int
 ) -> Mapping[str, Fraction]:
-    """Wanted errors, with those that were said as a share of `group_size` taken of each output's own public size."""
+    """Wanted errors by column, with those that were said as a share of `group_size` taken of each output's own public size.
+
+    The only call of a function without a name of its own goes by the function's, `avg` for `avg(minutes)`.
+    """
     outputs = dict(compiled.outputs)
-    sizes = {name: public_size(compiled, name, group_size) for name in shares if name in outputs}
-    return {name: error * sizes[name] / group_size if name in sizes else error for name, error in wanted.items()}
+    free = [each for each in outputs if each not in wanted]
+    columns = {name: name if name in outputs else _column(name, free) for name in wanted}
+    sizes = {name: public_size(compiled, columns[name], group_size) for name in shares if columns[name] in outputs}
+    return {
+        columns[name]: error * sizes[name] / group_size if name in sizes else error for name, error in wanted.items()
+    }
+
+
+def _column(name: str, free: Iterable[str]) -> str:
+    calls = [each for each in free if re.fullmatch(rf"{re.escape(str(name))}\([^()]*\)", each)]
+    return calls[0] if len(calls) == 1 else name
 
 
 def public_size(compiled: CompiledQuery, name: str, group_size: int) -> Fraction:

@@ -56,6 +56,26 @@ def test_a_workload_takes_shares_of_the_same_sizes():
     assert work.prices["q"].errors == query.price(accuracy={"m": "5%"}).errors
 
 
+def test_the_only_call_of_a_function_goes_by_the_functions_name():
+    def price(text, accuracy):
+        return session().sql(f"EXPLAIN DP {text}", accuracy=accuracy).price
+
+    text = "SELECT w, avg(x), count(*) FROM t GROUP BY w"
+    for short, column in (("avg", "avg(x)"), ("count", "count(*)")):
+        for error in (3, "5%"):
+            assert price(text, {short: error}).errors == price(text, {column: error}).errors
+    named = "SELECT count(*) AS avg, avg(x) FROM t"
+    assert price(named, {"avg": 40}).errors["avg"].within <= 40 < price(named, {"avg(x)": 1}).errors["avg"].within
+    for text, wanted in (
+        ("SELECT sum(x), sum(x * 2) FROM t", {"sum": 9}),
+        ("SELECT avg(x) FROM t", {"avg": 3, "avg(x)": 1}),
+        ("SELECT avg(x) FROM t", {"av": 3}),
+        ("SELECT avg(x) FROM t", {"": "5%"}),
+    ):
+        with pytest.raises(InvalidArgument, match="which the query does not compute"):
+            price(text, wanted)
+
+
 def test_what_has_no_public_size_is_refused_before_anything_is_spent():
     here = session()
     with pytest.raises(InvalidArgument, match="no size that is publicly known"):
