@@ -198,8 +198,18 @@ HARMLESS = {
         "deniable.server.identity:Tokens",
         "deniable.server.identity:Visits",
         "deniable.server.single_sign_on:SingleSignOn",
+        "deniable.server.letters:Postman",
         "deniable.server.webhooks:Messenger",
         "deniable.server.worker:Pace",
+    },
+    "shows at a web process what the ledger says, and reads it again; what is charged is in the ledger": {
+        "deniable.server.counter:Counter",
+        "deniable.server.pages:Pages",
+        "deniable.server.schedules:Scheduler",
+    },
+    "keeps exact tables for the run that was charged for them, inside one compositor": {
+        "deniable.synth.measured.engine_cells:EngineCells",
+        "deniable.synth.measured.table_noise:Measurer",
     },
     "charges a ledger before every run, and has no budget of its own": {
         "deniable.models.sklearn_adapter:SklearnAdapter",

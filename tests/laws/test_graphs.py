@@ -272,7 +272,7 @@ def test_spaces_and_steps_refuse_what_does_not_fit():
 def test_a_curator_hears_of_a_broken_promise_before_anything_is_asked():
     star = {"nodes": [0, 1, 2], "edges": [(0, 1), (0, 2)]}
     compositor(star, graphs(degree=2), costs=[FREE])
-    with pytest.raises(InvalidArgument, match="at most 1 edges"):
+    with pytest.raises(InvalidArgument, match="at most 1 edge "):
         compositor(star, graphs(degree=1), costs=[FREE])
     with pytest.raises(InvalidArgument, match="no nodes and edges"):
         compositor([1, 2], graphs(), costs=[FREE])

@@ -85,6 +85,9 @@ def test_one_row_more_moves_no_total_further_than_declared(monkeypatch, name, ro
 @pytest.mark.parametrize("name", ESTIMATORS)
 @FEW
 @given(rows=st.lists(st.tuples(st.integers(1, 3), ROW), max_size=6), new=st.lists(ROW, min_size=1, max_size=3))
+@example(
+    rows=[], new=[(0, 0, 0, 0, 0, 0), (0, 0, 1, 1, 0, 0)]
+)  # of a squared length between 15 and the square above it
 def test_one_unit_with_several_rows_moves_no_total_further_than_declared(monkeypatch, name, rows, new):
     model = ESTIMATORS[name]
     reading = model.reading(book(UNIT_BOOK))

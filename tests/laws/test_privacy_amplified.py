@@ -289,7 +289,7 @@ def test_what_a_sample_refuses():
         rows(BIT) >> dp.calculus.sampled(COUNT, size=2)
     with pytest.raises(SpaceMismatch, match="public number of rows"):
         frame({"who": Texts()}, identifier="who") >> dp.calculus.sampled(COUNT, size=2)
-    with pytest.raises(InvalidArgument, match="at most the 3 rows"):
+    with pytest.raises(InvalidArgument, match="at most the number of rows, 3"):
         rows(BIT, size=3) >> dp.calculus.sampled(TOTAL, size=4)
     with pytest.raises(SpaceMismatch, match="drawn from rows"):
         Space(Vectors(Lattice(), 2), LInfinity()) >> dp.calculus.sampled(COUNT, rate=HALF)

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InvalidArgument
+from deniable.exact import number_of
 from deniable.exact.guards import integer
 from deniable.models.encoding import GRID, Feature, Whole
 from deniable.models.links import LossLink
@@ -93,7 +94,7 @@ class Convolution:
         pixels = self.shape[0] * self.shape[1]
         if len(features) != pixels or not all(each.is_number for each in features):
             raise InvalidArgument(
-                f"a convolution over {self.shape[0]} by {self.shape[1]} pixels needs {pixels} features, all numbers; "
+                f"a convolution over {self.shape[0]} by {self.shape[1]} pixels needs {number_of(pixels, 'feature')}, all numbers; "
                 f"got {len(features)}"
             )
 

@@ -139,8 +139,11 @@ def check_cut(*, entry: int, square: int, norm: int) -> None:
 
 
 def norm_square(one_row: int, rows: int) -> int:
-    """The squared length a unit's sum is cut to: one row's own where a unit has one, else that of the root of its rows."""
-    return one_row * rows
+    """The squared length a unit's sum is cut to: one row's own where a unit has one, else that of the root of its rows.
+
+    Of several rows it is the square of a whole number, as sums are cut to whole lengths: what is cut is what is charged.
+    """
+    return one_row if rows == 1 else root_up(one_row * rows) ** 2
 
 
 def gram(rows: PrivateRows, matrix: Whole | NDArray[np.float64], *, norm: int) -> Whole:

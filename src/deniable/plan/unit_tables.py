@@ -31,7 +31,9 @@ class UnitTables:
             raise InvalidArgument("tables need the cuts of every column, each list rising")
         for level in self.levels:
             if list(level) != sorted(set(level)) or not set(level) <= set(range(len(self.cuts))):
-                raise InvalidArgument(f"a level names some of {len(self.cuts)} columns in their order, got {level!r}")
+                raise InvalidArgument(
+                    f"a level names some of the columns in their order, got {level!r} of {len(self.cuts)}"
+                )
         if not self.levels or len(set(self.levels)) != len(self.levels):
             raise InvalidArgument("tables need levels that differ")
         if self.cells > MOST_TABLE_CELLS:

@@ -79,7 +79,9 @@ def distances_on_data(
     *sums, count = (float(each) for each in answer.value["counts"])
     total = max(count, 1.0)
     half = log(20) * float(answer.value["scale"])
-    values = {f"{order}-way TVD": max(found, 0.0) / (2 * total) for order, found in zip(orders, sums, strict=True)}
+    values = {
+        f"{order}-way TVD": min(max(found, 0.0) / (2 * total), 1.0) for order, found in zip(orders, sums, strict=True)
+    }
     return TwinScores(values, dict.fromkeys(values, half / total), answer.guarantee, answer.receipt)
 
 
