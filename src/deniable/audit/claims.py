@@ -141,7 +141,7 @@ def _stated_delta(cost: Cost) -> float:
         return _SMALL_DELTA
 
 
-_NOISES = {
+_NOISES: dict[type, str] = {
     Laplace: "Laplace noise",
     DiscreteLaplace: "discrete Laplace noise",
     Gaussian: "Gaussian noise",

@@ -92,6 +92,7 @@ def synthesize(
     if budget_epsilon is None and budget_rho is None and _is_new(where):
         budget_epsilon, budget_rho, budget_delta = epsilon, rho, budget_delta or NEW_DELTA
     session = asking.session_for(source, where, budget_epsilon, budget_delta, budget_rho)
+    options: dict[str, Any] = {} if target is None else {"target": target}
     plan = session.synthesizer(
         table,
         columns=_names(columns) or "all",
@@ -100,7 +101,7 @@ def synthesize(
         rows=rows_per_unit,
         bins=_counts("--bins", bins),
         open=_open(open),
-        **({} if target is None else {"target": target}),
+        **options,
     )
     terms: dict[str, Any] = {"epsilon": epsilon, "rho": rho, "delta": delta, "anyway": anyway}
     if price:

@@ -143,7 +143,7 @@ class RowsReader:
         self, session: Door, *, epsilon: Real | None = None, rho: Real | None = None, delta: Real | None = None
     ) -> FitPrice:
         """Steps, noise and cost of a fit; nothing is spent and no data is touched."""
-        bought = session.quote(self.family(session.codebook), epsilon=epsilon, rho=rho, delta=delta)
+        bought = _door(session).quote(self.family(session.codebook), epsilon=epsilon, rho=rho, delta=delta)
         multiplier, reading = float(bought.mechanism.parameter or 0), self.reading(session.codebook)
         return FitPrice(
             estimator=self.title,
@@ -168,7 +168,9 @@ class RowsReader:
 
         Guarantee: the session's, for everything this model is and everything that is computed from it.
         """
-        return session.release(self.family(session.codebook), epsilon=epsilon, rho=rho, delta=delta, request=request)
+        return _door(session).release(
+            self.family(session.codebook), epsilon=epsilon, rho=rho, delta=delta, request=request
+        )
 
     def settings(self) -> dict[str, Any]:
         """Every setting, as plain values."""
@@ -178,6 +180,15 @@ class RowsReader:
     def recipe(self) -> str:
         """The settings as one text that decides what the fit does."""
         return f"{self.title}({json.dumps(self.settings(), sort_keys=True, default=str)})"
+
+
+def _door(session: Any) -> Door:
+    """A session, through which alone rows are read; a frame of rows has no budget."""
+    if not (hasattr(session, "release") and hasattr(session, "codebook")):
+        kind = type(session).__name__  # its repr could be rows
+        raise InvalidArgument(f"a model is fitted to a session, such as dp.Dataset(...).session(...), got a {kind}")
+    door: Door = session
+    return door
 
 
 @dataclass(frozen=True, slots=True)

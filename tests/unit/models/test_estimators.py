@@ -225,3 +225,11 @@ def test_a_card_names_the_sampler():
     assert "disjoint" in NETWORKS["disjoint batches"].fit(session(ROWS), epsilon=1).card()["Sampler"]
     assert "one of 3 parts" in MODELS["forest"].fit(session(ROWS), epsilon=1).card()["Sampler"]
     assert "all rows" in MODELS["logistic"].fit(session(ROWS), epsilon=1).card()["Sampler"]
+
+
+def test_a_model_is_fitted_to_a_session_alone_and_the_refusal_shows_no_row():
+    rows = {"y": ["a secret"]}
+    for use in (dp.models.LogisticRegression("y").fit, dp.models.KMeans().price):
+        with pytest.raises(InvalidArgument, match="fitted to a session") as refusal:
+            use(rows, epsilon=1)
+        assert "secret" not in str(refusal.value)

@@ -71,7 +71,7 @@ def attribute(variable: Variable, bins: int | None = None) -> Attribute:
         return Attribute(variable.name, "boolean", labels=("false", "true"), missing=facts.nullable)
     if variable.lower is None:
         raise InvalidArgument(
-            f"{variable.name}: a {variable.type.value} without bounds has no cells; declare bounds, or leave it out with "
+            f"{variable.name} ({variable.type.value}) has no bounds and so no cells; declare bounds, or leave it out with "
             "columns=[...]"
         )
     edges = _time_edges(variable) if variable.type in (Type.DATE, Type.TIMESTAMP) else _edges(variable, facts, bins)
