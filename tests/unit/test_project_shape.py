@@ -42,7 +42,6 @@ USED_ONCE = {
         "models.objective < models.logistic",
         "models.theil_sen < models.linear",
         "query.aggregates.quotient < query.sql.aggregates",
-        "query.simultaneous < query.price",
         "synth.measured.engine_cells < synth.measured.coded",
         "synth.measured.pate_ctgan_rounds < synth.network_synthesis",
         "synth.measured.private_cuts < synth.synthesis",
