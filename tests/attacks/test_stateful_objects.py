@@ -204,8 +204,6 @@ HARMLESS = {
     },
     "shows at a web process what the ledger says, and reads it again; what is charged is in the ledger": {
         "deniable.server.counter:Counter",
-        "deniable.server.pages:Pages",
-        "deniable.server.schedules:Scheduler",
     },
     "keeps exact tables for the run that was charged for them, inside one compositor": {
         "deniable.synth.measured.engine_cells:EngineCells",

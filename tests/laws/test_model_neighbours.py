@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 import deniable as dp
@@ -85,9 +85,8 @@ def test_one_row_more_moves_no_total_further_than_declared(monkeypatch, name, ro
 @pytest.mark.parametrize("name", ESTIMATORS)
 @FEW
 @given(rows=st.lists(st.tuples(st.integers(1, 3), ROW), max_size=6), new=st.lists(ROW, min_size=1, max_size=3))
-@example(
-    rows=[], new=[(0, 0, 0, 0, 0, 0), (0, 0, 1, 1, 0, 0)]
-)  # of a squared length between 15 and the square above it
+# a squared length of 16, where five columns of three rows make 15
+@example(rows=[], new=[(0, 0, 0, 0, 0, 0), (0, 0, 1, 1, 0, 0)])
 def test_one_unit_with_several_rows_moves_no_total_further_than_declared(monkeypatch, name, rows, new):
     model = ESTIMATORS[name]
     reading = model.reading(book(UNIT_BOOK))
