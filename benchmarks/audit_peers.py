@@ -182,7 +182,7 @@ def auditors(page: Report) -> None:
     page.note(
         f"The forty planted faults by other auditors, on {date.today().isoformat()}, one run, level 1 % for each fault. `privacy-estimates` bounds epsilon from "
         "the counts of one attack and looks for none itself: it is told the event that gives each fault away, which ours has to find. Its third method, the joint "
-        "density, takes minutes for one pair of counts and was not run. Of others we know of, `dp-auditorium`, `dp-sniper`, `statdp`, `delta-siege`, "
+        "density, was not run. Of others we know of, `dp-auditorium`, `dp-sniper`, `statdp`, `delta-siege`, "
         "`dp-stochastic-tester`, `dp-finder`, `checkdp`, `privacy-auditing`, `tapas-privacy` and `canife` are not on the registry under these names; "
         "`tensorflow-privacy`, `privacy-meter`, `anonymeter` and `adversarial-robustness-toolbox` are, and attack models or synthetic records, not mechanisms."
     )

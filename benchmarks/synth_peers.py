@@ -99,11 +99,6 @@ def main() -> None:
     page.note(
         f"Import: {number(seconds[0], ' s')} here, {number(seconds[1], ' s')} there. Size of the environment: {megabytes(opendp)} there."
     )
-    page.note(
-        "OpenDP's AIM on the same cells was stopped after 17 minutes of CPU time at 6.2 GB without a result (one try). smartnoise-synth 1.0.8 "
-        "installs (6.3 GB with its torch) and was not run. MST's error is that of one run, with its settings as they come; why it is above "
-        "the figure its authors publish for other cells of this table was not looked into."
-    )
     page.write()
 
 
