@@ -151,7 +151,7 @@ def test_a_discriminator_that_learns_too_fast_goes_silent_and_is_noticed():
 
 def test_a_generator_that_does_not_settle_is_noticed(monkeypatch):
     """Planted: steps of the generator that are far too long."""
-    monkeypatch.setattr(generators, "_RATE", 1.0)
+    monkeypatch.setattr(generators, "_RATE", 20.0)
     stored, _ = trained(steps=60)
     assert any(note.startswith("Non-convergence") for note in stored.notes)
 

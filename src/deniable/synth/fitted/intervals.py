@@ -1,14 +1,17 @@
 """How wrong a twin can be: intervals for every cell of a table, from the released noise alone, and a bound on its distance.
 
-A measured table has its noise. A pair that was not measured has its score: the released distance between the pair and the product
-of its one-way tables, so the truth is no further from the product than that. What no measurement covers is a term of its own.
+A measured table, or a margin of one, has its noise. A pair that was not measured has its score: the released distance between the
+pair and the product of its one-way tables, so the truth is no further from the product than that. What no measurement covers is a
+term of its own.
+
+A twin's own value is not what was released: tables that contradict one another are made to agree, and nothing may be negative. So
+every interval is widened to hold the twin's value, and `fit` says how far the twin is from what was released.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import pi, sqrt
 from statistics import NormalDist
 
 import numpy as np
@@ -19,6 +22,7 @@ from deniable.exact import number_of
 from deniable.synth.attribute import Attribute
 from deniable.synth.fitted.agreement import simplex, weighted_total
 from deniable.synth.fitted.joined_cells import group_sums
+from deniable.synth.fitted.noise_sizes import absolute_quantile, quantile, sum_quantile
 from deniable.synth.fitted.record_model import RecordModel
 from deniable.synth.fitted.stored import Marginal, TwinMeasurements
 
@@ -29,7 +33,8 @@ Floats = NDArray[np.float64]
 class TableError:
     """A table of the twin with an interval for every cell, and how far (TVD) the whole can be from the data.
 
-    `labels` name the cells along each column; `basis` says what the intervals rest on. They are for the bounded rows that were
+    `labels` name the cells along each column; `basis` says what the intervals rest on, and `fit` how far (TVD) the twin is from
+    that. Every interval holds the twin's own value. They are for the bounded rows that were
     measured: noise and what was not measured, not what bounds on units left out.
     """
 
@@ -39,6 +44,7 @@ class TableError:
     lower: Floats
     upper: Floats
     tvd: float
+    fit: float
     confidence: float
     basis: str
 
@@ -55,7 +61,10 @@ class TableError:
         ]
 
     def __str__(self) -> str:
-        head = f"{' x '.join(self.columns)}: within TVD {self.tvd:.3f} of the data ({self.basis}; {self.confidence:.0%} each)"
+        head = (
+            f"{' x '.join(self.columns)}: within TVD {self.tvd:.3f} of the data, of which the fit has {self.fit:.3f} "
+            f"({self.basis}; {self.confidence:.0%} each)"
+        )
         lines = [
             f"  {' / '.join(cell)}: {value:.0f} [{low:.0f}, {high:.0f}]" for cell, value, low, high in self.rows()[:40]
         ]
@@ -72,72 +81,67 @@ def table_error(
     if not 0 < confidence < 1:
         raise InvalidArgument(f"confidence must be between 0 and 1, got {confidence!r}")
     estimate = model.table(places) if len(places) == 1 else model.group_table(places)
-    lower, upper, distance, basis = _bounds(model, stored, places, estimate, confidence)
+    lower, upper, centre, noise, basis = _bounds(model, stored, places, confidence)
+    fit = 0.0 if centre is None else float(np.abs(np.maximum(centre, 0.0) - estimate).sum())
+    apart = 0.0 if centre is None else float(np.abs(centre - estimate).sum())
     total = max(model.total, 1.0)
     return TableError(
         tuple(stored.attributes.names[place] for place in places),
         tuple(group_labels(stored, place, cells=len(places) == 1) for place in places),
         estimate,
-        np.maximum(lower, 0.0),
-        np.maximum(upper, 0.0),
-        min(distance / (2 * total), 1.0),
+        np.clip(lower, 0.0, estimate),
+        np.maximum(upper, estimate),
+        min((apart + noise + total_error(stored, (1 - confidence) / 2)) / (2 * total), 1.0),
+        min(fit / (2 * total), 1.0),
         confidence,
         basis,
     )
 
 
 def _bounds(
-    model: RecordModel, stored: TwinMeasurements, places: tuple[int, ...], estimate: Floats, confidence: float
-) -> tuple[Floats, Floats, float, str]:
-    """Lowest and highest counts, and the most that absolute errors add up to."""
+    model: RecordModel, stored: TwinMeasurements, places: tuple[int, ...], confidence: float
+) -> tuple[Floats, Floats, Floats | None, float, str]:
+    """Lowest and highest counts, the table around which they are, and the most that absolute errors of that table add up to."""
     chance = 1 - confidence
     found = measured(stored, places)
     if found is not None:
-        return *_noisy_bounds(found, estimate, chance), "measured"
+        half = quantile(found, chance)
+        counts = found.counts.astype(float)
+        noise = absolute_quantile(found, chance / 2)
+        return counts - half, counts + half, counts, noise, _measured_basis(stored, places)
     if len(places) == 1:
-        raise InvalidArgument(f"column {stored.attributes.names[places[0]]} was not measured on its own by this method")
+        raise InvalidArgument(f"column {stored.attributes.names[places[0]]} is in no table that this method measured")
     if len(places) == 2 and tuple(sorted(places)) in stored.scores:
-        return *_scored_bounds(model, stored, places, estimate, chance), "implied: by its score, not measured itself"
-    return *_frechet_bounds(model, stored, places, estimate, chance), "implied: by its one-way tables alone"
+        return *_scored_bounds(model, stored, places, chance), "implied: by its score, not measured itself"
+    low, high = _frechet_bounds(model, stored, places, chance)
+    return low, high, None, np.inf, "implied: by its one-way tables alone"
+
+
+def _measured_basis(stored: TwinMeasurements, places: tuple[int, ...]) -> str:
+    itself = any(set(table.places) == set(places) for table in stored.marginals)
+    return "measured" if itself else "measured as part of a larger table"
 
 
 def measured(stored: TwinMeasurements, places: Sequence[int]) -> Marginal | None:
-    """The measured table of these columns, in their order, the one with the least noise; None if there is none.
+    """The measured table of these columns, in their order, or the margin of one, with the least noise; None if there is none.
 
-    A table of cells serves where one of groups is wanted and the columns are not grouped.
+    A table of cells serves where one of groups is wanted and the columns are not grouped, and the other way round.
     """
-    want = tuple(sorted(places))
     best: Marginal | None = None
     for table in stored.marginals:
-        if tuple(sorted(table.places)) != want or (len(places) > 1 and not _at_groups(stored, table)):
+        if not places or not set(places) <= set(table.places) or not _fits(stored, table, places):
             continue
-        if best is None or table.variance < best.variance:
-            best = table
-    if best is None:
-        return None
-    order = [best.places.index(place) for place in places]
-    return Marginal(tuple(places), np.transpose(best.counts, order), best.scale, best.law, best.grouped)
+        found = table.margin(places)
+        if best is None or found.variance < best.variance:
+            best = found
+    return best
 
 
-def _at_groups(stored: TwinMeasurements, table: Marginal) -> bool:
-    plain = all(stored.group_count(place) == stored.attributes.sizes[place] for place in table.places)
-    return table.grouped or plain
-
-
-def quantile(table: Marginal, chance: float, draws: float = 1.0) -> float:
-    """What the sum of `draws` draws of a table's noise exceeds, in absolute value, with probability at most `chance`."""
-    if table.law == "laplace" and draws <= 1:
-        return float(table.scale) * float(np.log(1 / chance)) + 1
-    return NormalDist().inv_cdf(1 - chance / 2) * sqrt(table.variance * draws) + sqrt(draws) / 2
-
-
-def _noisy_bounds(table: Marginal, estimate: Floats, chance: float) -> tuple[Floats, Floats, float]:
-    half = quantile(table, chance)
-    counts, deviation = table.counts.astype(float), sqrt(table.variance)
-    mean = deviation * (sqrt(2 / pi) if table.law != "laplace" else sqrt(1 / 2))
-    spread = sqrt(max(table.variance - mean**2, 0.0) * counts.size)
-    noise = mean * counts.size + NormalDist().inv_cdf(1 - chance) * spread
-    return counts - half, counts + half, float(np.abs(counts - estimate).sum()) + noise
+def _fits(stored: TwinMeasurements, table: Marginal, places: Sequence[int]) -> bool:
+    """Whether the table has what is wanted of these columns: cells of one, groups of several."""
+    return table.grouped == (len(places) > 1) or all(
+        stored.group_count(place) == stored.attributes.sizes[place] for place in places
+    )
 
 
 def _one_way(stored: TwinMeasurements, place: int, chance: float) -> tuple[Floats, Floats]:
@@ -148,13 +152,13 @@ def _one_way(stored: TwinMeasurements, place: int, chance: float) -> tuple[Float
         return np.zeros(size), np.full(size, np.inf)
     group = np.array(stored.groups[place])
     sums, members = group_sums(group, table.counts), np.bincount(group)
-    half = np.array([quantile(table, chance, float(count)) for count in members])
+    half = np.array([quantile(table, chance, count) for count in members.tolist()])
     return sums - half, sums + half
 
 
 def _scored_bounds(
-    model: RecordModel, stored: TwinMeasurements, places: tuple[int, ...], estimate: Floats, chance: float
-) -> tuple[Floats, Floats, float]:
+    model: RecordModel, stored: TwinMeasurements, places: tuple[int, ...], chance: float
+) -> tuple[Floats, Floats, Floats, float]:
     """Around the product of one-way tables that the score was measured against, as far as half the score goes.
 
     Half of it, because counts that are too high add up to those that are too low, but for the difference of the totals.
@@ -164,14 +168,10 @@ def _scored_bounds(
     product = product if places == pair else product.T
     noise = NormalDist().inv_cdf(1 - chance / 4) * float(stored.score_scale) + 0.5
     distance = max(stored.scores[pair] + noise, 0.0)
-    apart = abs(float(product.sum()) - model.total) + _total_error(stored, chance / 4)
+    apart = abs(float(product.sum()) - model.total) + total_error(stored, chance / 4)
     half = (distance + apart) / 2
-    low, high, _ = _frechet_bounds(model, stored, places, estimate, chance / 4)
-    return (
-        np.maximum(product - half, low),
-        np.minimum(product + half, high),
-        distance + float(np.abs(product - estimate).sum()),
-    )
+    low, high = _frechet_bounds(model, stored, places, chance / 4)
+    return np.maximum(product - half, low), np.minimum(product + half, high), product, distance
 
 
 def expected(stored: TwinMeasurements, pair: tuple[int, int]) -> Floats:
@@ -184,26 +184,32 @@ def expected(stored: TwinMeasurements, pair: tuple[int, int]) -> Floats:
     return np.rint(np.outer(first, second) / max(total, 1.0))
 
 
-def _total_error(stored: TwinMeasurements, chance: float) -> float:
-    trust = sum(1 / (one.counts.size * one.variance) for one in stored.ones())
-    return NormalDist().inv_cdf(1 - chance / 2) / sqrt(trust) if trust else np.inf
+def total_error(stored: TwinMeasurements, chance: float) -> float:
+    """How far the twin's number of rows can be from the true one: its own noise, or that of all one-way tables together."""
+    counted = [table for table in stored.marginals if not table.places]
+    if counted:
+        return quantile(counted[0], chance) + 1  # the number of rows is never below one
+    ones = stored.ones()
+    trust = sum(1 / (one.counts.size * one.variance) for one in ones)
+    parts = [(one, np.full(one.counts.size, 1 / (one.counts.size * one.variance * trust))) for one in ones]
+    return sum_quantile(parts, chance) if parts else np.inf
 
 
 def _frechet_bounds(
-    model: RecordModel, stored: TwinMeasurements, places: tuple[int, ...], estimate: Floats, chance: float
-) -> tuple[Floats, Floats, float]:
+    model: RecordModel, stored: TwinMeasurements, places: tuple[int, ...], chance: float
+) -> tuple[Floats, Floats]:
     """What one-way tables alone say of a cell: no more than any of its margins, no less than they must overlap."""
     each = chance / (len(places) + 1)
-    ends = [_one_way(stored, place, each) for place in places]
-    high = np.full(estimate.shape, np.inf)
-    low = np.zeros(estimate.shape)
-    for axis, (lower, upper) in enumerate(ends):
+    sizes = stored.group_sizes(places)
+    most = model.total + total_error(stored, each)
+    high, low = np.full(sizes, most), np.zeros(sizes)
+    for axis, place in enumerate(places):
+        lower, upper = _one_way(stored, place, each)
         shape = [1] * len(places)
         shape[axis] = lower.size
         high = np.minimum(high, upper.reshape(shape))
         low = low + lower.reshape(shape)
-    low = np.maximum(low - (len(places) - 1) * (model.total + _total_error(stored, each)), 0.0)
-    return low, high, float(2 * model.total)
+    return np.maximum(low - (len(places) - 1) * most, 0.0), np.maximum(high, 0.0)
 
 
 def group_labels(stored: TwinMeasurements, place: int, *, cells: bool = False) -> tuple[str, ...]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
@@ -15,18 +15,31 @@ from deniable.synth.attribute import Attribute, Attributes
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Marginal:
-    """Noisy counts of one table: of cells, or of groups of cells where `grouped`. `scale` and `law` are those of its noise."""
+    """Noisy counts of one table: of cells, or of groups of cells where `grouped`. `scale` and `law` are those of its noise.
+
+    A margin of a released table has `draws` noises in each cell; what is stored has one.
+    """
 
     places: tuple[int, ...]
     counts: NDArray[np.int64]
     scale: Fraction
     law: str = "gaussian"
     grouped: bool = False
+    draws: int = 1
 
     @property
     def variance(self) -> float:
         """The variance of the noise in one cell."""
-        return float(self.scale) ** 2 * (2 if self.law == "laplace" else 1)
+        return float(self.scale) ** 2 * (2 if self.law == "laplace" else 1) * self.draws
+
+    def margin(self, places: Sequence[int]) -> Marginal:
+        """The table of some of its columns, in this order; what is added up are released counts."""
+        rest = tuple(axis for axis, place in enumerate(self.places) if place not in places)
+        kept = [place for place in self.places if place in places]
+        sums = self.counts.sum(axis=rest)
+        order = [kept.index(place) for place in places]
+        draws = self.draws * (self.counts.size // max(sums.size, 1))
+        return replace(self, places=tuple(places), counts=np.transpose(sums, order), draws=draws)
 
     def to_record(self) -> dict[str, Any]:
         """As JSON."""

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
+
 from deniable.errors import InvalidArgument
+from deniable.synth.fitted.agreement import simplex
 from deniable.synth.fitted.aim_model import fit_aim
-from deniable.synth.fitted.mwem_model import fit_mwem
+from deniable.synth.fitted.mwem_model import fit_mwem, noisy_rows
 from deniable.synth.fitted.network_model import fit_network, fit_quail
-from deniable.synth.fitted.pair_model import fit_pairs
-from deniable.synth.fitted.privbayes_model import fit_privbayes
-from deniable.synth.fitted.record_model import RecordModel
-from deniable.synth.fitted.stored import TwinMeasurements
-from deniable.synth.fitted.twin_randomness import ReleasedWords
+from deniable.synth.fitted.pair_model import RECORDS, fit_pairs
+from deniable.synth.fitted.record_model import Codes, Floats, RecordModel, conditional
+from deniable.synth.fitted.stored import Marginal, TwinMeasurements
+from deniable.synth.fitted.twin_randomness import ReleasedWords, WordSource
 
 
 def fit(stored: TwinMeasurements) -> tuple[RecordModel, tuple[str, ...]]:
@@ -33,3 +35,27 @@ def fit(stored: TwinMeasurements) -> tuple[RecordModel, tuple[str, ...]]:
             return fit_quail(stored, source, fit)
         case _:
             raise InvalidArgument(f"measurements of an unknown method {stored.method!r}; this version cannot fit them")
+
+
+def fit_privbayes(stored: TwinMeasurements, source: WordSource) -> tuple[RecordModel, tuple[str, ...]]:
+    """The model of a PrivBayes synthesizer: records drawn from its network, ancestors first, so many that rounding is not seen."""
+    total = noisy_rows(stored.marginals)
+    count = int(min(max(2 * total, RECORDS[0]), RECORDS[1]))
+    tables = {table.places: table for table in stored.marginals if table.places}
+    columns: dict[int, Codes] = {}
+    for child, parents in stored.network:
+        given = np.zeros(count, dtype=np.int64)
+        for parent in parents:
+            given = given * stored.attributes.sizes[parent] + columns[parent]
+        columns[child] = conditional(given, _chances(tables[(*parents, child)], total), source)
+    within = tuple(np.ones(size) for size in stored.attributes.sizes)
+    records = tuple(columns[place] for place in sorted(columns))
+    weights = np.full(count, 1 / count)
+    return RecordModel(stored.attributes, stored.groups, within, records, weights, total), ()
+
+
+def _chances(table: Marginal, total: float) -> Floats:
+    """The child's chances for every combination of parents; the whole column's where a combination has no rows."""
+    counts = simplex(table.counts.astype(float), total).reshape(-1, table.counts.shape[-1])
+    sums = counts.sum(axis=1, keepdims=True)
+    return np.where(sums > 0, counts, counts.sum(axis=0, keepdims=True))

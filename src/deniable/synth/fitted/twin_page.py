@@ -9,7 +9,7 @@ import numpy as np
 
 from deniable.errors import InvalidArgument
 from deniable.svg import Series, horizontal_bars
-from deniable.synth.fitted.intervals import TableError, group_labels, table_error
+from deniable.synth.fitted.intervals import TableError, group_labels, measured, table_error
 from deniable.synth.fitted.record_model import RecordModel
 from deniable.synth.fitted.stored import TwinMeasurements
 
@@ -40,16 +40,19 @@ def _pictures(model: RecordModel, stored: TwinMeasurements) -> Iterator[str]:
             continue
         largest = np.sort(np.argsort(-error.estimate, kind="stable")[:_BARS])
         labels = [error.labels[0][cell] for cell in largest]
-        middle = (error.lower + error.upper) / 2
+        table = measured(stored, (place,))
+        assert table is not None  # table_error refuses a column that was not measured
         released = Series(
             labels,
-            middle[largest].tolist(),
+            np.maximum(table.counts[largest], 0).tolist(),
             error.lower[largest].tolist(),
             error.upper[largest].tolist(),
             label="released",
         )
         twin = Series(labels, error.estimate[largest].tolist(), label="twin")
-        yield horizontal_bars(released, twin, title=name, note="error bars: noise, 95 %").svg
+        yield horizontal_bars(
+            released, twin, title=name, note="intervals: noise, 95 % each, and as far as the twin"
+        ).svg
 
 
 def _pairs(model: RecordModel, stored: TwinMeasurements) -> str:

@@ -1,12 +1,12 @@
 """Answers from a twin with honest intervals: the noise of what was measured, and what no measurement covers as a term of its own.
 
-A question that touches more than two columns has no released table behind it and is refused.
+A question that touches three columns or more is refused unless their table was released.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import inf, sqrt
+from math import inf
 from statistics import NormalDist
 from typing import Any
 
@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 from deniable.errors import InvalidArgument
 from deniable.exact.figures import NOTHING, text_table, value_figures
 from deniable.synth.fitted.conditions import Condition
-from deniable.synth.fitted.intervals import expected, group_labels, measured
+from deniable.synth.fitted.intervals import expected, group_labels, measured, total_error
 from deniable.synth.fitted.joined_cells import group_sums
+from deniable.synth.fitted.noise_sizes import sum_quantile
 from deniable.synth.fitted.record_model import RecordModel
 from deniable.synth.fitted.stored import Marginal, TwinMeasurements
 from deniable.synth.fitted.twin_sql import TwinAggregate, TwinQuestion, read_question
@@ -74,9 +75,8 @@ class _Ground:
 
     def half(self, values: Floats, chance: float) -> float:
         """How far the sum of `values` times counts can be from that of the centre."""
-        z = NormalDist().inv_cdf(1 - chance / 2)
         if self.table is not None:
-            return z * sqrt(self.table.variance * float((values**2).sum())) + float(np.abs(values).sum()) / 2
+            return sum_quantile([(self.table, values)], chance)
         middle = float(values.max() + values.min()) / 2
         return float(values.max() - values.min()) / 2 * self.distance + abs(middle) * self.apart
 
@@ -85,10 +85,10 @@ def ask(model: RecordModel, stored: TwinMeasurements, text: str, *, confidence: 
     """The answer to a question in SQL, with intervals; refused where they would be guesses."""
     question = read_question(text, stored.attributes)
     places = question.places
-    if len(places) > 2:
+    if len(places) > 2 and measured(stored, places) is None:
         names = ", ".join(stored.attributes.names[place] for place in places)
         raise InvalidArgument(
-            f"this touches {len(places)} columns ({names}), and no released table covers more than two: its intervals would be "
+            f"this touches {len(places)} columns ({names}), and no released table covers them together: its intervals would be "
             "guesses; explore with twin.frame(), or ask the data in a session"
         )
     chance = 1 - confidence
@@ -109,9 +109,7 @@ def ask(model: RecordModel, stored: TwinMeasurements, text: str, *, confidence: 
 def _ground(
     model: RecordModel, stored: TwinMeasurements, places: tuple[int, ...], chance: float
 ) -> tuple[_Ground, str]:
-    ones = stored.ones()
-    trust = sum(1 / (one.counts.size * one.variance) for one in ones)
-    off = NormalDist().inv_cdf(1 - chance / 4) / sqrt(trust) if trust else inf
+    off = total_error(stored, chance / 2)
     if not places:
         whole = np.array([model.total])
         return _Ground(whole, whole, None, 0.0, off), "the noisy number of rows"
@@ -195,10 +193,7 @@ def _sum(ground: _Ground, factors: list[_Factor], chance: float) -> tuple[float,
     counts = np.maximum(ground.centre, 0.0)
     over, under = float(((high - mean) * counts).sum()), float(((mean - low) * counts).sum())
     middle = float((mean * ground.centre).sum())
-    over, under = (
-        part + ground.half(edge, chance) if part > 0 else 0.0
-        for part, edge in ((over, high - mean), (under, mean - low))
-    )
+    over, under = over + ground.half(high - mean, chance), under + ground.half(mean - low, chance)
     return value, min(value, middle - half - under), max(value, middle + half + over)
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from deniable.synth.fitted.intervals import measured, quantile
+from deniable.synth.fitted.intervals import measured
+from deniable.synth.fitted.noise_sizes import quantile
 from deniable.synth.fitted.record_model import RecordModel
 from deniable.synth.fitted.stored import TwinMeasurements
 
