@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -97,6 +98,18 @@ def test_one_row_moves_the_totals_of_a_score_by_at_most_what_is_charged(metric):
     for new in wide:
         gap = np.abs(totals([*ROWS, new]) - totals(ROWS)).sum()
         assert 0 < gap <= rule.moved * GRID
+
+
+@pytest.mark.parametrize("weight", [float("nan"), float("inf"), 1e300])
+@pytest.mark.parametrize("metric", ["mae", "mape", "r2"])
+def test_a_model_from_outside_moves_a_score_no_further_than_is_charged(metric, weight):
+    """A fitted model is a plain value that anybody may write: what it says of a row counts for one row all the same."""
+    model = LinearRegression("wage", features=["age"])
+    fitted = replace(trained(model, made_up(20), multiplier=1, entropy=Silent()), weights=(weight, -weight))
+    reading, rule = model.reading(book()), METRICS[metric]
+    with np.errstate(all="ignore"):
+        added = score_totals(PrivateRows.of(table(reading, ROWS[:1])), fitted, rule, Sizes.of(fitted.target, 1.0))
+    assert sum(abs(int(entry)) for entry in added) <= rule.moved * GRID
 
 
 def test_the_law_of_a_noisy_vote_keeps_its_charge():

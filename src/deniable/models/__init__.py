@@ -10,7 +10,7 @@ from deniable.models.components import PCA, FittedComponents
 from deniable.models.fitted_linear import FittedLinear
 from deniable.models.fitted_logistic import FittedLogistic
 from deniable.models.fitted_trees import FittedTrees
-from deniable.models.image_layer import Convolution
+from deniable.models.image_layer import Convolution, Embedding
 from deniable.models.linear import LinearRegression
 from deniable.models.logistic import LogisticRegression
 from deniable.models.naive_bayes import FittedNaiveBayes, NaiveBayes
@@ -39,6 +39,7 @@ __all__ = [
     "AdditiveModel",
     "Convolution",
     "DecisionTree",
+    "Embedding",
     "FittedAdditive",
     "FittedClusters",
     "FittedComponents",

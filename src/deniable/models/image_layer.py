@@ -1,9 +1,11 @@
-"""A convolution in whole numbers before the dense layers: one window of weights, slid over an image whose pixels are the features.
+"""Layers that use one set of weights at many places of a row, in whole numbers before the dense layers: convolutions over an image
+whose pixels are the features, one after another, and an embedding table that all features are looked up in.
 
-The gradient of one example is the product of its patches, turned over, with the errors of all positions; its length is found
-without a copy for every position (docs/theory/ghost-norms.md). Errors are then shortened towards zero.
+The gradient of one example is the product of what the layer sees at each place, turned over, with the errors of all places; its
+length is found without a copy for every place (docs/theory/ghost-norms.md). Errors are then shortened towards zero.
 
-Guarantee: patches, activations and errors of a row are whole numbers of that row alone; one unit moves a total by at most the clip.
+Guarantee: what is seen, activations and errors of a row are whole numbers of that row alone; one unit moves a total by at most the
+clip.
 """
 
 from __future__ import annotations
@@ -43,20 +45,90 @@ from deniable.models.unit_totals import PrivateRows, check_exact, cut_total
 Floats = NDArray[np.float64]
 
 _ROWS = 1 << 10
-"""Rows whose patches are held together."""
+"""Rows whose places are held together."""
+_TERMS = 1 << 12
+"""Up to so many pairs of places the length of a gradient may be added up from them."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SharedWeights:
+    """One layer: which columns it sees at each of its places (places by entries), and how many numbers it gives at each.
+
+    What comes in is at most `into` in size. With `positive` the last entry is the constant column, and what comes out is cut to its
+    positive part.
+    """
+
+    places: Whole
+    filters: int
+    into: int
+    positive: bool
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Of its weights: entries by filters."""
+        return int(self.places.shape[1]), self.filters
+
+    @property
+    def size(self) -> int:
+        """How many weights it has."""
+        return self.shape[0] * self.filters
+
+    def active(self, seen: Floats, matrix: Floats) -> Floats:
+        """What goes into the next layer: every filter at every place, and a constant."""
+        found = (seen @ matrix).reshape(len(seen), -1)
+        if self.positive:
+            return activated(found)
+        wide = np.full((len(found), found.shape[1] + 1), float(GRID))
+        wide[:, :-1] = np.clip(np.trunc(found / WEIGHT_STEPS), -REACH, REACH)
+        return wide
+
+    def before(self, errors: Floats, matrix: Floats, columns: Floats) -> Floats:
+        """The errors of the columns that came in, all but the constant one, where they were active, and up to REACH."""
+        inner = self.places.shape[1] - 1
+        back, total = errors @ matrix[:inner].T, np.zeros((len(errors), columns.shape[1] - 1))
+        for entry in range(inner):  # no column is twice among the places of one entry
+            total[:, self.places[:, entry]] += back[:, :, entry]
+        return np.clip(np.trunc(total / WEIGHT_STEPS), -REACH, REACH) * (columns[:, :-1] > 0)
+
+    def check(self) -> None:
+        """Refuse, from public sizes, what could leave the whole numbers that floating point holds exactly."""
+        places, entries = self.places.shape
+        overlaps = int(np.bincount(self.places.ravel()).max())
+        check_exact("a layer of shared weights", entries * self.into * LARGEST)
+        check_exact("its errors", overlaps * self.filters * REACH * LARGEST)
+        check_exact("its gradient", self.into * REACH * FINE * places * _ROWS)
+        check_exact("the products of two places", max(self.into**2 * entries, REACH**2 * self.filters) * places)
+
+    def slack(self) -> int:
+        """About how much longer than the shortened gradient its rounded errors can make it, where columns are at most 1."""
+        return ceil(len(self.places) * GRID * sqrt(self.size) * 1.001)
+
+    def start(self, name: str) -> Floats:
+        """Public starting weights: a hash of the name, spread evenly over the usual range."""
+        stream = hashlib.shake_256(name.encode()).digest(4 * self.size)
+        even = np.frombuffer(stream, dtype=np.uint32) / 2.0**31 - 1
+        return np.rint(even * sqrt(3 / (self.shape[0] if self.positive else 1)) * WEIGHT_STEPS)
+
+
+Chain = tuple[SharedWeights, ...]
+"""Layers of shared weights, the first one first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Convolution:
     """`filters` windows of `window` times `window` pixels, slid by `stride` over an image of this `shape`, then the positive part.
 
-    The features are the pixels, all numbers, row after row of the image.
+    The features are the pixels, all numbers, row after row of the image. `then` puts another convolution behind this one.
     """
 
     shape: tuple[int, int]
     filters: int = 8
     window: int = 3
     stride: int = 2
+    earlier: Convolution | None = None
+    """The convolution whose filters are the channels of this one's image."""
+
+    said: ClassVar[str] = "convolutions and dense layers on whole numbers, by ghost norms"
 
     def __post_init__(self) -> None:
         given: object = self.shape
@@ -67,113 +139,152 @@ class Convolution:
         integer(stride=self.stride, least=1)
         if integer(window=self.window, least=1) > min(self.shape):
             raise InvalidArgument(f"window must fit into the image of {self.shape}, got {self.window}")
+        if self.earlier is not None and self.earlier.result != self.shape:
+            raise InvalidArgument(f"the convolution before gives an image of {self.earlier.result}, got {self.shape}")
+
+    def then(self, filters: int = 8, window: int = 3, stride: int = 1) -> Convolution:
+        """Another convolution over what this one gives; its filters see all filters of this one."""
+        return Convolution(self.result, filters, window, stride, self)
 
     @property
-    def positions(self) -> int:
-        """How often the window is laid down."""
+    def result(self) -> tuple[int, int]:
+        """How often the window is laid down, downwards and across."""
         down, across = ((size - self.window) // self.stride + 1 for size in self.shape)
-        return down * across
-
-    @property
-    def inputs(self) -> int:
-        """The entries of a patch, a constant included."""
-        return self.window**2 + 1
+        return down, across
 
     @property
     def outputs(self) -> int:
-        """The columns the dense layers get, a constant included."""
-        return self.positions * self.filters + 1
+        """The columns the next layers get, a constant included."""
+        return self.result[0] * self.result[1] * self.filters + 1
 
-    @property
-    def size(self) -> int:
-        """How many weights it has."""
-        return self.inputs * self.filters
+    def chain(self) -> Chain:
+        """This convolution and all before it, the first one first."""
+        if self.earlier is None:
+            return (SharedWeights(self._places(1), self.filters, GRID, True),)
+        return (*self.earlier.chain(), SharedWeights(self._places(self.earlier.filters), self.filters, REACH, True))
 
-    def check(self, features: tuple[Feature, ...]) -> None:
-        """Refuse features that are not the pixels of such an image."""
-        pixels = self.shape[0] * self.shape[1]
-        if len(features) != pixels or not all(each.is_number for each in features):
-            raise InvalidArgument(
-                f"a convolution over {self.shape[0]} by {self.shape[1]} pixels needs {number_of(pixels, 'feature')}, all numbers; "
-                f"got {len(features)}"
-            )
-
-    def places(self) -> Whole:
-        """The columns of every patch among the columns of a row, the constant first column last; numbers have two columns each."""
+    def _places(self, channels: int) -> Whole:
+        """The columns of every window, the constant one last: the first image's numbers have two columns each, after a constant."""
         height, width = self.shape
         tops = np.arange(0, height - self.window + 1, self.stride)
         lefts = np.arange(0, width - self.window + 1, self.stride)
         corners = (tops[:, None] * width + lefts[None, :]).reshape(-1, 1)
         inside = (np.arange(self.window)[:, None] * width + np.arange(self.window)[None, :]).reshape(1, -1)
-        columns = 1 + 2 * (corners + inside)
-        return np.concatenate([columns, np.zeros((len(columns), 1), dtype=np.int64)], axis=1)
+        first = self.earlier is None
+        pixels = (corners + inside)[:, :, None] * channels + np.arange(channels)
+        columns = pixels.reshape(len(corners), -1)
+        constant = np.full((len(corners), 1), 0 if first else height * width * channels)
+        return np.concatenate([1 + 2 * columns if first else columns, constant], axis=1)
 
-    def patches(self, features: Floats) -> Floats:
-        """Every row's patches: rows by positions by entries."""
-        return features[:, self.places()]
-
-    def start(self) -> Floats:
-        """Public starting weights: a hash, spread evenly over the usual range."""
-        stream = hashlib.shake_256(f"deniable convolution {self}".encode()).digest(4 * self.size)
-        even = np.frombuffer(stream, dtype=np.uint32).reshape(self.inputs, self.filters) / 2.0**31 - 1
-        return np.rint(even * sqrt(3 / self.inputs) * WEIGHT_STEPS)
-
-    def active(self, patches: Floats, matrix: Floats) -> Floats:
-        """What goes into the dense layers: every filter at every position, and a constant."""
-        return activated((patches @ matrix).reshape(len(patches), -1))
-
-    def slack(self) -> int:
-        """How much longer than the shortened gradient its rounded errors can make it, in steps of a gradient.
-
-        Each of the errors loses less than one step; what they lose, times the patches, is at most this long.
-        """
-        return ceil(self.positions * GRID * sqrt(self.inputs * self.filters) * 1.001)
+    def check(self, features: tuple[Feature, ...]) -> None:
+        """Refuse features that are not the pixels of such an image."""
+        height, width = self.shape
+        if self.earlier is not None:
+            self.earlier.check(features)
+        elif len(features) != height * width or not all(each.is_number for each in features):
+            needed = number_of(height * width, "feature")
+            raise InvalidArgument(
+                f"a convolution over {height} by {width} pixels needs {needed}, all numbers; got {len(features)}"
+            )
 
 
-def patch_squares(patches: Floats, errors: Floats) -> Floats:
-    """At least the squared length of each row's gradient, patches turned over times errors, by the smaller of two matrices.
+@dataclass(frozen=True, slots=True)
+class Embedding:
+    """A table of `size` numbers for each of `values` categories, in which all of `columns` features are looked up.
+
+    Every feature has so many categories; one that is not listed has no entry and counts as zeros.
+    """
+
+    columns: int
+    values: int
+    size: int = 4
+
+    said: ClassVar[str] = "an embedding and dense layers on whole numbers, by ghost norms"
+
+    def __post_init__(self) -> None:
+        integer(columns=self.columns, least=1)
+        integer(values=self.values, least=1)
+        integer(size=self.size, least=1)
+
+    @property
+    def outputs(self) -> int:
+        """The columns the dense layers get, a constant included."""
+        return self.columns * self.size + 1
+
+    def chain(self) -> Chain:
+        """Each feature's columns are one place."""
+        places = 1 + np.arange(self.columns)[:, None] * self.values + np.arange(self.values)[None, :]
+        return (SharedWeights(places, self.size, GRID, False),)
+
+    def check(self, features: tuple[Feature, ...]) -> None:
+        """Refuse features that are no categories of this table."""
+        if len(features) != self.columns or any(len(each.values) != self.values for each in features):
+            needed = f"{number_of(self.columns, 'feature')} of {number_of(self.values, 'category', 'categories')} each"
+            given = ", ".join(f"{each.name} with {len(each.values)}" for each in features)
+            raise InvalidArgument(f"this embedding needs {needed}; got {given}")
+
+
+Front = Convolution | Embedding
+"""What can stand before the dense layers."""
+
+
+def front_start(front: Front) -> Floats:
+    """Public starting weights of all layers before the dense ones."""
+    return np.concatenate([each.start(f"deniable {front} {place}") for place, each in enumerate(front.chain())])
+
+
+def place_squares(seen: Floats, errors: Floats) -> Floats:
+    """At least the squared length of each row's gradient, what is seen turned over times errors, by the smaller of two matrices.
 
     Entries of either are whole and exact. Squares of the gradient's own entries are rounded up by `lengths_up`; products of the
-    two matrices of positions may cancel, so what rounding can take off them is added.
+    two matrices of places may cancel, so what rounding can take off them is added. A row's numbers are added up in one order,
+    whatever rows stand beside it.
     """
-    if patches.shape[1] ** 2 >= patches.shape[2] * errors.shape[2]:
-        gradient = np.matmul(patches.transpose(0, 2, 1), errors)
-        return np.asarray(np.einsum("nij,nij->n", gradient, gradient) * (1 + 2.0**-30), dtype=np.float64)
-    inside, back = (np.matmul(each, each.transpose(0, 2, 1)) for each in (patches, errors))
-    size = np.sqrt(np.einsum("nii->ni", inside) * np.einsum("nii->ni", back)).sum(axis=1)
-    exact = np.maximum(np.einsum("nij,nij->n", inside, back), 0)
+    count, pairs = len(seen), seen.shape[1] ** 2
+    if pairs > _TERMS or pairs >= seen.shape[2] * errors.shape[2]:
+        gradient = np.matmul(seen.transpose(0, 2, 1), errors).reshape(count, -1)
+        return np.asarray((gradient * gradient).sum(axis=1) * (1 + 2.0**-30), dtype=np.float64)
+    inside, back = (np.matmul(each, each.transpose(0, 2, 1)).reshape(count, -1) for each in (seen, errors))
+    size = np.sqrt(inside[:, :: seen.shape[1] + 1] * back[:, :: seen.shape[1] + 1]).sum(axis=1)
+    exact = np.maximum((inside * back).sum(axis=1), 0)
     return np.asarray(exact + size * size * 2.0**-36, dtype=np.float64)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ConvolutionPath:
-    """A convolution and dense layers on whole numbers."""
+def rounding(seen: Floats, errors: Floats) -> Floats:
+    """At least how long what rounding takes from a row's errors can be, times what is seen: each error that is not zero loses less
+    than one step."""
+    lengths = np.sqrt(np.einsum("npe,npe->np", seen, seen))
+    return np.asarray((lengths * np.sqrt((errors != 0).sum(axis=2))).sum(axis=1), dtype=np.float64)
 
-    image: Convolution
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SharedPath:
+    """Layers of shared weights and dense layers on whole numbers."""
+
+    image: Front
     sizes: tuple[int, ...]
     begin: Floats
     link: LossLink
 
     grid: ClassVar[int] = GRADIENT_GRID
-    said: ClassVar[str] = "a convolution and dense layers on whole numbers, by ghost norms"
+
+    @property
+    def said(self) -> str:
+        """Which path this is, for the card."""
+        return self.image.said
 
     def check(self, clip_steps: int, rows: int) -> None:
         """Refuse, from public sizes, what could leave the exact range or what rounding would swallow."""
-        image = self.image
-        check_network((image.inputs, *self.sizes), clip_steps, rows)
-        check_exact("the gradient of the convolution", GRID * REACH * FINE * image.positions * _ROWS)
-        check_exact(
-            "the products of two patches", max(GRID**2 * image.inputs, REACH**2 * image.filters) * image.positions
-        )
-        if image.positions**2 > 1 << 12 and image.positions**2 < image.size:
-            raise InvalidArgument("this convolution has too many positions for its filters; use a larger stride")
-        if not 16 * image.slack() <= clip_steps:
-            least = 16 * image.slack() / GRADIENT_GRID
-            raise InvalidArgument(
-                f"clip must be at least {least:.3g} for this convolution, got {clip_steps / GRADIENT_GRID:.3g}"
-            )
-        if rows > 1 and not GRID * REACH * image.positions * rows * (clip_steps // FINE) < 1 << 62:
-            raise InvalidArgument("units have too many rows for this convolution; use a larger stride or fewer rows")
+        chain = self.image.chain()
+        for each in chain:
+            each.check()
+            if rows > 1 and not each.into * REACH * len(each.places) * rows * (clip_steps // FINE) < 1 << 62:
+                raise InvalidArgument("units have too many rows for these layers; use a larger stride or fewer rows")
+        check_network((chain[-1].shape[0], *self.sizes), clip_steps, rows)
+        slack = sum(each.slack() for each in chain)
+        if not 16 * slack <= clip_steps:
+            least, given = 16 * slack / GRADIENT_GRID, clip_steps / GRADIENT_GRID
+            raise InvalidArgument(f"clip must be at least {least:.3g} for these layers, got {given:.3g}")
 
     def start(self) -> Floats:
         """The starting weights, flat, in whole steps."""
@@ -188,61 +299,80 @@ class ConvolutionPath:
 
         Guarantee: one unit more or less moves it by at most `clip_steps`.
         """
-        total = np.zeros(len(weights), dtype=np.int64)
-        for part, starts in _parts(rows):
-            run = self.run(rows.kept["features"][part], rows.kept["truth"][part], np.rint(weights))
+        total, chain = np.zeros(len(weights), dtype=np.int64), self.image.chain()
+        for part, starts in rows.blocks(_ROWS if rows.starts is None else isqrt(_ROWS)):
+            run = self.run(rows.kept["features"][part], rows.kept["truth"][part], np.rint(weights), chain)
             total += run.total(clip_steps) if starts is None else run.by_unit(starts, clip_steps)
         return total
 
-    def run(self, features: Floats, truth: Floats, weights: Floats) -> ConvolutionRun:
+    def run(self, features: Floats, truth: Floats, weights: Floats, chain: Chain) -> SharedRun:
         """Forward and back, row by row."""
-        matrix, dense = image_layers(self.image, self.sizes, weights)
-        patches = self.image.patches(features)
-        active = self.image.active(patches, matrix)
-        run = passed(active, truth, dense, self.link)
-        inner = len(dense) > 1
-        length = REACH * sqrt(run.errors[0].shape[1]) if inner else sqrt(self.link.square)
-        back = returned(run.errors[0], dense[0][:-1], active[:, :-1], length=length)
-        return ConvolutionRun(patches, back.reshape(len(back), self.image.positions, -1), run, self.image.slack())
+        matrices, dense = front_layers(chain, self.sizes, weights)
+        columns, seen = forward(features, chain, matrices)
+        run = passed(columns[-1], truth, dense, self.link)
+        length = REACH * sqrt(run.errors[0].shape[1]) if len(dense) > 1 else sqrt(self.link.square)
+        active, errors = columns[-1][:, :-1] if chain[-1].positive else np.ones(1), list[Floats]()
+        back = returned(run.errors[0], dense[0][:-1], active, length=length)
+        for place in range(len(chain) - 1, -1, -1):
+            errors.insert(0, back.reshape(len(back), len(chain[place].places), -1))
+            if place:
+                back = chain[place].before(errors[0], matrices[place], columns[place])
+        return SharedRun(seen, errors, run)
+
+
+def forward(features: Floats, chain: Chain, matrices: list[Floats]) -> tuple[list[Floats], list[Floats]]:
+    """The columns before and after every layer of shared weights, and what each layer sees at its places."""
+    columns, seen = [features], []
+    for each, matrix in zip(chain, matrices, strict=True):
+        seen.append(columns[-1][:, each.places])
+        columns.append(each.active(seen[-1], matrix))
+    return columns, seen
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ConvolutionRun:
-    """Patches and errors of the convolution, and what passed the dense layers, of some rows: all whole numbers."""
+class SharedRun:
+    """What layers of shared weights saw and the errors that came back, and what passed the dense layers: all whole numbers."""
 
-    patches: Floats
-    errors: Floats
+    seen: list[Floats]
+    errors: list[Floats]
     dense: Passed
-    slack: int
 
     def lengths(self) -> Whole:
         """A whole number at least the length of each row's whole gradient."""
-        return lengths_up(ghost_squares(self.dense) + patch_squares(self.patches, self.errors))
+        squares = ghost_squares(self.dense)
+        for each, error in zip(self.seen, self.errors, strict=True):
+            squares += place_squares(each, error)
+        return lengths_up(squares)
 
     def factors(self, clip_steps: int) -> Floats:
         """What errors are multiplied by: where they are shortened, so much more that rounding cannot make them too long."""
-        fine = self.lengths() * FINE
-        return FINE * np.where(fine <= clip_steps, 1.0, shares(fine, clip_steps - self.slack))
+        fine, slack = self.lengths() * FINE, np.zeros(len(self.dense.errors[0]))
+        for each, error in zip(self.seen, self.errors, strict=True):
+            slack += rounding(each, error)
+        most = np.maximum(clip_steps - np.ceil(slack * (1 + 2.0**-30)), 0)
+        return FINE * np.where(fine <= clip_steps, 1.0, shares(fine, most))
 
-    def shortened(self, clip_steps: int) -> tuple[Floats, list[Floats]]:
-        """The errors of the convolution and of the dense layers, finer, towards zero."""
+    def shortened(self, clip_steps: int) -> tuple[list[Floats], list[Floats]]:
+        """The errors of shared and of dense layers, finer, towards zero."""
         factors = self.factors(clip_steps)
-        return np.trunc(self.errors * factors[:, None, None]), [
-            np.trunc(each * factors[:, None]) for each in self.dense.errors
-        ]
+        shared = [np.trunc(each * factors[:, None, None]) for each in self.errors]
+        return shared, [np.trunc(each * factors[:, None]) for each in self.dense.errors]
 
     def total(self, clip_steps: int) -> Whole:
         """The sum of shortened gradients."""
-        first, others = self.shortened(clip_steps)
-        wide, deep = self.patches.shape[2], first.shape[2]
-        parts = [self.patches.reshape(-1, wide).T @ first.reshape(-1, deep)]
-        parts += [each.T @ error for each, error in zip(self.dense.inputs, others, strict=True)]
+        shared, others = self.shortened(clip_steps)
+        flat = [each.reshape(-1, each.shape[2]) for each in self.seen]
+        back = [error.reshape(-1, error.shape[2]) for error in shared]
+        parts = [each.T @ error for each, error in zip([*flat, *self.dense.inputs], [*back, *others], strict=True)]
         return np.concatenate([part.astype(np.int64).ravel() for part in parts])
 
     def by_unit(self, starts: Whole, clip_steps: int) -> Whole:
         """Units with several rows: their sums are written down and cut."""
-        count = len(self.patches)
-        parts = [np.matmul(self.patches.transpose(0, 2, 1), self.errors).reshape(count, -1)]
+        count = len(self.dense.errors[0])
+        parts = [
+            np.matmul(each.transpose(0, 2, 1), error).reshape(count, -1)
+            for each, error in zip(self.seen, self.errors, strict=True)
+        ]
         parts += [
             (each[:, :, None] * error[:, None, :]).reshape(count, -1)
             for each, error in zip(self.dense.inputs, self.dense.errors, strict=True)
@@ -250,28 +380,21 @@ class ConvolutionRun:
         return cut_total(np.concatenate(parts, axis=1).astype(np.int64), starts, clip_steps // FINE) * FINE
 
 
-def image_layers(image: Convolution, sizes: tuple[int, ...], flat: Floats) -> tuple[Floats, list[Floats]]:
-    """Flat weights as the convolution's matrix and one for each dense layer."""
-    return flat[: image.size].reshape(image.inputs, image.filters), layers(sizes, flat[image.size :])
+def front_layers(chain: Chain, sizes: tuple[int, ...], flat: Floats) -> tuple[list[Floats], list[Floats]]:
+    """Flat weights as one matrix for each layer of shared weights and one for each dense layer."""
+    found, place = [], 0
+    for each in chain:
+        found.append(flat[place : place + each.size].reshape(each.shape))
+        place += each.size
+    return found, layers(sizes, flat[place:])
 
 
-def image_scores(features: Floats, image: Convolution, sizes: tuple[int, ...], flat: Floats) -> Floats:
+def front_scores(features: Floats, front: Front, sizes: tuple[int, ...], flat: Floats) -> Floats:
     """The outputs of the last layer, in steps of 1/(GRID * WEIGHT_STEPS)."""
-    matrix, dense = image_layers(image, sizes, flat)
+    chain = front.chain()
+    matrices, dense = front_layers(chain, sizes, flat)
     found = [
-        scores(image.active(image.patches(features[first : first + _ROWS]), matrix), dense)[0]
+        scores(forward(features[first : first + _ROWS], chain, matrices)[0][-1], dense)[0]
         for first in range(0, len(features), _ROWS)
     ]
     return np.concatenate(found) if found else np.zeros((0, dense[-1].shape[1]))
-
-
-def _parts(rows: PrivateRows) -> list[tuple[slice, Whole | None]]:
-    """A few rows at a time, whole units together."""
-    if rows.starts is None:
-        return [(slice(at, min(at + _ROWS, rows.count)), None) for at in range(0, rows.count, _ROWS)]
-    ends, some = np.append(rows.starts, rows.count), max(1, isqrt(_ROWS))
-    firsts = range(0, len(rows.starts), some)
-    return [
-        (slice(int(ends[at]), int(ends[min(at + some, len(rows.starts))])), rows.starts[at : at + some] - ends[at])
-        for at in firsts
-    ]

@@ -44,7 +44,7 @@ class Network:
 
     hidden: tuple[int, ...] = (32,)
     image: Any = None
-    """A `Convolution` before the hidden layers, where the features are the pixels of an image."""
+    """Before the hidden layers: a `Convolution` where the features are the pixels of an image, or an `Embedding` of categories."""
 
     def __post_init__(self) -> None:
         given: object = self.hidden

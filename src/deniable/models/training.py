@@ -20,13 +20,14 @@ from deniable.core.compositor import Compositor, grouped
 from deniable.core.distance import Distance
 from deniable.core.mechanism import Mechanism
 from deniable.core.space import Space
+from deniable.core.step import MechanismFamily
 from deniable.cost import Cost, Neighbours, Sampled, Sampling
 from deniable.errors import InvalidArgument
 from deniable.exact.guards import Real, integer, positive, probability
 from deniable.models.encoding import GRID, Encoding, NumberScale, Whole
 from deniable.models.estimator import RowsReader, RowsReading
 from deniable.models.fitted import FittedModel
-from deniable.models.image_layer import Convolution, ConvolutionPath, image_scores
+from deniable.models.image_layer import Front, SharedPath, front_scores, front_start
 from deniable.models.links import IDENTITY, LINK_GRID, LOGISTIC, MULTINOMIAL, LossLink, sigmoid, softmax
 from deniable.models.network import (
     GRADIENT_GRID,
@@ -39,18 +40,11 @@ from deniable.models.network import (
     scores,
 )
 from deniable.models.task import TotalNoise, planned_task
-from deniable.models.torch_modules import (
-    ExamplePath,
-    check_module,
-    dense_start,
-    image_loaded,
-    image_start,
-    loaded,
-    module_digest,
-)
+from deniable.models.torch_modules import ExamplePath, check_module, exact_start, loaded, module_digest
 from deniable.models.trees import part_of_row
 from deniable.models.unit_totals import PrivateRows
 from deniable.noise import Entropy, bernoullis, rounded_gaussians
+from deniable.plan.codebook import Codebook
 
 Floats = NDArray[np.float64]
 
@@ -104,8 +98,9 @@ class Training(RowsReader):
 
     `loss` is "logistic" (two classes), "multinomial" or "squared". Each of `steps` steps sees a batch that every unit enters with
     chance `rate`; its gradient is cut to length `clip`. With batches="disjoint" units are dealt to 1/rate parts by their hash,
-    and each run over all parts is one charge. A torch module of dense layers and ReLU, after one convolution or none, runs on whole
-    numbers; any other one by gradients of one example at a time, cut to a grid; layers that mix rows are refused by name.
+    and each run over all parts is one charge. A torch module of dense layers and ReLU, after convolutions or an embedding or
+    neither, runs on whole numbers; any other one by gradients of one example at a time, cut to a grid; layers that mix rows are
+    refused by name.
 
     Guarantee: one charge for the number of units and all steps, read as sampled normal noise; see `card` for which path was used.
     """
@@ -142,6 +137,14 @@ class Training(RowsReader):
             raise InvalidArgument(f"disjoint batches need a rate of one over a whole number, got {self.rate!r}")
         if not isinstance(self.module, Network):
             check_module(self.module)
+        elif not isinstance(self.module.image, Front | None):
+            raise InvalidArgument(f"image must be a Convolution or an Embedding, got {self.module.image!r}")
+
+    def family(self, codebook: Codebook) -> MechanismFamily:
+        trainer = Trainer.of(self, self.reading(codebook))
+        if isinstance(trainer.path, ExamplePath):  # once, and not for every noise that is tried
+            trainer.path.check_repeats(trainer.reading.encoding.width, trainer.outputs)
+        return RowsReader.family(self, codebook)
 
     def step_count(self) -> int:
         return self.steps + 1
@@ -286,26 +289,23 @@ def dealt(rows: PrivateRows, parts: int) -> list[PrivateRows]:
 
 
 def gradient_path(module: Any, reading: RowsReading, outputs: int, link: LossLink) -> Any:
-    """How gradients of this module are taken: on whole numbers where it is dense, else one example at a time."""
+    """How gradients of this module are taken: on whole numbers where its layers are ours, else one example at a time."""
     width = reading.encoding.width
-    if isinstance(module, Network) and module.image is not None:
-        module.image.check(reading.features)
-        sizes = module.sizes(module.image.outputs, outputs)
-        dense = module.start(module.image.outputs, outputs)
-        begin = np.concatenate([matrix.ravel() for matrix in (module.image.start(), *dense)])
-        return ConvolutionPath(module.image, sizes, begin, link)
     if isinstance(module, Network):
-        check_network(module.sizes(width, outputs), 1, 1)
-        return DensePath(module.sizes(width, outputs), tuple(module.start(width, outputs)), link)
-
-    found = image_start(module, reading.features, outputs)
-    if found is not None:
-        return ConvolutionPath(*found, link)
-    start = dense_start(module, width, outputs)
-    if start is not None:
-        sizes = (width, *(matrix.shape[1] for matrix in start))
-        return DensePath(sizes, tuple(start), link)
-    return ExamplePath.of(module, width, outputs, link)
+        front, into = module.image, width if module.image is None else module.image.outputs
+        if front is not None:
+            front.check(reading.features)
+        sizes = module.sizes(into, outputs)
+        check_network(sizes, 1, 1)
+        first = [] if front is None else [front_start(front)]
+        flat = np.concatenate([matrix.ravel() for matrix in (*first, *module.start(into, outputs))])
+    else:
+        check_module(module)  # again: it may have been changed since
+        found = exact_start(module, reading.features, width, outputs)
+        if found is None:
+            return ExamplePath.of(module, width, outputs, link)
+        front, sizes, flat = found
+    return DensePath(sizes, tuple(layers(sizes, flat)), link) if front is None else SharedPath(front, sizes, flat, link)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -343,7 +343,7 @@ class FittedNetwork(FittedModel):
     sizes: tuple[int, ...]
     weights: Floats
     loss: str
-    image: Convolution | None = None
+    image: Front | None = None
 
     def __eq__(self, other: object) -> bool:
         return (
@@ -370,7 +370,7 @@ class FittedNetwork(FittedModel):
 
     def _scores(self, features: Floats) -> Floats:
         if self.image is not None:
-            return image_scores(features, self.image, self.sizes, self.weights)
+            return front_scores(features, self.image, self.sizes, self.weights)
         return scores(features, layers(self.sizes, self.weights))[0]
 
     @property
@@ -382,10 +382,7 @@ class FittedNetwork(FittedModel):
 
     def load(self, module: Any) -> Any:
         """A torch module of the shape that was trained, with the trained weights in it."""
-
-        if self.image is not None:
-            return image_loaded(module, self.image, self.sizes, self.weights)
-        return loaded(module, self.sizes, self.weights)
+        return loaded(module, self.image, self.sizes, self.weights)
 
     def results(self) -> Mapping[str, float]:
         return {

@@ -77,16 +77,16 @@ class PrivateRows:
         assert self.starts is not None
         return np.diff(np.append(self.starts, self.count))
 
-    def blocks(self) -> Iterator[tuple[slice, Whole | None]]:
-        """Rows a few thousand at a time, whole units together; with where units begin in the block."""
+    def blocks(self, most: int = _CHUNK) -> Iterator[tuple[slice, Whole | None]]:
+        """Rows up to so many at a time, whole units together; with where units begin in the block."""
         if self.starts is None:
-            for first in range(0, self.count, _CHUNK):
-                yield slice(first, min(first + _CHUNK, self.count)), None
+            for first in range(0, self.count, most):
+                yield slice(first, min(first + most, self.count)), None
             return
         ends = np.append(self.starts, self.count)
         unit = 0
         while unit < len(self.starts):
-            stop = max(int(np.searchsorted(ends, ends[unit] + _CHUNK, side="right")) - 1, unit + 1)
+            stop = max(int(np.searchsorted(ends, ends[unit] + most, side="right")) - 1, unit + 1)
             yield slice(int(ends[unit]), int(ends[stop])), self.starts[unit:stop] - ends[unit]
             unit = stop
 

@@ -11,7 +11,7 @@ import pytest
 import deniable as dp
 from deniable.cost import Gaussian, Sampled
 from deniable.errors import InvalidArgument
-from deniable.models import Network, Training, network, unit_totals
+from deniable.models import Network, Training, network, torch_modules, unit_totals
 from deniable.models.encoding import GRID
 from deniable.models.links import LOGISTIC, MULTINOMIAL
 from deniable.models.network import (
@@ -24,7 +24,7 @@ from deniable.models.network import (
     shortened,
 )
 from deniable.models.task import TotalNoise
-from deniable.models.training import BatchStep, dealt
+from deniable.models.training import BatchStep, Trainer, dealt
 from deniable.models.unit_totals import PrivateRows
 from deniable.testing import Seeded, Silent
 from tests.models_kit import CHANGED_BOOK, UNIT_BOOK, book, codes, people, session, table, trained
@@ -301,8 +301,6 @@ def test_any_other_module_is_trained_one_example_at_a_time():
     assert sum(parameter.numel() for parameter in fitted.load(module).parameters()) == len(fitted.weights)
     with pytest.raises(InvalidArgument, match="load"):
         fitted.predict(ROWS)
-    from deniable.models.training import Trainer
-
     trainer = Trainer.of(model, model.reading(book()))
     held = PrivateRows.of(table(trainer.reading, codes(ROWS)[:4]))
     trainer.prepare(held)
@@ -340,6 +338,136 @@ def test_modules_of_the_wrong_type_or_shape_are_refused():
     wrong = torch.nn.Sequential(torch.nn.Linear(3, 1)).double()
     with pytest.raises(InvalidArgument, match="takes 3 columns"):
         Training(wrong, target="smoker").price(session(ROWS), epsilon=1)
+    for kind in (torch.float16, torch.float32):
+        with pytest.raises(InvalidArgument, match="float64"):
+            Training(torch.nn.Linear(3, 1).to(kind), target="smoker")
+    alone = torch.nn.Linear(WIDTH, 1).double().requires_grad_(False)
+    with pytest.raises(InvalidArgument, match="no weights to train"):
+        Training(torch.nn.Sequential(torch.nn.Tanh(), alone), target="smoker").price(session(ROWS), epsilon=1)
+
+
+WIDTH = Training(Network(), target="smoker").reading(book()).encoding.width
+
+
+def _dense(*, first=0.1, last=0.1):
+    module = torch.nn.Sequential(torch.nn.Linear(WIDTH, 3), torch.nn.ReLU(), torch.nn.Linear(3, 1)).double()
+    with torch.no_grad():
+        module[0].weight.fill_(first)
+        module[2].weight.fill_(last)
+    return module
+
+
+@needs_torch
+@pytest.mark.parametrize("weight", [float("nan"), float("inf"), 65.0, -1e9])
+@pytest.mark.parametrize("place", ["first", "last"])
+def test_weights_beyond_the_exact_range_are_refused_for_nothing(weight, place):
+    """Sizes are checked for weights of at most 64, so a module may not begin with larger ones."""
+    asked = session(ROWS)
+    with pytest.raises(InvalidArgument, match="at most 64"):
+        Training(_dense(**{place: weight}), target="smoker").fit(asked, epsilon=1)
+    assert asked.spent.loss == 0
+
+
+SEEN = []
+
+
+def _odd(kind):
+    """A module whose answer for a row depends on more than the row."""
+
+    class Odd(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer, self.count = torch.nn.Linear(WIDTH, 1).double(), 0
+            self.register_buffer("mean", torch.zeros(1, dtype=torch.float64))
+
+        def forward(self, x):
+            match kind:
+                case "counter":
+                    self.count += 1
+                    x = x * self.count
+                case "running mean":
+                    self.mean = self.mean + x.mean().detach()
+                    x = x + self.mean
+                case "global":
+                    SEEN.append(1)
+                    x = x * len(SEEN)
+                case "dropout":
+                    x = torch.nn.functional.dropout(x, 0.5)
+                case "numpy":
+                    x = x * np.random.random()  # noqa: TID251 - what a module of somebody else may do
+                case "error" if float(x[0, 1]) > 0:
+                    raise ValueError("a row")
+                case "shape" if float(x[0, 1]) > 0:
+                    return self.layer(x)[0]
+            return self.layer(x)
+
+    return Odd()
+
+
+def _shared():
+    """One layer twice: its gradient is the sum of both, which dense layers apart would not give."""
+    layer = torch.nn.Linear(WIDTH, WIDTH).double()
+    return torch.nn.Sequential(layer, torch.nn.ReLU(), layer, torch.nn.ReLU(), torch.nn.Linear(WIDTH, 1)).double()
+
+
+def _frozen():
+    module = _dense()
+    module[0].weight.requires_grad_(False)
+    return module
+
+
+def _spectral():
+    norm = torch.nn.utils.parametrizations.spectral_norm(torch.nn.Linear(WIDTH, 3))
+    return torch.nn.Sequential(norm, torch.nn.Tanh(), torch.nn.Linear(3, 1)).double()
+
+
+ALONE = {
+    "counter": lambda: _odd("counter"),
+    "running mean": lambda: _odd("running mean"),
+    "error": lambda: _odd("error"),
+    "shape": lambda: _odd("shape"),
+    "shared layer": _shared,
+    "frozen layer": _frozen,
+    "spectral norm": _spectral,
+}
+
+
+@needs_torch
+@pytest.mark.parametrize("name", ALONE)
+def test_every_row_meets_a_module_as_if_it_were_the_first(name):
+    """State kept between calls, layers used twice, code that fails at a row: one row more moves a total by at most the clip."""
+    torch.manual_seed(0)
+    model = Training(ALONE[name](), target="smoker")
+    trainer = Trainer.of(model, model.reading(book()))
+    assert "one example at a time" in trainer.path.said
+    held, most = PrivateRows.of(table(trainer.reading, codes(ROWS)[:6])), 1 << 14
+    trainer.prepare(held)
+    start = trainer.path.start()
+    whole = trainer.path.total(held, start, most)
+    alone = [trainer.path.total(held.taken(np.arange(6) == row), start, most) for row in range(6)]
+    assert np.array_equal(whole, sum(alone))  # what a row adds is its own
+    assert all(0 <= sum(int(entry) ** 2 for entry in each.astype(object)) <= most**2 for each in alone)
+    assert any(each.any() for each in alone)
+    assert len(start) == sum(weight.numel() for weight in model.module.parameters() if weight.requires_grad)
+
+
+@needs_torch
+@pytest.mark.parametrize(
+    ("kind", "text"), [("global", "rows before it"), ("numpy", "rows before it"), ("dropout", "random numbers")]
+)
+def test_modules_that_are_no_function_of_a_row_are_refused_for_nothing(kind, text):
+    asked = session(ROWS)
+    with pytest.raises(InvalidArgument, match=text):
+        Training(_odd(kind), target="smoker").fit(asked, epsilon=1)
+    assert asked.spent.loss == 0
+
+
+@needs_torch
+def test_state_that_is_left_behind_is_caught(monkeypatch):
+    """The planted fault: the module itself meets every row, not a copy as it was."""
+    monkeypatch.setattr(torch_modules, "_keeps_nothing", lambda module: True)
+    with pytest.raises(InvalidArgument, match="rows before it"):
+        Training(_odd("running mean"), target="smoker").price(session(ROWS), epsilon=1)
 
 
 def test_gradient_descent_from_first_principles_costs_what_the_book_says_or_less():
