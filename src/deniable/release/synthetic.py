@@ -18,7 +18,8 @@ from deniable.release.purchase import Purchase
 from deniable.release.statement import value_statement
 from deniable.release.twin import Twin, twin_packed
 from deniable.synth.network_synthesis import NETWORKS, network_note
-from deniable.synth.synthesis import GAUSSIAN, Synthesis, allowance_of, check_noise
+from deniable.synth.resources import check_noise
+from deniable.synth.synthesis import GAUSSIAN, Synthesis, allowance_of
 
 if TYPE_CHECKING:
     from deniable.release.session_mechanisms import MechanismSession

@@ -44,6 +44,7 @@ from deniable.synth.network_synthesis import (
     network_options,
     network_task,
 )
+from deniable.synth.resources import check_size, most_groups, resources
 
 METHODS = ("pairs", "tree", "mwem", "privbayes", "aim", *NETWORKS)
 GAUSSIAN = ("pairs", "tree", *NETWORKS)
@@ -57,11 +58,6 @@ OPTIONS: dict[str, dict[str, Any]] = {
     **{method: dict(settings) for method, settings in NETWORKS.items()},
 }
 """What each method may be told, and what it does if not; None is chosen from the number of columns."""
-MOST_PAIR_CELLS = 1 << 27
-MOST_CELLS = 1 << 16
-"""MWEM keeps a weight for every combination of cells, at most so many."""
-NOISE_LIMIT = 10_000
-"""A one-way table with more noise than this, in rows, is refused unless the caller insists."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,10 +174,10 @@ class Synthesis:
         if self.method in NETWORKS:
             scale = exact_root(1 / allowance.whole, 80).upper
             told = network_forecast(self.method, self.options, self.network_data, scale)
-            return {**told, "rows of one unit": self.moved.rows}
+            return {**told, **self._unit(), **self._resources}
         left = (1 - PREPROCESSING if self.quantiles else 1.0) * (1 - OPENING if self.opened else 1.0)
         told = self._forecast(Allowance(allowance.kind, allowance.whole * Fraction(left)))
-        told["rows of one unit"] = self.moved.rows
+        told |= self._unit()
         if self.opened:
             told["open categories: share of the whole"] = OPENING
             told["open categories: delta"] = f"{float(allowance.delta):.3g}"
@@ -192,11 +188,33 @@ class Synthesis:
             share = PREPROCESSING / len(self.quantiles) * (1 - OPENING if self.opened else 1.0)
             told["preprocessing: share of the whole"] = PREPROCESSING
             told["preprocessing: noise of a fine table"] = float(allowance.noise(share, self.moved.table).scale)
+        return told | self._resources
+
+    def _unit(self) -> dict[str, Any]:
+        """How many rows of one unit are kept, and what keeping one would save."""
+        told: dict[str, Any] = {"rows of one unit": self.moved.rows}
+        if self.moved.rows > 1:
+            told["with rows=1"] = f"one row of each unit, {self.moved.rows} times less noise"
         return told
 
-    def _forecast(self, allowance: Allowance) -> dict[str, Any]:
+    @property
+    def _resources(self) -> dict[str, Any]:
+        return resources(self.method, self.options, self._sizes, self._most_groups)
+
+    @property
+    def _most_groups(self) -> list[int]:
+        return [
+            most_groups(size, each.ordered) for size, each in zip(self._sizes, self.attributes.columns, strict=True)
+        ]
+
+    @property
+    def _sizes(self) -> list[int]:
+        """How many cells each column may have at most."""
         most = dict(self.quantiles) | {each.place: each.widest().size for each in self.opened}
-        sizes = [most.get(place, size) for place, size in enumerate(self.attributes.sizes)]
+        return [most.get(place, size) for place, size in enumerate(self.attributes.sizes)]
+
+    def _forecast(self, allowance: Allowance) -> dict[str, Any]:
+        sizes = self._sizes
         if self.method in ("mwem", "privbayes"):
             tables = self.options["rounds"] if self.method == "mwem" else len(sizes)
             share = (1 - TOTAL) / (2 * tables) if self.method == "mwem" else (1 - TOTAL - STRUCTURE) / tables
@@ -245,9 +263,9 @@ def synthesis(
     for name in cuts:
         if attributes.columns[attributes.place(name)].type not in ("integer", "number", "decimal"):
             raise InvalidArgument(f"quantiles= is for numbers, and {name} is none")
-    _check_size(nominal, method)
-    read, moved, reading = cell_rows(codebook, source, attributes, rows=rows)
     told = _options(method, options, attributes)
+    check_size(nominal, method, told.get("degree", 2))
+    read, moved, reading = cell_rows(codebook, source, attributes, rows=rows)
     by = tuple((attributes.place(name), count) for name, count in cuts.items())
     asked = Synthesis(codebook, source, attributes, method, places, read, moved, reading, told, by, found, rows)
     if method in NETWORKS:
@@ -312,31 +330,6 @@ def _network(given: Mapping[str, Sequence[str]], attributes: Attributes) -> list
             raise InvalidArgument("network has a circle: no column in it can be drawn before its parents")
         ordered.append((ready[0], tuple(sorted(left.pop(ready[0])))))
     return ordered
-
-
-def _check_size(attributes: Attributes, method: str) -> None:
-    count = len(attributes.columns)
-    cells = attributes.cells(range(count))
-    if method == "mwem" and cells > MOST_CELLS:
-        raise InvalidArgument(
-            f"MWEM keeps a weight for each of {cells:,} combinations of cells, above {MOST_CELLS:,}; take fewer columns or bins, "
-            "or method='pairs', 'tree', 'privbayes' or 'aim'"
-        )
-    most = sum(min(size, 65) for size in attributes.sizes) ** 2 // 2
-    if most > MOST_PAIR_CELLS:
-        raise InvalidArgument(
-            f"the pairs of {count} columns may have {most:,} cells, above {MOST_PAIR_CELLS:,}; take fewer columns, or give numbers "
-            "fewer bins"
-        )
-
-
-def check_noise(scale: float, *, anyway: bool) -> None:
-    """Refuse noise that drowns every cell, unless the caller insists."""
-    if scale > NOISE_LIMIT and not anyway:
-        raise InvalidArgument(
-            f"this budget puts noise of about {scale:,.0f} rows on every cell, so nearly all of them would be noise; offer more, "
-            "take fewer columns, or say anyway=True"
-        )
 
 
 def allowance_of(kind: RuleKind, scale: Real, delta: Fraction = Fraction(0)) -> Allowance:

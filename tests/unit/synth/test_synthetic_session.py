@@ -18,6 +18,7 @@ from deniable.cli import main
 from deniable.errors import EngineFailed, InvalidArgument, Unanswered
 from deniable.plan.codebook import Codebook
 from deniable.release.twin import Twin, twin_packed
+from deniable.synth.resources import resources, tables_within
 from deniable.testing import Seeded
 from tests.unit.synth.people import BOOK, COLUMNS, people, people_rows
 
@@ -53,6 +54,49 @@ def test_a_price_is_free_and_a_twin_is_charged_once_and_fetched(session):
     assert fetched.to_json() == twin.to_json()
     session.synthesizer(columns=["sex", "age"]).release(epsilon=1)
     assert session.spent.loss > spent
+
+
+def test_a_price_says_time_memory_and_what_one_row_of_each_unit_would_save(session):
+    for method, told in (
+        ("pairs", {}),
+        ("tree", {}),
+        ("aim", {}),
+        ("privbayes", {}),
+        ("mwem", {"columns": ["sex", "age"]}),
+    ):
+        plan = session.synthesizer(method=method, **told).price(epsilon=2).plan
+        assert set(plan["time (CPU seconds, about)"]) == {"fitting, at most", "counting, for each million rows"}
+        assert plan["memory (MB, about)"]["rows, for each million"] == 16 * len(told.get("columns", COLUMNS))
+        assert plan["with rows=1"].endswith("2 times less noise")
+    one, two = (session.synthesizer(rows=rows).price(epsilon=2).plan for rows in (1, 2))
+    assert "with rows=1" not in one
+    for name, noise in two["noise of one-way tables"].items():
+        assert noise == pytest.approx(2 * one["noise of one-way tables"][name], rel=1e-2)
+    wide = resources("pairs", {}, [12] * 42, [12] * 42)
+    assert (
+        wide["time (CPU seconds, about)"]["fitting, at most"]
+        > 10 * resources("tree", {}, [12] * 42, [12] * 42)["time (CPU seconds, about)"]["fitting, at most"]
+    )
+
+
+def test_more_columns_than_memory_are_refused_with_the_number_before_there_is_a_price():
+    many = {f"c{place}": {"type": "integer", "bounds": [0, 99]} for place in range(130)}
+    book = Codebook.from_record({"name": "wide", "unit": "rows", "tables": {"wide": {"variables": many}}})
+    rows = {name: [1] for name in many}
+    session = dp.Dataset({"wide": rows}, codebook=book).session(dp.budget(epsilon=1, delta=1e-6))
+    with pytest.raises(
+        InvalidArgument, match=r"the pairs of 130 columns may have 85,\d+,\d+ cells, which take 1,3\d\d MB"
+    ):
+        session.synthesizer()
+    with pytest.raises(InvalidArgument, match=r"366,145 tables of up to 3.*degree=2"):
+        session.synthesizer(method="aim", bins=dict.fromkeys(many, 10))
+    assert (
+        session.synthesizer(method="aim", bins=dict.fromkeys(many, 10), degree=2).price(epsilon=0.5).plan["columns"]
+        == 130
+    )
+    assert session.spent.loss == 0
+    assert tables_within([2, 3, 4], 3) == (4, 2 * 3 + 2 * 4 + 3 * 4 + 24)  # by hand
+    assert tables_within([2, 3, 4], 2) == (3, 26)
 
 
 def test_frames_have_the_codebooks_types_and_values(twin):

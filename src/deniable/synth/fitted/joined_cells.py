@@ -13,7 +13,8 @@ from deniable.synth.attribute import Attribute
 
 RARE = 3.0
 """A category is rare when its noisy count is below this many times the scale of the noise."""
-_MOST = 64
+MOST_GROUPS = 64
+"""A column of numbers has at most about so many groups."""
 _WIDTH = 2.0
 
 
@@ -30,7 +31,7 @@ def grouping(attribute: Attribute, counts: NDArray[np.float64], scale: float, to
     """
     known = np.maximum(counts, 0.0)
     if attribute.ordered:
-        least = max(total / _MOST, _WIDTH * sqrt(max(total, 0.0) * scale), RARE * scale)
+        least = max(total / MOST_GROUPS, _WIDTH * sqrt(max(total, 0.0) * scale), RARE * scale)
         groups = _neighbours(known[: attribute.present], least)
         if attribute.missing:
             rare = known[-1] < RARE * scale

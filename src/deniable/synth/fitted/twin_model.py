@@ -7,12 +7,13 @@ import json
 import numpy as np
 
 from deniable.errors import InvalidArgument
-from deniable.synth.fitted.agreement import simplex
+from deniable.synth.fitted.agreement import simplex, weighted_total
 from deniable.synth.fitted.aim_model import fit_aim
+from deniable.synth.fitted.generator import Generator, softmax
 from deniable.synth.fitted.mwem_model import fit_mwem, noisy_rows
-from deniable.synth.fitted.network_model import fit_network, fit_quail
 from deniable.synth.fitted.pair_model import RECORDS, fit_pairs
 from deniable.synth.fitted.record_model import Codes, Floats, RecordModel, conditional
+from deniable.synth.fitted.row_vectors import GRID, WEIGHT_STEPS, RowVectors, vectors_of_record
 from deniable.synth.fitted.stored import Marginal, TwinMeasurements
 from deniable.synth.fitted.twin_randomness import ReleasedWords, WordSource
 
@@ -32,7 +33,7 @@ def fit(stored: TwinMeasurements) -> tuple[RecordModel, tuple[str, ...]]:
         case "ctgan" | "pate-ctgan":
             return fit_network(stored, source)
         case "quail":
-            return fit_quail(stored, source, fit)
+            return fit_quail(stored, source)
         case _:
             raise InvalidArgument(f"measurements of an unknown method {stored.method!r}; this version cannot fit them")
 
@@ -48,10 +49,7 @@ def fit_privbayes(stored: TwinMeasurements, source: WordSource) -> tuple[RecordM
         for parent in parents:
             given = given * stored.attributes.sizes[parent] + columns[parent]
         columns[child] = conditional(given, _chances(tables[(*parents, child)], total), source)
-    within = tuple(np.ones(size) for size in stored.attributes.sizes)
-    records = tuple(columns[place] for place in sorted(columns))
-    weights = np.full(count, 1 / count)
-    return RecordModel(stored.attributes, stored.groups, within, records, weights, total), ()
+    return _model(stored, tuple(columns[place] for place in sorted(columns)), total), ()
 
 
 def _chances(table: Marginal, total: float) -> Floats:
@@ -59,3 +57,45 @@ def _chances(table: Marginal, total: float) -> Floats:
     counts = simplex(table.counts.astype(float), total).reshape(-1, table.counts.shape[-1])
     sums = counts.sum(axis=1, keepdims=True)
     return np.where(sums > 0, counts, counts.sum(axis=0, keepdims=True))
+
+
+def fit_network(stored: TwinMeasurements, source: WordSource) -> tuple[RecordModel, tuple[str, ...]]:
+    """Records drawn from the generator, as many as are not seen to be rounded."""
+    ones = stored.ones()
+    total = max(weighted_total([float(t.counts.sum()) for t in ones], [t.counts.size * t.variance for t in ones]), 1.0)
+    weights = [np.array(each) for each in stored.options["generator"]]
+    generator = Generator(vectors_of_record(stored.options["vectors"]), weights, weights)
+    count = int(min(max(2 * total, RECORDS[0]), RECORDS[1]))
+    drawn = generator.draw(count, source, averaged=True)
+    columns = generator.vectors.cells(drawn.hard)
+    return _model(stored, columns, total), ()
+
+
+def fit_quail(stored: TwinMeasurements, source: WordSource) -> tuple[RecordModel, tuple[str, ...]]:
+    """Records of the base model (QUAIL), each with a label drawn by what the classifier says of it."""
+    told = stored.options
+    base, notes = fit(TwinMeasurements.from_record(told["base"]))
+    count = int(min(max(2 * base.total, RECORDS[0]), RECORDS[1]))
+    cells = base.cells(count, source)
+    chances = class_chances(vectors_of_record(told["vectors"]), cells, told["classifier"])
+    target = int(told["target"])
+    label = _drawn(chances, source)
+    return _model(stored, (*cells[:target], label, *cells[target:]), base.total), notes
+
+
+def class_chances(vectors: RowVectors, cells: tuple[Codes, ...], weights: list[list[float]]) -> Codes:
+    """For every row the chance of each class, in whole steps."""
+    scores = vectors.vectors(cells) @ np.array(weights, dtype=np.float64) / (GRID * WEIGHT_STEPS)
+    return np.rint(softmax(scores) * GRID).astype(np.int64)
+
+
+def _drawn(chances: Codes, source: WordSource) -> Codes:
+    """One class for every row; rows with the same chances share them to the nearest row."""
+    known, place = np.unique(chances, axis=0, return_inverse=True)
+    return conditional(place.ravel(), known.astype(np.float64), source)
+
+
+def _model(stored: TwinMeasurements, columns: tuple[Codes, ...], total: float) -> RecordModel:
+    within = tuple(np.ones(size) for size in stored.attributes.sizes)
+    weights = np.full(len(columns[0]), 1 / len(columns[0]))
+    return RecordModel(stored.attributes, stored.groups, within, columns, weights, total)
