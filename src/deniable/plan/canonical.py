@@ -156,12 +156,17 @@ def _deep(value: Any, change: Callable[[Any], Any]) -> Any:
     return value
 
 
+def with_parts(expression: Expression, change: Callable[[Expression], Expression]) -> Expression:
+    """The same expression with every part directly inside it changed."""
+    changed: Expression = _mapped(expression, change)
+    return changed
+
+
 def rename_columns(expression: Expression, name_of: Callable[[str], str]) -> Expression:
     """The same expression over columns of other names."""
     if isinstance(expression, Column):
         return Column(name_of(expression.name))
-    changed: Expression = _mapped(expression, lambda part: rename_columns(part, name_of))
-    return changed
+    return with_parts(expression, lambda part: rename_columns(part, name_of))
 
 
 def normal(expression: Expression) -> Expression:

@@ -13,20 +13,29 @@ from fractions import Fraction
 from functools import lru_cache
 from itertools import product
 from math import prod
-from typing import Any
+from typing import Any, TypeAlias
 
 from deniable.engines.evaluate import evaluate
 from deniable.errors import InvalidArgument, QueryRefused
 from deniable.exact import number_of
 from deniable.exact.guards import rational
 from deniable.plan.analysis import facts
-from deniable.plan.expression import Column, Expression, columns
+from deniable.plan.canonical import with_parts
+from deniable.plan.expression import Arithmetic, Case, Column, Divide, Expression, Literal, children, columns
 from deniable.plan.facts import Facts, Kind, date_of, timestamp_of
-from deniable.plan.functions.calendar import Truncate, truncated_date, truncated_timestamp
-from deniable.plan.nodes import KeyColumn, Relation
+from deniable.plan.functions.calendar import (
+    CalendarPart,
+    DatePart,
+    ToDate,
+    Truncate,
+    truncated_date,
+    truncated_timestamp,
+)
+from deniable.plan.functions.scalar import Cell, ScalarFunction
+from deniable.plan.nodes import Filter, Join, KeyColumn, Project, Relation
 from deniable.plan.relation import schema
 from deniable.query.builder import Key, Query
-from deniable.query.public_conditions import listed_keys, possible_keys
+from deniable.query.public_conditions import listed_keys, narrowed, possible_keys
 
 _MOST_VALUES = 1000
 """A bounded whole number with more values than this is not taken as a declared key."""
@@ -34,7 +43,11 @@ _MOST_VALUES = 1000
 _MOST_GROUPS = 10**7
 """How many declared groups all levels of a query may have together."""
 
+_MOST_EVALUATED = 10_000
+"""An expression is worked out for at most so many values of what it reads."""
+
 _HOUR = 3_600_000_000
+_PARTS_OF_DAYS = (CalendarPart.HOUR, CalendarPart.MINUTE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,36 +124,10 @@ def key_set(query: Query[Any]) -> KeySet:
 def _column(key: Key, known: Facts, source: Relation) -> KeyColumn:
     if key.values is not None:
         return KeyColumn(key.name, key.of, _held(key, known))
-    domain = _image(key, known, source) or _finite(key, known)
+    domain = _domain(key.of, known, source)
     if domain is None:
         return KeyColumn(key.name, key.of, listed_keys(source, key.of, known))
     return KeyColumn(key.name, key.of, possible_keys(source, key.of, domain))
-
-
-def _image(key: Key, known: Facts, source: Relation) -> tuple[object, ...] | None:
-    """The numbers that a function of one bounded number can be, such as the tens of FLOOR(age / 10) * 10; else None.
-
-    Guarantee: nothing is read; a number that is left out is the key of no row whatever the data are.
-    """
-    names = columns(key.of)
-    if key.labels is not None or known.kind is not Kind.NUMBER or isinstance(key.of, Column) or len(names) != 1:
-        return None
-    (name,) = names
-    of = schema(source)[name]
-    if of.kind is not Kind.NUMBER or not of.bounded or of.ends[1] - of.ends[0] >= _MOST_VALUES:
-        return None
-    counts = (*range(of.ends[0], of.ends[1] + 1), *((None,) if of.nullable else ()))
-    return _values(key.of, name, of, known.step, possible_keys(source, Column(name), counts)) or None
-
-
-@lru_cache(maxsize=64)
-def _values(
-    expression: Expression, name: str, of: Facts, step: Fraction, counts: tuple[object, ...]
-) -> tuple[object, ...]:
-    """The values of an expression where its one column has these, as engines hold them, in order."""
-    cells = (count * of.step if isinstance(count, int) else None for count in counts)
-    found = {evaluate(expression, {name: cell}, {name: of}) for cell in cells}
-    return tuple(sorted(int(value / step) for value in found if isinstance(value, Fraction)))
 
 
 def _held(key: Key, known: Facts) -> tuple[object, ...]:
@@ -167,7 +154,139 @@ def _hold(name: str, value: Any, known: Facts) -> object:
     return steps.numerator
 
 
-def _finite(key: Key, known: Facts) -> tuple[object, ...] | None:
+# What a key can be, from declarations and the query's own text ------------------------------------------------------------
+
+Cells: TypeAlias = frozenset[Cell]
+"""Everything an expression can be on a row, and perhaps more; missing values as None."""
+
+
+def _domain(of: Expression, known: Facts, source: Relation) -> tuple[object, ...] | None:
+    """The values a key can have, as engines hold them, in public order; None where they are not known to be few.
+
+    Guarantee: nothing is read; a value that is left out is the key of no row whatever the data are.
+    """
+    cells = _cells(of, source) or _by_enumeration(of, source, _MOST_EVALUATED)
+    present = (cells or frozenset()) - {None} or _declared(
+        of, known
+    )  # where no row can be, all that is declared is shown
+    if present is None or known.kind not in (Kind.STRING, Kind.BOOLEAN):
+        ordered: Any = present
+        return None if present is None else tuple(_as_held(value, known) for value in sorted(ordered))
+    return tuple(value for value in known.categories or (False, True) if value in present)
+
+
+def _as_held(value: Cell, known: Facts) -> object:
+    return int(value / known.step) if isinstance(value, Fraction) else value
+
+
+def _cells(of: Expression, source: Relation) -> Cells | None:
+    """The values of an expression, from its facts and from the values of its parts."""
+    if isinstance(of, Column):
+        return _column_cells(of.name, source)
+    known = facts(of, _known(of, source))
+    found = [_declared(of, known), _by_enumeration(of, source, _MOST_VALUES), _from_parts(of, known, source)]
+    several = [cells for cells in found if cells is not None]
+    return frozenset.intersection(*several) if several else None
+
+
+def _known(of: Expression, source: Relation) -> dict[str, Facts]:
+    """What is known of the columns an expression reads, where the query's conditions hold."""
+    return {name: narrowed(source, name) for name in columns(of)}
+
+
+def _column_cells(name: str, source: Relation) -> Cells | None:
+    """The values of a column: of what it was computed from, but for those that a condition on it leaves out."""
+    known = narrowed(source, name)
+    match source:
+        case Project(below, written):
+            return _cells(dict(written)[name], below)
+        case Filter(below):
+            cells = _column_cells(name, below)
+        case Join(left) if name in schema(left):
+            cells = _column_cells(name, left)
+        case _:
+            cells = _declared(Column(name), known)
+    if cells is None or not isinstance(source, Filter):
+        return cells
+    held = tuple(value if value is None else _as_held(value, known) for value in cells)
+    return frozenset(_as_cell(value, known) for value in possible_keys(source, Column(name), held))
+
+
+def _as_cell(value: Any, known: Facts) -> Cell:
+    cell: Cell = value * known.step if known.kind is Kind.NUMBER and value is not None else value
+    return cell
+
+
+def _declared(of: Expression, known: Facts) -> Cells | None:
+    """All that the facts of an expression allow, where that is finite."""
+    values = _finite(of, known)
+    if values is None:
+        return None
+    return frozenset((*(_as_cell(value, known) for value in values), *((None,) if known.nullable else ())))
+
+
+def _by_enumeration(of: Expression, source: Relation, most: int) -> Cells | None:
+    """The image of the one column an expression reads, value by value; None where that column has more values than `most`."""
+    names = columns(of)
+    if len(names) != 1 or isinstance(of, Column):
+        return None
+    (name,) = names
+    given, known = _column_cells(name, source), narrowed(source, name)
+    if given is None and known.kind is Kind.NUMBER and known.bounded and known.ends[1] - known.ends[0] < most:
+        given = _grid(known)
+    return None if given is None else _image(of, ((name, known, given),))
+
+
+@lru_cache(maxsize=64)
+def _grid(known: Facts) -> Cells:
+    """The values of a bounded number."""
+    missing = (None,) if known.nullable else ()
+    return frozenset((*missing, *(count * known.step for count in range(known.ends[0], known.ends[1] + 1))))
+
+
+def _from_parts(of: Expression, known: Facts, source: Relation) -> Cells | None:
+    """The values of an expression from those of its parts, taken in every combination."""
+    match of:
+        case Case(branches, otherwise):
+            results = [result for _, result in branches] + ([] if otherwise is None else [otherwise])
+            sets = [_cells(result, source) for result in results]
+            missing: Cells = frozenset((None,) if otherwise is None else ())
+            return None if None in sets else missing.union(*(cells for cells in sets if cells is not None))
+        case Literal(value):
+            return frozenset((Fraction(value) if known.kind is Kind.NUMBER else value,))  # type: ignore[arg-type]
+        case DatePart(part, value) if part not in _PARTS_OF_DAYS and not isinstance(value, ToDate):
+            return _cells(DatePart(part, ToDate(value)), source)
+        case Arithmetic() | Divide() | ScalarFunction():
+            return _combined(of, source)
+        case _:
+            return None
+
+
+def _combined(of: Expression, source: Relation) -> Cells | None:
+    """The values of an operation or function from those of its arguments."""
+    parts = [part for part in dict.fromkeys(children(of)) if not isinstance(part, Literal)]
+    given = [cells for part in parts if (cells := _cells(part, source)) is not None]
+    if not parts or len(given) < len(parts) or prod(map(len, given)) > _MOST_EVALUATED:
+        return None
+    named: dict[Expression, Column] = {part: Column(f"{place}") for place, part in enumerate(parts)}
+    known = [facts(part, _known(of, source)) for part in parts]
+    apart = with_parts(of, lambda part: named.get(part, part))
+    return _image(apart, tuple(zip((each.name for each in named.values()), known, given, strict=True)))
+
+
+@lru_cache(maxsize=64)
+def _image(of: Expression, given: tuple[tuple[str, Facts, Cells], ...]) -> Cells | None:
+    """The values of an expression where each of its columns has one of these, if they are few.
+
+    Remembered, because a question is priced more than once.
+    """
+    known = {name: about for name, about, _ in given}
+    rows = product(*(cells for *_, cells in given))
+    found = frozenset(evaluate(of, dict(zip(known, row, strict=True)), known) for row in rows)
+    return found if len(found) <= _MOST_VALUES else None
+
+
+def _finite(of: Expression, known: Facts) -> tuple[object, ...] | None:
     match known.kind:
         case Kind.STRING:
             return known.categories
@@ -179,23 +298,21 @@ def _finite(key: Key, known: Facts) -> tuple[object, ...] | None:
             low, high = known.ends
             return tuple(range(low, high + 1)) if high - low < _MOST_VALUES else None
         case Kind.DATE | Kind.TIMESTAMP:
-            return _moments(key, known)
+            return _moments(of, known)
 
 
-def _moments(key: Key, known: Facts) -> tuple[object, ...] | None:
+def _moments(of: Expression, known: Facts) -> tuple[object, ...] | None:
     """The days of a bounded date, or the starts of the periods a bounded time was cut to."""
     low, high = known.ends
     if known.kind is Kind.DATE:
         if high - low >= 366 * _MOST_VALUES:
             return None
         found = [date_of(day) for day in range(low, high + 1)]
-        if isinstance(key.of, Truncate):
-            length = key.of.length
-            found = list(dict.fromkeys(truncated_date(day, length) for day in found))
+        if isinstance(of, Truncate):
+            found = list(dict.fromkeys(truncated_date(day, of.length) for day in found))
         return tuple(found) if len(found) <= _MOST_VALUES else None
-    if not isinstance(key.of, Truncate) or (high - low) // _HOUR > 24 * 366 * _MOST_VALUES // 8:
+    if not isinstance(of, Truncate) or (high - low) // _HOUR > 24 * 366 * _MOST_VALUES // 8:
         return None
-    length = key.of.length
     hours = (timestamp_of(low + hour * _HOUR) for hour in range((high - low) // _HOUR + 1))
-    starts = dict.fromkeys(truncated_timestamp(moment, length) for moment in (*hours, timestamp_of(high)))
+    starts = dict.fromkeys(truncated_timestamp(moment, of.length) for moment in (*hours, timestamp_of(high)))
     return tuple(starts) if len(starts) <= _MOST_VALUES else None

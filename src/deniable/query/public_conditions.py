@@ -8,13 +8,16 @@ Guarantee: nothing is read; a group that is left out is empty whatever the data 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import date, datetime
 from fractions import Fraction
 from functools import lru_cache
+from math import ceil, floor
 from typing import Any
 
 from deniable.engines.evaluate import evaluate
 from deniable.errors import QueryRefused
+from deniable.plan.analysis import literal_facts
 from deniable.plan.expression import And, Column, Compare, Comparison, Expression, In, Literal, children, columns
 from deniable.plan.facts import Facts, Kind
 from deniable.plan.nodes import Filter, Join, Project, Relation
@@ -37,6 +40,68 @@ def _left(
 ) -> tuple[object, ...]:
     """The values that all conditions let through; remembered, because a question is priced more than once."""
     return tuple(value for _, value in typed if all(_passes(value, *each) for each in conditions))
+
+
+def narrowed(source: Relation, name: str) -> Facts:
+    """The facts of a column where the query's comparisons of it with constants hold.
+
+    Guarantee: every value of the column in a row of `source` fits them, whatever the data are.
+    """
+    known = schema(source)[name]
+    if not known.bounded or known.kind in (Kind.STRING, Kind.BOOLEAN):
+        return known
+    low, high = known.ends
+    for condition, here, _ in _conditions(source, name):
+        for part in _all_of(condition):
+            below, above = _ends(part, here, known)
+            low, high = max(low, below), min(high, above)
+    return replace(known, lower=low, upper=high) if low <= high else known
+
+
+def _all_of(condition: Expression) -> Iterator[Expression]:
+    if isinstance(condition, And):
+        for part in condition.parts:
+            yield from _all_of(part)
+    else:
+        yield condition
+
+
+_MIRRORED = {
+    Comparison.LESS: Comparison.MORE,
+    Comparison.AT_MOST: Comparison.AT_LEAST,
+    Comparison.MORE: Comparison.LESS,
+    Comparison.AT_LEAST: Comparison.AT_MOST,
+    Comparison.EQUAL: Comparison.EQUAL,
+}
+
+
+def _ends(condition: Expression, name: str, known: Facts) -> tuple[int, int]:
+    """Between which grid points a comparison with a constant leaves a column; the column's own ends for anything else."""
+    match condition:
+        case Compare(comparison, Column(here), Literal() as constant) if here == name:
+            pass
+        case Compare(mirrored, Literal() as constant, Column(here)) if here == name and mirrored in _MIRRORED:
+            comparison = _MIRRORED[mirrored]
+        case _:
+            return known.ends
+    kind = literal_facts(constant.value).kind
+    if {kind, known.kind} not in ({Kind.NUMBER}, {Kind.DATE}, {Kind.TIMESTAMP}):
+        return known.ends
+    at = literal_facts(constant.value).ends[0] if kind is not Kind.NUMBER else constant.number / known.step
+    low, high = known.ends
+    match comparison:
+        case Comparison.LESS:
+            return low, ceil(at) - 1
+        case Comparison.AT_MOST:
+            return low, floor(at)
+        case Comparison.MORE:
+            return floor(at) + 1, high
+        case Comparison.AT_LEAST:
+            return ceil(at), high
+        case Comparison.EQUAL:
+            return ceil(at), floor(at)
+        case _:
+            return low, high
 
 
 _HELD = {

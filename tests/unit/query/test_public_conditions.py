@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+from datetime import date, timedelta
+from fractions import Fraction
+from itertools import product
 from typing import Any
 
 import pytest
 
 import deniable as dp
+from deniable.engines.evaluate import evaluate
 from deniable.errors import QueryRefused
 from deniable.plan.codebook import Codebook
 from deniable.plan.datasheet import datasheet
-from deniable.query import compile_query
+from deniable.plan.expression import columns
+from deniable.plan.nodes import Project, scan
+from deniable.plan.relation import schema
+from deniable.plan.translate import parse
+from deniable.query import Query, compile_query
+from deniable.query.keys import key_set
 from deniable.release.dataset import Dataset
 from deniable.testing import Silent
 
@@ -69,6 +78,84 @@ def test_a_public_condition_cuts_public_keys(session: Any, condition: str, key: 
     assert [group[0] for group in answer.groups] == shown
     plain = session.query().where(condition).agg(n=dp.count()).bound(rows=6).release(epsilon=1)
     assert sum(answer.columns["n"].values) == plain.value("n")  # nothing that can hold a row is left out
+
+
+GRID = {
+    "whole": range(8),
+    "part": [Fraction(n, 2) for n in range(-4, 5)],
+    "day": [date(2024, 2, 27) + timedelta(n) for n in range(5)],
+    "word": ["no", "yes"],
+}
+"""Every value of four small columns."""
+
+SMALL = {
+    "unit": {"id": "u", "groups": 1, "rows_per_group": 1},
+    "variables": {
+        "u": "integer",
+        "whole": {"type": "integer", "bounds": [0, 7]},
+        "part": {"type": "number", "bounds": [-2, 2], "step": 0.5},
+        "day": {"type": "date", "bounds": ["2024-02-27", "2024-03-02"]},
+        "word": {"type": "string", "categories": ["no", "yes"]},
+        "far": {"type": "integer", "bounds": [0, 4000]},
+    },
+}
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "floor(whole / 3) * 3",
+        "floor(whole / 3.0) * 3 - 1",
+        "whole - whole % 4",
+        "whole * whole",
+        "width_bucket(part, -1, 3, 4)",
+        "round(part) * 10",
+        "case when whole < 2 then 1 when whole < 5 then 7 else 9 end",
+        "case when word = 'no' then 4 end",
+        "case when part > 5 then 'far' else 'near' end",
+        "cast(whole as text)",
+        "month(day)",
+        "extract(dow from day) * 10",
+        "date_trunc('month', day)",
+        "strftime(day, '%Y-%m')",
+        "upper(word)",
+        "coalesce(whole, 0) * 5",
+        "month(day) * 10 + whole",
+        "least(whole, 3) * part",
+    ],
+)
+@pytest.mark.parametrize("condition", ["", "whole < 4 and 1 <= part", "day between '2024-02-29' and '2024-03-01'"])
+def test_public_keys_are_what_a_row_can_have(key: str, condition: str) -> None:
+    """Against every row of a small grid: no key of a row is left out, and none that no row has is shown."""
+    book = Codebook.from_record({"name": "x", "table": "x", **SMALL})
+    query = Query(source=scan(book, None), runner=None)  # type: ignore[arg-type]
+    query = query.where(condition.replace("'2024", "date '2024")) if condition else query
+    query = query.derive(made=key)
+    known = schema(query.source.source if isinstance(query.source, Project) else query.source)
+    expression = parse(key, schema=known)
+    passes = parse(condition.replace("'2024", "date '2024"), schema=known) if condition else None
+    rows = [dict(zip(GRID, row, strict=True)) for row in product(*GRID.values())]
+    here = [row for row in rows if passes is None or evaluate(passes, row, known) is True]
+    wanted = {evaluate(expression, row, known) for row in here} - {None}
+    for asked in (query.group_by(k=key), query.group_by("made")):
+        shown = key_set(asked)
+        (domain,) = (column.domain for column in shown.columns)
+        assert domain is not None
+        found = {value * shown.facts[0].step if type(value) is int else value for value in domain}
+        assert len(domain) == len(found)
+        assert found >= wanted
+        if len(columns(expression)) == 1 and "then 'far'" not in key:
+            assert found == wanted
+
+
+def test_bins_of_a_wide_number_are_public_and_conditions_cut_them() -> None:
+    book = Codebook.from_record({"name": "x", "table": "x", **SMALL})
+    query = Query(source=scan(book, None), runner=None)  # type: ignore[arg-type]
+    bins = [column.domain for column in key_set(query.group_by(k="floor(far / 500) * 500")).columns]
+    assert bins == [tuple(range(0, 4001, 500))]
+    few = query.where("far >= 1250 and 3000 > far").group_by(k="floor(far / 500) * 500")
+    assert key_set(few).columns[0].domain == (1000, 1500, 2000, 2500)
+    assert key_set(query.group_by(k="least(far, 2000)")).columns[0].domain is None  # too many to be shown
 
 
 @pytest.mark.parametrize("keys", [("urgent", "month"), ("month", "urgent")])
