@@ -111,6 +111,23 @@ CALLS: dict[str, tuple[str, tuple[str, ...]]] = {
     "a ledger of other data": ("dp.Dataset(rows, codebook=wider).session(dp.budget(epsilon=9, delta=1e-6), ledger=kept)", ("flights.delay", "amend")),
     "one source for two tables": ("dp.Dataset('flights.csv', codebook=book)", ("flights, planes", "{'flights': ...")),
     "a database of another kind": ("dp.Dataset('mysql://host/db', codebook=small)", ("postgresql://",)),
+    "pandas' groups": ("s.query('flights').groupby('origin')", ("'groupby'", "write group_by(...)")),
+    "pandas' filter": ("s.query('flights').filter('delay > 5')", ("'filter'", "write where(...)")),
+    "pandas' first rows": ("s.query('flights').head()", ("rows are private", "top(")),
+    "pandas' mean": ("s.query('flights').mean('delay')", ("agg(m=dp.mean('x'))",)),
+    "pandas' order": ("s.query('flights').agg(n=dp.count()).sort_values('n')", ("write order_by(...)",)),
+    "pandas' join": ("s.query('flights').merge(s.query('planes'))", ("write join(...)",)),
+    "pandas' counts of values": ("s.query('flights').value_counts('origin')", ("write group_by('x').agg(n=dp.count())",)),
+    "pandas' description": ("s.query('flights').describe()", ("session.describe(epsilon=0.5)",)),
+    "pandas' new column": ("s.query('flights').assign(h='delay / 60')", ("write derive(...)",)),
+    "a column in brackets": ("s.query('flights')['delay']", ("['delay']", "where(", "agg(")),
+    "a query that is looped over": ("list(s.query('flights'))", ("no rows or columns to take out",)),
+    "Spark's verb": ("s.query('flights').withColumn('h', 'delay / 60')", ("write derive(...)",)),
+    "a verb that is nearly ours": ("s.query('flights').grouping_set(['origin'])", ("did you mean grouping_sets?",)),
+    "groups of a session": ("s.groupby('origin')", ("ask a query: session.query().group_by(...)",)),
+    "a cursor's verb": ("s.execute('SELECT COUNT(*) FROM flights')", ("write session.sql(",)),
+    "a data set that is asked": ("data.groupby('origin')", ("open a session first: dataset.session(",)),
+    "columns of a data set": ("data.columns", ("dataset.describe()",)),
 }  # fmt: skip
 
 RIGHT: dict[str, tuple[str, str]] = {

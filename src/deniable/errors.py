@@ -14,6 +14,7 @@ __all__ = [
     "EngineFailed",
     "InvalidArgument",
     "LedgerError",
+    "NoSuchName",
     "QueryRefused",
     "Retired",
     "SpaceMismatch",
@@ -29,6 +30,10 @@ class DeniableError(Exception):
 
 class InvalidArgument(DeniableError, ValueError):
     """A parameter has a value we cannot accept; the message shows it."""
+
+
+class NoSuchName(DeniableError, AttributeError):
+    """An attribute that is not there; the message says what it is called here."""
 
 
 class SpaceMismatch(DeniableError, TypeError):

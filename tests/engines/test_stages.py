@@ -21,6 +21,8 @@ from deniable.plan.nodes import GroupAgg
 from deniable.plan.sensitivity import sensitivities
 from deniable.plan.value_tables import with_values
 from deniable.query import compile_query
+from deniable.query.aggregates.count import count
+from deniable.query.aggregates.mean import mean
 from deniable.query.sql import Explanation, compile_stages, compile_statement, filled, read
 from deniable.query.sql.released_facts import held_value
 from deniable.release.dataset import Dataset
@@ -354,6 +356,21 @@ def test_accuracy_goes_with_one_release() -> None:
         _clinic().sql(_COMPARED, accuracy={"n": 5})
 
 
+BINNED = {
+    "name": "t",
+    "unit": {"id": "who", "groups": 2, "rows_per_group": 1},
+    "variables": {
+        "who": "integer",
+        "w": {"type": "string", "categories": ["a", "b"]},
+        "x": {"type": "integer", "bounds": [0, 99], "missing": "never"},
+    },
+}
+
+
+def plain_rows() -> dict[str, list[Any]]:
+    return {"who": list(range(400)), "w": ["a", "b"] * 200, "x": [i % 100 for i in range(400)]}
+
+
 @pytest.mark.parametrize("bins", [2, 4])
 def test_bins_by_quantiles_are_one_question_at_one_price(bins: int) -> None:
     """NTILE as a key: its edges are a stage of their own, charged with the counts, and every row is in one bin."""
@@ -375,6 +392,45 @@ def test_bins_by_quantiles_are_one_question_at_one_price(bins: int) -> None:
     assert sum(counts) == 400
     assert answer.columns["n"].lower is not None
     assert any(note.startswith(f"Bins end at {edges[0]} (") for note in answer.notes)
+    assert not any("QUANTILE" in note for note in answer.notes)
+
+
+def test_bins_by_quantiles_of_a_builder_are_those_of_sql() -> None:
+    """One question in two forms: the same price, and the answer of the one is the stored answer of the other."""
+    session = Dataset(plain_rows(), codebook=BINNED).session(budget(epsilon=9), entropy=Silent())
+    text = (
+        "SELECT w, NTILE(3) OVER (ORDER BY 2 * x) AS bin, COUNT(*) AS n, AVG(x) AS m FROM t WHERE x > 4 GROUP BY w, bin"
+    )
+    query = session.query().where("x > 4").group_by("w").group_by_quantiles(3, bin="2 * x").agg(n=count(), m=mean("x"))
+    price = query.price(epsilon=2)
+    assert (price.pair.loss, session.spent.loss) == (2, 0)
+    assert list(price.errors) == ["edge 1", "edge 2", "n", "m"]
+    assert "2 stages share the price evenly" in str(price)
+    built = query.release(epsilon=2)
+    assert session.sql(text, epsilon=2).table == built.table
+    assert (session.spent.loss, len(session.history.entries)) == (2, 1)
+    assert isinstance(built, StagedRelease)
+    assert {name.split()[0] for name in built.stages["stage 1"].columns} == {"edge"}
+    assert query.top(1, by="n").release(epsilon=2).table == [max(built.table, key=lambda row: row["n"])]
+
+
+@pytest.mark.parametrize(
+    ("ask", "words"),
+    [
+        (lambda query: query.group_by_quantiles(1, b="x"), "bins must be at least 2"),
+        (lambda query: query.group_by_quantiles(101, b="x"), "2 to 100"),
+        (lambda query: query.group_by_quantiles(4), "one named number"),
+        (lambda query: query.group_by_quantiles(4, b="x").group_by_quantiles(4, c="x"), "one named number"),
+        (lambda query: query.group_by_quantiles(4, b="w").agg(n=count()).price(epsilon=1), "needs a number"),
+        (lambda query: query.group_by_quantiles(4, b="x").agg(n=count()).mechanism(epsilon=1), "in stages"),
+        (lambda query: query.group_by_quantiles(4, b="x").agg(n=count()).price(accuracy={"n": 3}), "in stages"),
+    ],
+)
+def test_bins_by_quantiles_are_refused_where_they_cannot_be(ask: Any, words: str) -> None:
+    session = Dataset(plain_rows(), codebook=BINNED).session(budget(epsilon=9), entropy=Silent())
+    with pytest.raises((InvalidArgument, QueryRefused), match=words):
+        ask(session.query())
+    assert session.spent.loss == 0
 
 
 @pytest.mark.parametrize(

@@ -44,6 +44,9 @@ if TYPE_CHECKING:
 Answer = TypeVar("Answer", covariant=True)
 """What a query releases; a session's queries release a `Release`."""
 
+MOST_BINS = 100
+"""The most bins between private quantiles."""
+
 _BY_HASH = ByHash()
 _WIDE = (JoinKind.INNER, JoinKind.LEFT)
 
@@ -52,13 +55,15 @@ _WIDE = (JoinKind.INNER, JoinKind.LEFT)
 class Key:
     """One group key: its name, what it is, and the values to show when the analyst declares them.
 
-    `labels` are the words for its numbers 0, 1, ... where these stand for the codebook's bins.
+    `labels` are the words for its numbers 0, 1, ... where these stand for the codebook's bins. With `quantiles`, `of` is cut at
+    so many private quantiles, less one, which are released first.
     """
 
     name: str
     of: Expression
     values: tuple[Any, ...] | None = None
     labels: tuple[str, ...] | None = None
+    quantiles: int | None = None
 
 
 class QueryRunner(Protocol[Answer]):
@@ -101,6 +106,19 @@ class Query(Viewable, Generic[Answer]):
     other: str | None = None
     whole: bool = False
     shares: tuple[tuple[str, Fraction], ...] = ()
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Never:
+            from deniable.misnamed import no_attribute
+
+            raise no_attribute(self, name)
+
+    def __getitem__(self, place: object) -> Never:
+        raise InvalidArgument(
+            f"a query has no rows or columns to take out, got [{shown(place)}]; "
+            "write where('x > 1') for rows and agg(m=dp.mean('x')) for a column"
+        )
 
     def __repr__(self) -> str:
         by = f" by {', '.join(key.name for key in self.keys)}" if self.keys else ""
@@ -184,6 +202,21 @@ class Query(Viewable, Generic[Answer]):
             raise InvalidArgument(f"values are given for {unknown[0]!r}, which is not a key; keys are {sorted(asked)}")
         built = [self._key(name, self._read(of), _listed(declared.get(name))) for name, of in asked.items()]
         grouped = replace(self, keys=(*self.keys, *built))
+        _check_names(grouped)
+        return grouped
+
+    def group_by_quantiles(self, bins: int, **named: Of) -> Query[Answer]:
+        """One more key: which of so many bins of about equal size a number is in, 1 for the smallest, such as `quarter="minutes"`.
+
+        Guarantee: the quantiles between bins are chosen privately and released first, as a stage of the same charge; where
+        they are is said beside the answer. Rows with equal values are in one bin, rows without one in none.
+        """
+        if len(named) != 1 or any(key.quantiles for key in self.keys):
+            raise InvalidArgument("group_by_quantiles takes one named number: group_by_quantiles(4, quarter='minutes')")
+        ((name, of),) = named.items()
+        if not 2 <= integer(bins=bins, least=2) <= MOST_BINS:
+            raise InvalidArgument(f"bins between quantiles are 2 to {MOST_BINS}, got {bins}")
+        grouped = replace(self, keys=(*self.keys, Key(name, self._read(of), quantiles=bins)))
         _check_names(grouped)
         return grouped
 

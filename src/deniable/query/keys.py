@@ -184,7 +184,7 @@ def _cells(of: Expression, source: Relation) -> Cells | None:
     if isinstance(of, Column):
         return _column_cells(of.name, source)
     known = facts(of, _known(of, source))
-    found = [_declared(of, known), _by_enumeration(of, source, _MOST_VALUES), _from_parts(of, known, source)]
+    found = [_declared(of, known), _by_enumeration(of, source, _MOST_VALUES), _from_parts(of, source)]
     several = [cells for cells in found if cells is not None]
     return frozenset.intersection(*several) if several else None
 
@@ -244,7 +244,7 @@ def _grid(known: Facts) -> Cells:
     return frozenset((*missing, *(count * known.step for count in range(known.ends[0], known.ends[1] + 1))))
 
 
-def _from_parts(of: Expression, known: Facts, source: Relation) -> Cells | None:
+def _from_parts(of: Expression, source: Relation) -> Cells | None:
     """The values of an expression from those of its parts, taken in every combination."""
     match of:
         case Case(branches, otherwise):
@@ -252,8 +252,8 @@ def _from_parts(of: Expression, known: Facts, source: Relation) -> Cells | None:
             sets = [_cells(result, source) for result in results]
             missing: Cells = frozenset((None,) if otherwise is None else ())
             return None if None in sets else missing.union(*(cells for cells in sets if cells is not None))
-        case Literal(value):
-            return frozenset((Fraction(value) if known.kind is Kind.NUMBER else value,))  # type: ignore[arg-type]
+        case Literal():
+            return frozenset((evaluate(of, {}, {}),))
         case DatePart(part, value) if part not in _PARTS_OF_DAYS and not isinstance(value, ToDate):
             return _cells(DatePart(part, ToDate(value)), source)
         case Arithmetic() | Divide() | ScalarFunction():

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from deniable.accounting import Approximate, Filters, Spend, Tally
-from deniable.cost import Cost
+from deniable.cost import Composed, Cost
 from deniable.errors import InvalidArgument
 from deniable.kernels import Noise
 from deniable.plan.analysis import facts
@@ -163,6 +163,23 @@ def price_query(
             for name, output in compiled.outputs
             if (rows := _least_rows(output, compiled, allocation, first, betas[name], basis.group_size)) is not None
         },
+    )
+
+
+def price_of_stages(prices: Sequence[Price], filters: Filters, *, spent: Tally | None = None) -> Price:
+    """What several stages cost under one charge, with the errors of all that is shown of them."""
+    charge = Composed(tuple(price.charge for price in prices))
+    spend = filters.price(filters.read(charge), spent or filters.nothing)
+    last = prices[-1]
+    return replace(
+        last,
+        cost=Composed(tuple(price.cost for price in prices)),
+        charge=charge,
+        spend=spend,
+        unit=spend.unit,
+        errors={name: error for price in prices for name, error in price.errors.items()},
+        betas={name: beta for price in prices for name, beta in price.betas.items()},
+        split=f"{len(prices)} stages share the price evenly" + (f"; in the last {last.split}" if last.split else ""),
     )
 
 

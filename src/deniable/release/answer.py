@@ -181,6 +181,13 @@ class Release(AnswerRows):
         """The release that was packed as this record."""
         return cls(packed.release, ReleaseFacts.from_record(packed.facts), receipt)
 
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            from deniable.misnamed import no_attribute
+
+            raise no_attribute(self, name)
+
     def under(self, names: Sequence[str]) -> Release:
         """The same release with its columns called by these names, in their order."""
         if list(names) == list(self.columns):

@@ -201,6 +201,13 @@ class Dataset:
         """Refused: rows are private."""
         raise TypeError("the rows are private: ask for aggregates in a session, or use .dummy() to rehearse")
 
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> NoReturn:
+            from deniable.misnamed import no_attribute
+
+            raise no_attribute(self, name)
+
     def __len__(self) -> int:
         raise TypeError("the number of rows is private: ask for it with dp.count() in a session")
 

@@ -6,19 +6,28 @@ queries chosen from earlier answers, priced along the way.
 
 from __future__ import annotations
 
-from typing import Never, Unpack
+from functools import reduce
+from typing import TYPE_CHECKING, Any, Never, Unpack
 
+from deniable.query import Price, Query
 from deniable.query.payment import Payment, PaymentTerms, with_payment
 from deniable.query.sql import Explanation
 from deniable.release.answer import Release
 from deniable.release.session_models import ModelVerbs
 from deniable.release.session_overview import OverviewVerbs
-from deniable.release.session_sql import answer_statement
+from deniable.release.session_sql import answer_between_quantiles, answer_statement, price_between_quantiles
 from deniable.release.session_synthesis import SynthesisVerbs
 
 
 class Session(OverviewVerbs, ModelVerbs, SynthesisVerbs):
     """Ask one data set under one budget. Made by `Dataset.session`."""
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Never:
+            from deniable.misnamed import no_attribute
+
+            raise no_attribute(self, name)
 
     @with_payment
     def sql(
@@ -35,3 +44,19 @@ class Session(OverviewVerbs, ModelVerbs, SynthesisVerbs):
         """
         paid = Payment.of(payment, unnamed)
         return answer_statement(self, self._engine, text, dialect=dialect, request=request, payment=paid)
+
+    def price_query(self, query: Query[Any], payment: Payment) -> Price:
+        """The price of a query, of all its stages together; nothing is spent or looked at."""
+        self._check_query(query)
+        staged = price_between_quantiles(self, query, payment)
+        return super().price_query(query, payment) if staged is None else staged
+
+    def release_query(
+        self, query: Query[Any], payment: Payment, request: str | None = None, *, question: str = ""
+    ) -> Release:
+        """Price, charge durably, run stage by stage, draw once, store, and only then show."""
+        self._check_query(query)
+        staged = answer_between_quantiles(self, query, payment, request=request, question=question)
+        if staged is None:
+            return super().release_query(query, payment, request, question=question)
+        return reduce(Release.viewed, query.views, staged)

@@ -12,13 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 from deniable.engines.engine import Engine
 from deniable.errors import QueryRefused
-from deniable.query import AnswerColumn, Law, Payment, Price, compile_query
+from deniable.query import AnswerColumn, Law, Payment, Price, Query, compile_query
+from deniable.query.price import price_of_stages
 from deniable.query.sql import (
     AnswerTable,
     Explanation,
     PrivateStatement,
     PublicRows,
     StagedStatement,
+    StagePart,
     Statement,
     bind_predictions,
     compile_stages,
@@ -28,9 +30,10 @@ from deniable.query.sql import (
     public_tables,
     read,
 )
+from deniable.query.sql.quantile_bins import between_quantiles
 from deniable.release.answer import Release, shown_record, statement_view
 from deniable.release.release_facts import ReleaseFacts
-from deniable.release.staged import answer_stages, check_ending, stage_prices
+from deniable.release.staged import answer_stages, check_ending, explained_stages, stage_prices
 from deniable.release.statement import contribution
 
 if TYPE_CHECKING:
@@ -52,6 +55,8 @@ def answer_statement(
     except QueryRefused as refusal:
         staged = _in_stages(session, engine, statement, refusal)
         offered = payment.otherwise(**_options(statement))
+        if statement.explain:
+            return explained_stages(session, staged, offered)
         return answer_stages(
             session, engine, statement, staged, payment=offered, request=request, question=text.strip()
         )
@@ -59,6 +64,40 @@ def answer_statement(
         return explanation(session, private, paid)
     release = session.release_query(private.query, paid, request, question=text.strip())
     return statement_view(release, private)
+
+
+def price_between_quantiles(session: Session, query: Query[Release], payment: Payment) -> Price | None:
+    """The price of a query with bins between quantiles, both stages together; None for any other query."""
+    staged = _between_quantiles(query)
+    if staged is None:
+        return None
+    prices = stage_prices(session, staged, payment)
+    return price_of_stages(prices, session.filters, spent=session._ledger.balances()[0].tally)
+
+
+def answer_between_quantiles(
+    session: Session, query: Query[Release], payment: Payment, *, request: str | None, question: str
+) -> Release | None:
+    """The answer to a query with bins between quantiles, which are a stage of their own; None for any other query.
+
+    Guarantee: one durable charge, made before data is read, covers both stages; a refusal spends nothing.
+    """
+    staged = _between_quantiles(query)
+    if staged is None:
+        return None
+    question = (
+        question or f"{', '.join(name for name, _ in query.aggregates)} by {', '.join(key.name for key in query.keys)}"
+    )
+    return answer_stages(session, session._engine, None, staged, payment=payment, request=request, question=question)
+
+
+def _between_quantiles(query: Query[Release]) -> StagedStatement[Release] | None:
+    found = between_quantiles(query)
+    if found is None:
+        return None
+    edges, table, between = found
+    stage = StagePart(table.name, PrivateStatement(edges, (), ()), table)
+    return StagedStatement((stage,), PrivateStatement(between, (), ()), ())
 
 
 def private_question(

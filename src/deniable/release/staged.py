@@ -73,19 +73,17 @@ class StagedRelease(Release):
 def answer_stages(
     session: Session,
     engine: Engine,
-    statement: Statement,
+    statement: Statement | None,
     staged: StagedStatement[Release],
     *,
     payment: Payment,
     request: str | None,
     question: str,
-) -> Release | Explanation:
-    """The answer to a statement in stages, or its explanation.
+) -> Release:
+    """The answer to a question in stages; one that ends on public tables has its `statement`.
 
     Guarantee: one durable charge, made before data is read, covers all stages; a refusal spends nothing.
     """
-    if statement.explain:
-        return _explained(session, staged, payment)
     plan = _Planned.of(session, staged, payment)
     found = plan.release(request=request, question=question)
     return _Shown(session, engine, statement, staged, plan, found).answer()
@@ -232,7 +230,7 @@ class _Shown:
 
     session: Session
     engine: Engine
-    statement: Statement
+    statement: Statement | None
     staged: StagedStatement[Release]
     plan: _Planned
     found: Mapping[str, Release]
@@ -253,6 +251,7 @@ class _Shown:
         united = _united(tree, stages)
         if united is None:
             tables = {stage.name: _released_table(stage, stages[stage.name]) for stage in self.staged.stages}
+            assert self.statement is not None
             asked, codebook = replace(self.statement, tree=tree), self.session.codebook
             found = public_answer(asked, codebook, _public_names(tree, codebook), self.engine, tables)
             columns = tuple(
@@ -375,7 +374,7 @@ def _whole(members: Sequence[QueryMechanism]) -> tuple[bool, Fraction, Fraction]
     return pairs[0].unit == "epsilon", loss, delta
 
 
-def _explained(session: Session, staged: StagedStatement[Release], payment: Payment) -> Explanation:
+def explained_stages(session: Session, staged: StagedStatement[Release], payment: Payment) -> Explanation:
     """What each stage would do and cost, and the price of all; nothing is read or spent."""
     if payment.is_open:
         one = Fraction(1)

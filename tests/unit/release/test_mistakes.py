@@ -5,6 +5,7 @@ The mistakes are in `tests.mistakes`.
 
 from __future__ import annotations
 
+import copy
 import csv
 import re
 from datetime import UTC, date, datetime
@@ -16,8 +17,9 @@ import pytest
 from sqlglot import exp
 
 import deniable as dp
-from deniable import cli
+from deniable import cli, misnamed
 from deniable.errors import DeniableError
+from deniable.query import Query
 from tests import mistakes
 from tests.mistakes_kit import names
 
@@ -72,6 +74,29 @@ def test_a_mistake_is_answered_with_one_line_that_helps(mistake, known, tmp_path
     assert not set(re.findall(r"\b[A-Z][a-z]+[A-Za-z]*\b", said)) & (PARSER - PLAIN), "a parser's class name"
     assert "object has no attribute" not in said
     assert "positional argument" not in said
+
+
+def test_names_of_other_libraries_are_no_attributes(known):
+    """They are answered when they are asked for; `hasattr`, completion and notebooks see only what is there."""
+    query = known["s"].query("flights")
+    for owner in (query, known["s"], known["data"], query.agg(n=dp.count()).price(epsilon=1)):
+        for name in ("groupby", "filter", "df", "_repr_mimebundle_", "_ipython_canary_method_should_not_exist_"):
+            assert not hasattr(owner, name)
+            assert name not in dir(owner)
+    assert copy.copy(query) == query
+
+
+def test_what_is_advised_is_there():
+    """Every verb of ours in an advice is a method of the class it is advised for, every aggregate is public."""
+    verbs = {word for advice in misnamed._QUERY.values() for word in re.findall(r"(?<![\w.])(\w+)\(", advice)}
+    functions = {"dp", "cast", "coalesce", "width_bucket", "date_trunc"}
+    for verb in verbs - functions:
+        assert hasattr(Query, verb), verb
+    for advice in misnamed._QUERY.values():
+        for aggregate in re.findall(r"dp\.(\w+)", advice):
+            assert aggregate in dp.__all__
+    for theirs in (*misnamed._QUERY, *misnamed._SESSION):
+        assert theirs not in dir(Query) or theirs in misnamed._VERBS or "(" in theirs, theirs
 
 
 def test_no_mistake_was_charged(known):

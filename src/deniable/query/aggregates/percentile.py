@@ -266,9 +266,14 @@ def steps_above(of: Expression, start: Fraction, width: Fraction) -> Expression:
     return Divide(Round(Rounding.FLOOR, above, width), Literal(width), Fraction(1))
 
 
+UNWRITTEN = "unwritten"
+"""Marks a call that is in no text of a user, so no note speaks of it."""
+
+
 def sql_quantile(call: SqlCall, of: exp.Expression, q: Fraction) -> Any:
     """A quantile asked in SQL, with what the reader must know."""
-    call.note(f"{call.node.sql().upper()} is one of the column's public candidates, not interpolated.")
+    if UNWRITTEN not in call.node.meta:
+        call.note(f"{call.node.sql().upper()} is one of the column's public candidates, not interpolated.")
     return call.answer(Quantile(call.of(of), q))
 
 

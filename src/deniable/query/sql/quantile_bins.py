@@ -1,15 +1,25 @@
-"""`NTILE(4) OVER (ORDER BY x)` as a key: bins between private quantiles, which are a stage of their own.
+"""Bins between private quantiles as a key: `NTILE(4) OVER (ORDER BY x)`, and `group_by_quantiles` of the builder.
 
-The statement is written anew: the quantiles are released first and the rows are counted between them. Rows with the same value are
-in the same bin, and rows without one in none.
+The question is written anew: the quantiles are a stage that is released first, and the rows are counted between them. Rows with the
+same value are in the same bin, and rows without one in none.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any, TypeVar
 
 from sqlglot import exp
 
+from deniable.errors import QueryRefused
+from deniable.plan.analysis import facts
+from deniable.plan.expression import Case, Column, Compare, Comparison, Expression, Literal
+from deniable.plan.nodes import Filter, Join, Relation, ValueTable
+from deniable.plan.relation import schema
+from deniable.query.aggregates.percentile import UNWRITTEN, Quantile
+from deniable.query.builder import MOST_BINS, Query
 from deniable.query.sql.env import part
 
 EDGES = "edges"
@@ -18,8 +28,48 @@ EDGES = "edges"
 EDGE = "edge "
 """How the names of the quantiles between bins begin."""
 
-MOST = 100
-"""The most bins."""
+STAGE = "stage 1"
+"""What the table of quantiles is called in the plan."""
+
+Answer = TypeVar("Answer")
+
+
+def between_quantiles(query: Query[Answer]) -> tuple[Query[Answer], ValueTable, Query[Answer]] | None:
+    """The question for the quantiles, the table they become, and the question between them; None where no key asks for that.
+
+    It is what `NTILE` becomes, so both have the same price and the same stored answer.
+    """
+    key = next((key for key in query.keys if key.quantiles), None)
+    if key is None:
+        return None
+    assert key.quantiles is not None
+    if {f"{EDGE}1"} & schema(query.source).keys():
+        raise QueryRefused("ambiguous-column", f"a column is called {EDGE}1", rewrite="rename it with select(...)")
+    shares = {f"{EDGE}{place}": _share(place, key.quantiles) for place in range(1, key.quantiles)}
+    asked = tuple((name, Quantile(key.of, share)) for name, share in shares.items())
+    edges = replace(query, keys=(), aggregates=asked, levels=None, other=None, whole=False, shares=(), views=())
+    known = facts(key.of, schema(query.source)).with_null(True)
+    table = ValueTable(STAGE, tuple((name, known) for name in shares))
+    binned = replace(key, of=Case(tuple(_branches(key.of, list(shares)))), quantiles=None)
+    keys = tuple(binned if each is key else each for each in query.keys)
+    return edges, table, replace(query, source=_beside(query.source, table), keys=keys)
+
+
+def _beside(source: Relation, table: ValueTable) -> Relation:
+    """Rows beside the quantiles; conditions come after, as in SQL."""
+    if isinstance(source, Filter):
+        return Filter(_beside(source.source, table), source.condition)
+    return Join(source, table)
+
+
+def _share(place: int, bins: int) -> Fraction:
+    return Fraction(f"{place / bins:.6f}")
+
+
+def _branches(of: Expression, edges: list[str]) -> Iterator[tuple[Expression, Expression]]:
+    for place, edge in enumerate(edges, start=1):
+        yield Compare(Comparison.AT_MOST, of, Column(edge)), Literal(place)
+    yield Compare(Comparison.MORE, of, Column(edges[-1])), Literal(len(edges) + 1)
 
 
 def with_quantile_bins(tree: exp.Expression) -> exp.Expression:
@@ -40,7 +90,7 @@ def _asked(node: exp.Window) -> tuple[int, exp.Expression] | None:
         return None
     whole = isinstance(count, exp.Literal) and not count.is_string and count.this.isdigit()
     ordered = order.expressions[0]
-    if not whole or not 2 <= int(count.this) <= MOST or ordered.args.get("desc") or ordered.find(exp.Select):
+    if not whole or not 2 <= int(count.this) <= MOST_BINS or ordered.args.get("desc") or ordered.find(exp.Select):
         return None
     return int(count.this), ordered.this
 
@@ -70,7 +120,9 @@ def _edge(place: int) -> exp.Column:
 
 
 def _quantile(of: exp.Expression, place: int, bins: int) -> exp.Expression:
-    return exp.Quantile(this=of.copy(), quantile=exp.Literal.number(f"{place / bins:.6f}"))
+    quantile = exp.Quantile(this=of.copy(), quantile=exp.Literal.number(f"{place / bins:.6f}"))
+    quantile.meta[UNWRITTEN] = True
+    return quantile
 
 
 def _up_to(of: exp.Expression, edge: exp.Column) -> exp.Expression:
