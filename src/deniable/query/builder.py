@@ -211,7 +211,7 @@ class Query(Viewable, Generic[Answer]):
         Guarantee: the quantiles between bins are chosen privately and released first, as a stage of the same charge; where
         they are is said beside the answer. Rows with equal values are in one bin, rows without one in none.
         """
-        if len(named) != 1 or any(key.quantiles for key in self.keys):
+        if len(named) != 1 or self.in_stages:
             raise InvalidArgument("group_by_quantiles takes one named number: group_by_quantiles(4, quarter='minutes')")
         ((name, of),) = named.items()
         if not 2 <= integer(bins=bins, least=2) <= MOST_BINS:
@@ -367,6 +367,11 @@ class Query(Viewable, Generic[Answer]):
     def release(self, *unnamed: Never, request: str | None = None, **payment: Unpack[PaymentTerms]) -> Answer:
         """The answer: charged first, drawn once, stored, with an interval for every cell."""
         return self.runner.release_query(self, Payment.of(payment, unnamed), request)
+
+    @property
+    def in_stages(self) -> bool:
+        """Whether something is released first that the question rests on: the ends of bins between quantiles."""
+        return any(key.quantiles for key in self.keys)
 
     @property
     def mechanism(self) -> MechanismFamily:

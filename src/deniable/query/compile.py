@@ -102,7 +102,7 @@ def compile_query(query: Query[Any], unit: Unit) -> CompiledQuery:
     """The plan of a query for this unit, or a refusal that says what to change."""
     if not query.aggregates:
         raise InvalidArgument("a query needs something to compute: .agg(n=dp.count())")
-    if any(key.quantiles for key in query.keys):
+    if query.in_stages:
         advice = "price(...) and release(...) of the query itself do so"
         raise QueryRefused("stages", "bins between quantiles are released in stages", rewrite=advice)
     alone = None if query.keys else unit.total  # without groups a unit's rows are all it has

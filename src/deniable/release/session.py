@@ -6,7 +6,6 @@ queries chosen from earlier answers, priced along the way.
 
 from __future__ import annotations
 
-from functools import reduce
 from typing import TYPE_CHECKING, Any, Never, Unpack
 
 from deniable.query import Price, Query
@@ -45,18 +44,8 @@ class Session(OverviewVerbs, ModelVerbs, SynthesisVerbs):
         paid = Payment.of(payment, unnamed)
         return answer_statement(self, self._engine, text, dialect=dialect, request=request, payment=paid)
 
-    def price_query(self, query: Query[Any], payment: Payment) -> Price:
-        """The price of a query, of all its stages together; nothing is spent or looked at."""
-        self._check_query(query)
-        staged = price_between_quantiles(self, query, payment)
-        return super().price_query(query, payment) if staged is None else staged
+    def _price_in_stages(self, query: Query[Any], payment: Payment) -> Price:
+        return price_between_quantiles(self, query, payment)
 
-    def release_query(
-        self, query: Query[Any], payment: Payment, request: str | None = None, *, question: str = ""
-    ) -> Release:
-        """Price, charge durably, run stage by stage, draw once, store, and only then show."""
-        self._check_query(query)
-        staged = answer_between_quantiles(self, query, payment, request=request, question=question)
-        if staged is None:
-            return super().release_query(query, payment, request, question=question)
-        return reduce(Release.viewed, query.views, staged)
+    def _answer_in_stages(self, query: Query[Any], payment: Payment, request: str | None, question: str) -> Release:
+        return answer_between_quantiles(self, query, payment, request=request, question=question)

@@ -59,14 +59,29 @@ class QuerySession(BudgetedSession):
 
     def price_query(self, query: Query[Any], payment: Payment) -> Price:
         """The price of a query; nothing is spent or looked at."""
+        self._check_query(query)
+        if query.in_stages:
+            return self._price_in_stages(query, payment)
         return self._price(self._compile(query), payment)
 
     def release_query(
         self, query: Query[Any], payment: Payment, request: str | None = None, *, question: str = ""
     ) -> Release:
         """Price, charge durably, run, draw once, store, and only then show."""
-        release = self._release_priced(self._query_member(query, payment), request, question=question)
+        self._check_query(query)
+        if query.in_stages:
+            release = self._answer_in_stages(query, payment, request, question)
+        else:
+            release = self._release_priced(self._query_member(query, payment), request, question=question)
         return reduce(Release.viewed, query.views, release)
+
+    def _price_in_stages(self, query: Query[Any], payment: Payment) -> Price:
+        """The price of a query with stages, all of them together."""
+        raise NotImplementedError
+
+    def _answer_in_stages(self, query: Query[Any], payment: Payment, request: str | None, question: str) -> Release:
+        """The answer to a query with stages, under one charge."""
+        raise NotImplementedError
 
     def tables_read(self, query: Query[Any]) -> tuple[str, ...]:
         """The private tables a query reads, for the ledger."""

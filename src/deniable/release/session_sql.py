@@ -66,36 +66,28 @@ def answer_statement(
     return statement_view(release, private)
 
 
-def price_between_quantiles(session: Session, query: Query[Release], payment: Payment) -> Price | None:
-    """The price of a query with bins between quantiles, both stages together; None for any other query."""
-    staged = _between_quantiles(query)
-    if staged is None:
-        return None
-    prices = stage_prices(session, staged, payment)
+def price_between_quantiles(session: Session, query: Query[Release], payment: Payment) -> Price:
+    """The price of a query with bins between quantiles, both stages together."""
+    prices = stage_prices(session, _between_quantiles(query), payment)
     return price_of_stages(prices, session.filters, spent=session._ledger.balances()[0].tally)
 
 
 def answer_between_quantiles(
     session: Session, query: Query[Release], payment: Payment, *, request: str | None, question: str
-) -> Release | None:
-    """The answer to a query with bins between quantiles, which are a stage of their own; None for any other query.
+) -> Release:
+    """The answer to a query with bins between quantiles, which are a stage of their own.
 
     Guarantee: one durable charge, made before data is read, covers both stages; a refusal spends nothing.
     """
-    staged = _between_quantiles(query)
-    if staged is None:
-        return None
-    question = (
-        question or f"{', '.join(name for name, _ in query.aggregates)} by {', '.join(key.name for key in query.keys)}"
+    outputs, keys = (
+        ", ".join(name for name, *_ in named) for named in (query.aggregates, [(k.name,) for k in query.keys])
     )
-    return answer_stages(session, session._engine, None, staged, payment=payment, request=request, question=question)
+    staged, asked = _between_quantiles(query), question or f"{outputs} by {keys}"
+    return answer_stages(session, session._engine, None, staged, payment=payment, request=request, question=asked)
 
 
-def _between_quantiles(query: Query[Release]) -> StagedStatement[Release] | None:
-    found = between_quantiles(query)
-    if found is None:
-        return None
-    edges, table, between = found
+def _between_quantiles(query: Query[Release]) -> StagedStatement[Release]:
+    edges, table, between = between_quantiles(query)
     stage = StagePart(table.name, PrivateStatement(edges, (), ()), table)
     return StagedStatement((stage,), PrivateStatement(between, (), ()), ())
 

@@ -34,14 +34,12 @@ STAGE = "stage 1"
 Answer = TypeVar("Answer")
 
 
-def between_quantiles(query: Query[Answer]) -> tuple[Query[Answer], ValueTable, Query[Answer]] | None:
-    """The question for the quantiles, the table they become, and the question between them; None where no key asks for that.
+def between_quantiles(query: Query[Answer]) -> tuple[Query[Answer], ValueTable, Query[Answer]]:
+    """The question for the quantiles, the table they become, and the question between them.
 
     It is what `NTILE` becomes, so both have the same price and the same stored answer.
     """
-    key = next((key for key in query.keys if key.quantiles), None)
-    if key is None:
-        return None
+    key = next(key for key in query.keys if key.quantiles)
     assert key.quantiles is not None
     if {f"{EDGE}1"} & schema(query.source).keys():
         raise QueryRefused("ambiguous-column", f"a column is called {EDGE}1", rewrite="rename it with select(...)")
