@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -31,19 +32,30 @@ def server(tmp_path: Path) -> Any:
 @pytest.fixture
 def listening(tmp_path: Path) -> Iterator[Any]:
     """The same on a port of this machine; stopped when the test ends."""
-    import uvicorn
-
     from tests.server.made_up import made_up
 
+    port = free_port()
+    made = made_up(tmp_path / "served", port=port, public_url=f"http://127.0.0.1:{port}")
+    with on_port(made.client.app, port):
+        yield made
+
+
+def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    made = made_up(tmp_path / "served", port=port, public_url=f"http://127.0.0.1:{port}")
-    running = uvicorn.Server(uvicorn.Config(made.client.app, host="127.0.0.1", port=port, log_level="critical"))
+        return int(probe.getsockname()[1])
+
+
+@contextmanager
+def on_port(app: Any, port: int) -> Iterator[str]:
+    """An application on a port of this machine, until the end; its address."""
+    import uvicorn
+
+    running = uvicorn.Server(uvicorn.Config(app, host="127.0.0.1", port=port, log_level="critical"))
     thread = threading.Thread(target=running.run, daemon=True)
     thread.start()
     while not running.started:
         thread.join(0.02)
-    yield made
+    yield f"http://127.0.0.1:{port}"
     running.should_exit = True
     thread.join(10)

@@ -1,6 +1,8 @@
-"""The main story in a real browser, at two widths, without scripts, with a scan for accessibility."""
+"""The story in a real browser by keys alone: with and without scripts, at two widths, with a scan for accessibility."""
 
 from __future__ import annotations
+
+import hashlib
 
 import pytest
 
@@ -10,8 +12,21 @@ from tests.server.made_up import SQL
 WIDTHS = [360, 1280]
 
 
-def logged_in(browser, server, person, width):
-    context = browser.new_context(viewport={"width": width, "height": 800}, java_script_enabled=False)
+@pytest.fixture
+def browser():
+    require_module("playwright")
+    require_module("axe_playwright_python")
+    chromium = require("chromium")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as play:
+        found = play.chromium.launch(executable_path=str(chromium), args=["--no-sandbox"])
+        yield found
+        found.close()
+
+
+def logged_in(browser, server, person, width, *, scripts=False):
+    context = browser.new_context(viewport={"width": width, "height": 800}, java_script_enabled=scripts)
     page = context.new_page()
     page.goto(f"{server.settings.public_url}/login")
     page.get_by_label("Your personal token").fill(server.secrets[person])
@@ -38,61 +53,107 @@ def scanned(browser, server, person, paths, width):
 
 
 @pytest.mark.slow
-def test_the_story_in_a_browser(listening):
-    require_module("playwright")
-    require_module("axe_playwright_python")
-    chromium = require("chromium")
-    from playwright.sync_api import sync_playwright
+@pytest.mark.parametrize(("width", "scripts"), [(360, True), (1280, False)])
+def test_the_story_by_keys_alone(listening, browser, width, scripts):
+    server, url = listening, listening.settings.public_url
+    analyst = logged_in(browser, server, "ana", width, scripts=scripts)
+    analyst.get_by_role("link", name="Ask visits").press("Enter")
+    analyst.get_by_label("Question, in SQL").fill(f"{SQL} HAVING count(*) > {width - 2000}")
+    analyst.get_by_label("What it may cost").fill(str(width / 10000))
+    analyst.get_by_role("button", name="Show the price").press("Enter")
+    assert analyst.get_by_role("heading", name="Price").is_visible()
+    for drawing in analyst.get_by_role("img").all():
+        assert "the table below has the numbers" in drawing.get_attribute("alt")
+    assert analyst.get_by_text("The same as a table").count() == analyst.get_by_role("img").count() == 3
+    analyst.get_by_label("Purpose").fill("a report")
+    analyst.get_by_role("button", name="Ask for it").press("Enter")
+    analyst.get_by_text("pending").wait_for()
+    address = analyst.url
+    allocator = logged_in(browser, server, "alma", width, scripts=scripts)
+    allocator.goto(address)
+    allocator.get_by_label("Days it lasts").fill("3")
+    allocator.get_by_role("button", name="Grant").press("Enter")
+    allocator.get_by_text("approved").wait_for()
+    server.work()
+    analyst.reload()
+    assert analyst.get_by_role("heading", name="Answer").is_visible()
+    assert analyst.get_by_role("cell", name="=A", exact=True).first.is_visible()
+    owner = logged_in(browser, server, "olga", width, scripts=scripts)
+    owner.goto(address)
+    owner.get_by_role("link", name="Checklist").press("Enter")
+    owner.get_by_role("link", name="Sign: Who will read the release").press("Enter")
+    owner.get_by_label("Remark").fill("the wards")
+    owner.get_by_label("SHA-256").fill("ab" * 32)
+    owner.get_by_role("button", name="Sign").press("Enter")
+    owner.get_by_text("olga, owner").wait_for()
+    assert owner.get_by_text("ab" * 32).is_visible()
+    owner.goto(address)
+    owner.get_by_role("button", name="Publish").press("Enter")
+    owner.get_by_text("published").first.wait_for()
+    auditor = logged_in(browser, server, "audra", width, scripts=scripts)
+    auditor.goto(f"{url}/data/visits/ledger")
+    assert auditor.get_by_text("The chain is sound").is_visible()
+    if not scripts:
+        amended(server, logged_in(browser, server, "carl", width), f"at {width}")
+    path = address.removeprefix(url)
+    pages = ("/", "/data/visits", "/data/visits/ask", path, f"{path}/checklist", "/data/visits/choose")
+    pages += ("/data/visits/requests", "/data/visits/ledger")
+    assert list(scanned(browser, server, "olga", pages, width)) == [(page, 0, []) for page in pages]
+    book = ("/data/visits/codebook",)
+    assert list(scanned(browser, server, "carl", book, width)) == [(book[0], 0, [])]
 
-    server = listening
-    with sync_playwright() as play:
-        browser = play.chromium.launch(executable_path=str(chromium), args=["--no-sandbox"])
-        for width in WIDTHS:
-            analyst = logged_in(browser, server, "ana", width)
-            analyst.get_by_role("link", name="Ask visits").click()
-            analyst.get_by_label("Question, in SQL").fill(f"{SQL} HAVING count(*) > {width - 2000}")
-            analyst.get_by_label("What it may cost").fill(str(width / 10000))
-            analyst.get_by_role("button", name="Show the price").click()
-            assert analyst.get_by_role("heading", name="Price").is_visible()
-            assert analyst.get_by_role("img").first.get_attribute("alt")
-            analyst.get_by_label("Purpose").fill("a report")
-            analyst.get_by_role("button", name="Ask for it").click()
-            assert analyst.get_by_text("pending").is_visible()
-            address = analyst.url
-            allocator = logged_in(browser, server, "alma", width)
-            allocator.goto(address)
-            allocator.get_by_label("Days it lasts").fill("3")
-            allocator.get_by_role("button", name="Grant").click()
-            assert allocator.get_by_text("approved").is_visible()
-            server.work()
-            analyst.reload()
-            assert analyst.get_by_role("heading", name="Answer").is_visible()
-            assert analyst.get_by_role("cell", name="=A", exact=True).first.is_visible()
-            owner = logged_in(browser, server, "olga", width)
-            owner.goto(address)
-            owner.get_by_role("button", name="Publish").click()
-            assert owner.get_by_text("published").first.is_visible()
-            auditor = logged_in(browser, server, "audra", width)
-            auditor.goto(f"{server.settings.public_url}/data/visits/ledger")
-            assert auditor.get_by_text("The chain is sound").is_visible()
-            curator = logged_in(browser, server, "carl", width)
-            curator.goto(f"{server.settings.public_url}/data/visits")
-            curator.get_by_role("link", name="Codebook").press("Enter")  # keys alone
-            text = curator.get_by_label("Codebook, in YAML").input_value()
-            kept = [line for line in text.splitlines() if not line.startswith("description:")]
-            curator.get_by_label("Codebook, in YAML").fill("\n".join([f"description: at {width}", *kept]))
-            curator.get_by_role("button", name="Show what changes").press("Enter")
-            assert curator.get_by_text(f"becomes at {width}").is_visible()
-            curator.get_by_label("Reason").fill("a word more")
-            curator.get_by_role("button", name="Propose the amendment").press("Enter")
-            assert curator.get_by_role("cell", name="open", exact=True).is_visible()
-            server.work()
-            curator.reload()
-            assert curator.get_by_role("cell", name="amended", exact=True).first.is_visible()
-            assert list(scanned(browser, server, "carl", ("/data/visits/codebook",), width)) == [
-                ("/data/visits/codebook", 0, [])
-            ]
-            path = address.removeprefix(server.settings.public_url)
-            pages = ("/", "/data/visits", "/data/visits/ask", path, "/data/visits/choose", "/data/visits/requests")
-            assert list(scanned(browser, server, "olga", pages, width)) == [(page, 0, []) for page in pages]
-        browser.close()
+
+def amended(server, curator, words):
+    """A curator edits the codebook, reads what changes, proposes it, and the worker takes it up."""
+    curator.goto(f"{server.settings.public_url}/data/visits")
+    curator.get_by_role("link", name="Codebook").press("Enter")
+    text = curator.get_by_label("Codebook, in YAML").input_value()
+    kept = [line for line in text.splitlines() if not line.startswith("description:")]
+    curator.get_by_label("Codebook, in YAML").fill("\n".join([f"description: {words}", *kept]))
+    curator.get_by_role("button", name="Show what changes").press("Enter")
+    curator.get_by_text(f"becomes {words}").wait_for()
+    curator.get_by_label("Reason").fill("a word more")
+    curator.get_by_role("button", name="Propose the amendment").press("Enter")
+    curator.get_by_role("cell", name="open", exact=True).wait_for()
+    server.work()
+    curator.reload()
+    assert curator.get_by_role("cell", name="amended", exact=True).first.is_visible()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", WIDTHS)
+def test_what_the_script_adds(listening, browser, width):
+    """A price while one writes, with nothing loaded from elsewhere; a hash of a file that is not sent."""
+    server, url = listening, listening.settings.public_url
+    page = logged_in(browser, server, "ana", width, scripts=True)
+    called, failed = [], []
+    page.on("request", lambda request: called.append(request.url))
+    page.on("pageerror", lambda error: failed.append(str(error)))
+    page.goto(f"{url}/data/visits/ask")
+    order = ("Skip to the content", "Data sets", "Log out", "visits", "Question, in SQL", "What it may cost")
+    assert [tabbed(page) for _ in order][:4] == list(order[:4])
+    page.get_by_label("Question, in SQL").press_sequentially(SQL)
+    page.keyboard.press("Tab")
+    page.keyboard.type("0.1")
+    page.get_by_role("heading", name="Price").wait_for()
+    assert page.get_by_role("img").count() == 3
+    page.keyboard.press("Backspace")
+    page.keyboard.type("x")
+    page.get_by_role("alert").wait_for()  # told below the form, which keeps what is being written
+    assert page.get_by_label("What it may cost").input_value() == "0.x"
+    assert server.call("olga", "GET", "/datasets/visits/requests").json() == []
+    server.ask()
+    page.goto(f"{url}/data/visits/requests/ana/r1/checklist")
+    page.locator("#file").set_input_files(
+        files=[{"name": "a.pdf", "mimeType": "application/pdf", "buffer": b"minutes"}]
+    )
+    page.wait_for_function("document.getElementById('file_hash').value.length === 64")
+    assert page.get_by_label("SHA-256").input_value() == hashlib.sha256(b"minutes").hexdigest()
+    assert failed == []
+    assert all(each.startswith((url, "data:")) for each in called)
+
+
+def tabbed(page):
+    """Press Tab; the text of what has the focus then."""
+    page.keyboard.press("Tab")
+    return page.evaluate("document.activeElement.textContent.trim()")

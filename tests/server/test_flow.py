@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 from datetime import UTC, datetime, timedelta
 
+import httpx
 import pytest
 
 import deniable as dp
 from deniable.errors import BudgetExceeded, InvalidArgument, NotGranted, QueryRefused, Unanswered
 from deniable.ledger import Ledger, verify
 from deniable.server.counter import Counter, NoData
+from deniable.server.web import web_application
 from deniable.server.worker import NOT_ANSWERED, Worker, only_worker
+from tests.server.conftest import free_port, on_port
 from tests.server.made_up import BOOK, SQL
 
 
@@ -246,27 +250,42 @@ def test_a_lost_answer_and_a_dear_one_raise_as_in_a_session(listening):
 
 
 @pytest.mark.slow
-def test_sixteen_clients_ask_for_the_last_tenth_and_one_gets_it(listening):
+def test_sixteen_clients_of_two_web_parts_ask_for_the_last_tenth_and_one_gets_it(listening):
+    """Two of them are browsers, logged in at one of the two and served by the other."""
     server = listening
     server.released(request="most", sql="SELECT count(*) AS n FROM visits", epsilon=0.9)
-    outcomes = []
+    ids = []
 
-    def ask(number):
-        with dp.connect(server.settings.public_url, token=server.secrets["ana"]) as client:
+    def by_token(url, sql):
+        with dp.connect(url, token=server.secrets["ana"]) as client:
+            return client.request("visits", sql=sql, epsilon=0.1, purpose="the last").id
+
+    def by_browser(url, sql):
+        with httpx.Client(base_url=server.settings.public_url, timeout=60) as here:
+            cookies = here.post("/login", data={"token": server.secrets["ana"]}).cookies
+        with httpx.Client(base_url=url, cookies=cookies, timeout=60) as there:
+            csrf = re.search(r'name="csrf" value="(\w+)"', there.get("/data/visits/ask").text)[1]
+            fields = {"csrf": csrf, "sql": sql, "amount": "0.1", "purpose": "the last", "action": "submit"}
+            return there.post("/data/visits/ask", data=fields).headers["location"].rpartition("/")[2]
+
+    with on_port(web_application(server.settings), free_port()) as other:
+
+        def ask(number):
             sql = f"SELECT count(*) AS n FROM visits WHERE minutes > {number}"
-            made = client.request("visits", sql=sql, epsilon=0.1, purpose="the last", request=f"last{number}")
-        with dp.connect(server.settings.public_url, token=server.secrets["alma"]) as allocator:
-            allocator.grant("visits", "ana", made.id, days=1)
-        outcomes.append(made.id)
+            url = (server.settings.public_url, other)[number % 2]
+            made = by_browser(other, sql) if number < 2 else by_token(url, sql)
+            with dp.connect(url, token=server.secrets["alma"]) as allocator:
+                allocator.grant("visits", "ana", made, days=1)
+            ids.append(made)
 
-    threads = [threading.Thread(target=ask, args=(number,)) for number in range(16)]
-    for each in threads:
-        each.start()
-    for each in threads:
-        each.join(60)
-    assert len(outcomes) == 16
+        threads = [threading.Thread(target=ask, args=(number,)) for number in range(16)]
+        for each in threads:
+            each.start()
+        for each in threads:
+            each.join(60)
+    assert len(ids) == 16
     server.work()
-    states = [state(server, request=f"last{number}") for number in range(16)]
+    states = [state(server, request=each) for each in ids]
     assert (states.count("released"), states.count("refused")) == (1, 15)
     assert left(server) == 0
     assert verify(server.settings.data["visits"].ledger).problems == ()

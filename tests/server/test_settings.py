@@ -7,7 +7,7 @@ import yaml
 
 from deniable.cli import main
 from deniable.errors import InvalidArgument
-from deniable.server.identity import RateLimit, Tokens, Visits
+from deniable.server.identity import RateLimit, ShortLived, Tokens, Visits
 from deniable.server.settings import Role, ServerSettings
 from tests.server.made_up import configured
 
@@ -100,7 +100,7 @@ def test_tokens_end_and_wrong_ones_are_nobodys(tmp_path):
 
 def test_visits_end_and_are_always_new():
     now = [0.0]
-    visits = Visits(clock=lambda: now[0], hours=1)
+    visits = Visits(ShortLived(clock=lambda: now[0]), hours=1)
     first, second = visits.begin("ana"), visits.begin("ana")
     assert first != second
     assert visits.find(first).csrf != visits.find(second).csrf
@@ -109,6 +109,20 @@ def test_visits_end_and_are_always_new():
     assert visits.find(first) is None
     now[0] = 3600.0
     assert visits.find(second) is None
+
+
+def test_visits_and_attempts_are_shared_by_processes_and_their_file_opens_nothing(tmp_path):
+    path = tmp_path / "state" / "visits.db"
+    here, there = ShortLived(path), ShortLived(path)
+    visit = Visits(here).begin("ana")
+    assert Visits(there).find(visit).person == "ana"
+    assert visit.encode() not in b"".join(each.read_bytes() for each in path.parent.iterdir())
+    assert path.stat().st_mode & 0o077 == 0
+    Visits(there).end(visit)
+    assert Visits(here).find(visit) is None
+    attempt = here.keep({"state": "s"}, seconds=60)
+    assert [each.take(attempt) for each in (there, here)] == [{"state": "s"}, None]
+    assert Visits(here).find(here.keep({"state": "s"}, seconds=60)) is None  # a log-in under way is no visit
 
 
 def test_a_rate_limit_fills_steadily():

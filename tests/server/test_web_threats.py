@@ -29,6 +29,8 @@ RIGHTS = {
     "/requests/{account}/{request}/publish": {"olga", "carl"},
     "/requests/{account}/{request}/release": {"ana", "olga"},
     "/requests/{account}/{request}/release.csv": {"ana", "olga"},
+    "/requests/{account}/{request}/checklist GET": {"olga", "carl", "alma", "ana", "audra"},
+    "/requests/{account}/{request}/checklist POST": {"carl"},
     "/ledger": {"olga", "audra"},
     "/codebook GET": {"carl"},
     "/codebook POST": {"carl"},
@@ -44,6 +46,7 @@ BODIES = {
     "grant": {"days": 1},
     "refuse": {"reason": "no"},
     "publish": {},
+    "checklist": {"item": "audience", "role": "curator", "text": "the ward's own staff"},
     "codebook": {"codebook": DESCRIBED, "reason": "words"},
     "preview": {"codebook": DESCRIBED},
 }
@@ -115,6 +118,7 @@ FORMS = [
     ("/data/visits/requests/ana/r1", {"action": "grant", "days": "7"}),
     ("/data/visits/requests/ana/r1", {"action": "refuse", "reason": "no"}),
     ("/data/visits/requests/ana/r1", {"action": "publish"}),
+    ("/data/visits/requests/ana/r1/checklist", {"item": "audience", "role": "allocator", "text": "staff"}),
     ("/data/visits/codebook", {"action": "propose", "codebook": DESCRIBED, "reason": "words"}),
 ]
 
@@ -143,6 +147,7 @@ def test_every_unsafe_page_is_among_the_forms(server):
         "/logout",
         "/data/{name}/ask",
         "/data/{name}/requests/{account}/{id}",
+        "/data/{name}/requests/{account}/{id}/checklist",
         "/data/{name}/codebook",
     }
 
@@ -245,6 +250,7 @@ def test_every_answer_has_the_headers_and_a_public_size(server):
         browser.get("/login"),
         browser.get("/nowhere"),
         browser.get("/style.css"),
+        browser.get("/pages.js"),
         server.client.get("/health"),
         server.call(None, "GET", "/datasets"),
         server.call("ana", "GET", "/datasets/visits/requests/ana/r1/release"),
@@ -257,7 +263,11 @@ def test_every_answer_has_the_headers_and_a_public_size(server):
         kind = answer.headers["content-type"]
         padding = len(answer.headers["x-padding"]) if kind.startswith("text/csv") else 0
         assert (len(answer.content) + padding) % server.settings.pad == 0
-    assert "script-src" not in SECURITY_HEADERS["Content-Security-Policy"]  # default-src 'none' covers it
+    policy = dict(part.strip().split(" ", 1) for part in SECURITY_HEADERS["Content-Security-Policy"].split(";"))
+    assert policy["default-src"] == "'none'"
+    assert {name: policy[name] for name in ("script-src", "connect-src", "form-action")} == dict.fromkeys(
+        ("script-src", "connect-src", "form-action"), "'self'"
+    )
 
 
 def test_another_host_name_and_bodies_without_measure_are_refused(server):

@@ -16,7 +16,7 @@ import pytest
 from tests import shape
 
 LIMITS = {
-    "modules": 568,
+    "modules": 570,  # the page to ask with its drawings, and the checklist signed at the server
     "public names in dp": 60,
     "double class names": 0,
     "double file names": 0,

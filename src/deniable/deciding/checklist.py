@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
@@ -32,11 +32,14 @@ class Evidence:
     on: date
     text: str
     file_hash: str = ""
+    by: str = ""
+    """Who signed it, where it was signed at a server."""
+    link: str = ""
 
     def to_record(self) -> dict[str, str]:
         """As JSON-able text."""
-        hashed = {"file_hash": self.file_hash} if self.file_hash else {}
-        return {"role": self.role, "on": self.on.isoformat(), "text": self.text, **hashed}
+        more = {name: getattr(self, name) for name in ("by", "link", "file_hash") if getattr(self, name)}
+        return {"role": self.role, "on": self.on.isoformat(), "text": self.text, **more}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,6 +163,11 @@ class Checklist:
             replace(self[id], evidence=Evidence(role=role, on=on or date.today(), text=text, file_hash=hashed))
         )
 
+    def signed(self, signatures: Iterable[Mapping[str, Any]]) -> Checklist:
+        """This checklist with what was signed at a server, as the ledger keeps it: of one item the last signature counts."""
+        last = {str(each["item"]): each for each in signatures}
+        return Checklist(tuple(_signed(item, last[item.id]) if item.id in last else item for item in self.items))
+
     def without(self, id: str, *, reason: str) -> Checklist:
         """This checklist with one item declared not applicable, with the reason."""
         if not reason.strip():
@@ -228,6 +236,14 @@ class Checklist:
             )
         file = folder / str(said["file"]) if "file" in said else None
         return self.done(id, role=str(said["role"]), text=str(said["text"]), on=said["date"], file=file)
+
+
+def _signed(item: Item, said: Mapping[str, Any]) -> Item:
+    text, signed = str(said["text"]), date.fromisoformat(str(said["at"])[:10])
+    if not said["applies"]:
+        return replace(item, evidence=None, not_applicable=f"{text} ({said['by']}, {said['role']}, {signed})")
+    shown = {name: str(said.get(name, "")) for name in ("by", "link", "file_hash")}
+    return replace(item, evidence=Evidence(role=str(said["role"]), on=signed, text=text, **shown), not_applicable="")
 
 
 def _hash_of(file: Path) -> str:

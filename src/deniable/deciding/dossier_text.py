@@ -65,7 +65,9 @@ def _checklist(dossier: Dossier) -> Rows:
     rows: Rows = []
     for item in dossier.full_checklist.items:
         if item.evidence is not None:
-            told = f"{item.evidence.role}, {item.evidence.on.isoformat()}: {item.evidence.text}"
+            who = ", ".join(part for part in (item.evidence.by, item.evidence.role) if part)
+            told = f"{who}, {item.evidence.on.isoformat()}: {item.evidence.text}"
+            told += f" ({item.evidence.link})" if item.evidence.link else ""
             told += f" (sha256 {item.evidence.file_hash[:16]}…)" if item.evidence.file_hash else ""
         else:
             told = item.not_applicable or ("blocks publication" if item.blocks else "")

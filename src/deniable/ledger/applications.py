@@ -10,6 +10,7 @@ no more than it cost, before it was made and before the grant ran out.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -25,6 +26,8 @@ from deniable.ledger.terms import named
 
 MOST_TEXT = 20_000
 """Characters a question may have."""
+MOST_REMARK = 1000
+"""Characters a remark under a checklist's item may have."""
 
 
 class Progress(Enum):
@@ -46,6 +49,13 @@ _BEFORE = {
     EventKind.EXPIRY: (Progress.APPROVED,),
     EventKind.PUBLICATION: (Progress.RELEASED,),
     EventKind.READING: (Progress.RELEASED, Progress.PUBLISHED),
+    EventKind.SIGNATURE: (
+        Progress.PENDING,
+        Progress.APPROVED,
+        Progress.RUNNING,
+        Progress.RELEASED,
+        Progress.PUBLISHED,
+    ),
 }
 """From which states each event may follow."""
 
@@ -63,6 +73,8 @@ class Application:
     stored: bool = False
     readers: tuple[str, ...] = ()
     """Who else was given its answer, in order."""
+    signatures: tuple[Event, ...] = ()
+    """What was signed of its checklist, in order; of one item the last counts."""
 
     @property
     def progress(self) -> Progress:
@@ -194,6 +206,31 @@ def request_body(
         "price": amount(price),
         "purpose": named(purpose=purpose),
     }
+
+
+def signature_body(
+    *,
+    account: str,
+    request: str,
+    by: str,
+    role: str,
+    item: str,
+    text: str,
+    applies: bool = True,
+    link: str = "",
+    file_hash: str = "",
+) -> dict[str, Any]:
+    """What a signature under one item of a checklist says: who in which role, whether it applies, why, and what shows it."""
+    words = " ".join(text.split())
+    if not (0 < len(words) <= MOST_REMARK and words.isprintable()):
+        raise InvalidArgument(f"text: answer the item in 1 to {MOST_REMARK:,} printable characters, got {len(words):,}")
+    if link and not re.fullmatch(r"https://[!-~]{1,500}", link):
+        raise InvalidArgument(f"link is written https://... without blanks, got {link[:60]!r}")
+    if file_hash and not re.fullmatch(r"[0-9a-f]{64}", file_hash):
+        raise InvalidArgument(f"file_hash is a SHA-256 of 64 small hexadecimal digits, got {file_hash[:70]!r}")
+    shown = {name: value for name, value in (("link", link), ("file_hash", file_hash)) if value}
+    signed = {"by": named(by=by), "role": named(role=role), "item": named(item=item), "text": words}
+    return {"account": named(account=account), "request": named(request=request), **signed, "applies": applies, **shown}
 
 
 def grant_body(

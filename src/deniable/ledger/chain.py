@@ -37,6 +37,7 @@ class EventKind(Enum):
     READING = "reading"
     PROPOSAL = "proposal"
     REJECTION = "rejection"
+    SIGNATURE = "signature"
 
 
 @dataclass(frozen=True, slots=True)

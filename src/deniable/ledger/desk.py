@@ -15,6 +15,7 @@ from deniable.ledger.applications import (
     checked_transition,
     grant_body,
     request_body,
+    signature_body,
 )
 from deniable.ledger.chain import EventKind
 from deniable.ledger.proposals import ProposedCodebook, open_proposal, proposal_body
@@ -131,6 +132,18 @@ class Desk:
         if by == account or by in known.readers:
             return known
         return self._write(account, request, EventKind.READING, by=by)
+
+    def sign(self, account: str, request: str, **signed: Any) -> Application:
+        """Sign one item of a request's checklist: by=, role=, item=, text=, and as needed applies=False, link=, file_hash=.
+
+        Of several signatures under one item the last counts; all stay in the chain.
+        """
+        body = signature_body(account=account, request=request, **signed)
+        with self._replay.transaction() as transaction:
+            known = self._found(transaction, account, request)
+            checked_transition(known, EventKind.SIGNATURE, by=str(body["by"]), request=request)
+            transaction.append(EventKind.SIGNATURE, body)
+        return self.one(account, request)
 
     def one(self, account: str, request: str) -> Application:
         """One request; unknown ones are refused."""

@@ -35,10 +35,10 @@ SETTINGS = {
     "idle_in_transaction_session_timeout": "120s",
 }
 
-WEB_KINDS = ("request", "grant", "refusal", "publication", "reading", "proposal")
+WEB_KINDS = ("request", "grant", "refusal", "publication", "reading", "proposal", "signature")
 """Kinds of events that a web process may append where it has a role of its own; see `web_role`."""
-_EARLIER_KINDS = WEB_KINDS[:-1]
-"""What a web role that was bound by an earlier version may append; `deniable serve check` binds it again."""
+_EARLIER_KINDS = (WEB_KINDS[:-1], WEB_KINDS[:-2])
+"""What a web role that was bound by earlier versions may append; `deniable serve check` binds it again."""
 
 _REFUSE = "BEGIN RAISE EXCEPTION 'a ledger is append-only' USING ERRCODE = 'integrity_constraint_violation'; END"
 _NEXT = f"""DECLARE last_count bigint; last_head text;
@@ -149,7 +149,7 @@ class PostgresJournal:
         """Is it our schema, in our format, with all its guards and no others, on a server that flushes to disk?"""
         with self._connected() as connection:
             self._check_identity(connection)
-            known = [_expected_guards(), *(_expected_guards(kinds) for kinds in (WEB_KINDS, _EARLIER_KINDS))]
+            known = [_expected_guards(), *(_expected_guards(kinds) for kinds in (WEB_KINDS, *_EARLIER_KINDS))]
             if _found_guards(connection, self._schema) not in known:
                 raise LedgerError(f"the tables or triggers of {self.place} were changed; restore it from a backup")
             ((flushing,),) = connection.execute("SHOW fsync").fetchall()

@@ -145,6 +145,7 @@ class State:
                 | EventKind.EXPIRY
                 | EventKind.PUBLICATION
                 | EventKind.READING
+                | EventKind.SIGNATURE
             ):
                 self._application(event)
         self.granting_since = (self.granting_since or event.count) if self.terms and self.terms.grants else 0
@@ -183,6 +184,8 @@ class State:
             self.applications[asked] = Application(*asked, event.count, event.body, {})
         elif known is not None and event.kind is EventKind.READING:
             self.applications[asked] = replace(known, readers=(*known.readers, event.body["by"]))
+        elif known is not None and event.kind is EventKind.SIGNATURE:
+            self.applications[asked] = replace(known, signatures=(*known.signatures, event))
         elif known is not None:
             self.applications[asked] = replace(known, events={**known.events, event.kind: event})
 

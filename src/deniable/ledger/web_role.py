@@ -18,7 +18,7 @@ from deniable.ledger.chain import EventKind
 from deniable.ledger.postgres_journal import SETTINGS, WEB_KINDS
 
 APPENDED = tuple(EventKind(kind) for kind in WEB_KINDS)
-"""What the web process writes: requests, grants, refusals, publications, who read what, and proposals."""
+"""What the web process writes: requests, grants, refusals, publications, who read what, proposals, and signatures."""
 
 
 def web_role_statements(schema: str, role: str) -> Iterator[str]:

@@ -10,9 +10,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
+from math import isfinite
+from threading import Lock
 from typing import Any, NoReturn
 
 from deniable.accounting import Spend
+from deniable.engines.table_space import PrivateTables
 from deniable.errors import EngineFailed, InvalidArgument
 from deniable.exact.guards import Real, integer, positive
 from deniable.ledger import Application, Ledger, Progress, StoredAnswer
@@ -20,10 +23,12 @@ from deniable.ledger.numbers import number_from_text, number_text
 from deniable.ledger.replay import Clock
 from deniable.ledger.store import unpacked
 from deniable.ledger.web_role import can_charge
+from deniable.noise import system_entropy
 from deniable.plan.codebook import Codebook
 from deniable.query import Payment, Price
 from deniable.query.sql import PrivateStatement
 from deniable.release.answer import Release, statement_view
+from deniable.release.release_facts import ReleaseFacts
 from deniable.release.session import Session
 from deniable.release.session_sql import private_question
 from deniable.release.workload import WorkloadRelease
@@ -33,6 +38,12 @@ from deniable.server.settings import ServedData
 from deniable.server.workloads import MARK, WorkloadOffer, is_workload, offered, shown
 
 _NO_DATA = "this process holds no data: ask for it, and the worker answers"
+
+
+DOTS = 20
+"""Outcomes that a drawing of dots shows."""
+MADE_UP_ROWS = 10_000
+"""Rows of a table that is made up for drawings."""
 
 
 class NoData:
@@ -80,12 +91,14 @@ class Counter:
                 f"the web_ledger of {data.name} could write a charge: run `deniable serve check` with the ledger's own role"
             )
         self._clock = clock or (lambda: datetime.now(UTC))
+        self._rehearsing = Lock()
         self._begin(open_ledger(Ledger, data.counter_ledger, data, clock=clock))
 
     def _begin(self, ledger: Ledger) -> None:
         """Price by the codebook that is in force in this ledger."""
         data = in_force(ledger, self._first)
         self._session = self._session_with(data.codebook, ledger)
+        self._made_up: PrivateTables | None = None
         self.ledger, self.data = ledger, data
 
     def _session_with(self, codebook: Codebook, ledger: Ledger) -> Session:
@@ -222,7 +235,40 @@ class Counter:
         filters, balance = self._session.filters, self.ledger.balances()[0]
         return filters.more(filters.read(offer.price.charge), balance.tally)
 
-    def curve(self, offer: Offer, factors: tuple[float, ...] = (0.25, 0.5, 1.0, 2.0, 4.0)) -> list[tuple[float, float]]:
+    def facts(self, known: Application) -> tuple[ReleaseFacts, str]:
+        """What is public about a stored answer, and its receipt in words; none of its numbers."""
+        found = self.ledger.fetch(known.request, account=known.account)
+        facts = ReleaseFacts.from_record(unpacked(found.payload).facts)
+        return facts.with_receipt(found.receipt), str(found.receipt)
+
+    def dots(self, offer: Offer) -> tuple[str, str, list[float]]:
+        """The first output, the words of its error, and how far off it may be: `DOTS` outcomes that are equally likely, in order.
+
+        They are the middles of as many equal parts of the noise's own law, rounded outwards; an error without a bound gives none.
+        """
+        name, error = next(iter(offer.price.errors.items()))
+        terms, off = exact_terms(offer.payment), []
+        for place in range(1, DOTS, 2):
+            payment = Payment.read(**{**terms, "confidence": Fraction(place, DOTS)})
+            off.append(float(self._session.price_query(offer.private.query, payment).errors[name].within))
+        known = all(map(isfinite, off))
+        return name, error.measure, [*(-each for each in reversed(off)), *off] if known else []
+
+    def rehearsed(self, offer: Offer) -> Release:
+        """An answer to this question at this price, drawn on made-up rows that know the codebook and nothing else."""
+        with self._rehearsing:
+            made_up = self._made_up = self._made_up or PrivateTables(
+                _made_up_engine(self.data.codebook), self.data.codebook
+            )
+            family = self._session.query_mechanism(offer.private.query)
+            member = family.member(Payment.read(**exact_terms(offer.payment)))
+            packed = member.function(made_up, system_entropy())
+        release = Release.from_packed(packed, None).under([name for name, _ in offer.private.query.aggregates])
+        return statement_view(release, offer.private)
+
+    def curve(
+        self, offer: Offer, factors: tuple[float, ...] = (0.25, 0.35, 0.5, 0.7, 1.0, 1.4, 2.0, 2.8, 4.0)
+    ) -> list[tuple[float, float]]:
         """The error of the first output against what is paid: pairs of amount and error."""
         unit = self._session.filters.unit
         paid = number_from_text(offer.payment[unit])
@@ -232,6 +278,13 @@ class Counter:
             price = self._session.price_query(offer.private.query, Payment.read(**exact_terms(exact)))
             found.append((float(paid) * factor, next(iter(price.errors.values())).within))
         return found
+
+
+def _made_up_engine(codebook: Codebook) -> Any:
+    from deniable.release.dataset import Rehearsal
+    from deniable.release.dummy import dummy_tables
+
+    return Rehearsal(dummy_tables(codebook, MADE_UP_ROWS), codebook=codebook, name="made up", time_limit=5)._engine
 
 
 _FIXED: dict[str, Any] = {

@@ -10,8 +10,9 @@ import hashlib
 import hmac
 import json
 import os
+import sqlite3
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from time import time
@@ -114,42 +115,83 @@ class Tokens:
         fresh.replace(self._path)
 
 
+class ShortLived:
+    """Records under secret ids that end by themselves, in one file for all web processes of a machine; without one, in memory.
+
+    The file has hashes of the ids and not the ids: whoever reads it cannot use one. Losing it logs everybody out.
+    """
+
+    def __init__(self, path: Path | None = None, *, clock: Callable[[], float] = time) -> None:
+        self._clock, self._lock = clock, threading.Lock()
+        if path is not None:
+            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+        self._table = sqlite3.connect(path or ":memory:", timeout=10, isolation_level=None, check_same_thread=False)
+        self._table.execute("PRAGMA journal_mode = WAL")
+        self._table.execute("PRAGMA synchronous = OFF")
+        self._table.execute(
+            "CREATE TABLE IF NOT EXISTS kept (id TEXT PRIMARY KEY, record TEXT NOT NULL, ends REAL NOT NULL)"
+        )
+
+    def keep(self, record: Mapping[str, str], *, seconds: float) -> str:
+        """Keep a record for so long, always under a new id: what a browser brought along is never taken over."""
+        id, now = secret(), self._clock()
+        with self._lock:
+            self._table.execute("DELETE FROM kept WHERE ends <= ?", (now,))
+            self._table.execute(
+                "INSERT INTO kept VALUES (?, ?, ?)", (_hashed(id), json.dumps(dict(record)), now + seconds)
+            )
+        return id
+
+    def find(self, id: str | None) -> dict[str, str] | None:
+        """The record under this id, while it lasts."""
+        return self._one("SELECT record FROM kept WHERE id = ? AND ends > ?", id)
+
+    def take(self, id: str | None) -> dict[str, str] | None:
+        """The same, for the first who asks: it is gone afterwards, for every process."""
+        return self._one("DELETE FROM kept WHERE id = ? AND ends > ? RETURNING record", id)
+
+    def _one(self, statement: str, id: str | None) -> dict[str, str] | None:
+        with self._lock:
+            row = self._table.execute(statement, (_hashed(id or ""), self._clock())).fetchone()
+        found: dict[str, str] | None = None if row is None else json.loads(row[0])
+        return found
+
+
+def _hashed(id: str) -> str:
+    return hashlib.sha256(id.encode(errors="replace")).hexdigest()
+
+
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """A browser that showed a token: who it is, the token its forms must carry, and when it ends."""
+    """A browser that showed a token: who it is, and the token its forms must carry."""
 
     person: str
     csrf: str
-    ends: float
 
 
 class Visits:
-    """Browsers that are logged in. Kept in memory: a restart logs everybody out."""
+    """Browsers that are logged in; any web process of the machine knows them."""
 
-    def __init__(self, *, clock: Callable[[], float] = time, hours: float = 8.0) -> None:
-        self._clock, self._length = clock, hours * 3600
-        self._visits: dict[str, Visit] = {}
+    def __init__(self, kept: ShortLived, *, hours: float = 8.0) -> None:
+        self._kept, self._length = kept, hours * 3600
 
     def begin(self, person: str) -> str:
-        """A new visit, always under a new id: what a browser brought along is never taken over."""
-        now = self._clock()
-        self._visits = {id: visit for id, visit in self._visits.items() if visit.ends > now}
-        id = secret()
-        self._visits[id] = Visit(person, secret(), now + self._length)
-        return id
+        """A new visit, under a new id."""
+        return self._kept.keep({"person": person, "csrf": secret()}, seconds=self._length)
 
     def find(self, id: str | None) -> Visit | None:
         """The visit with this id, while it lasts."""
-        visit = self._visits.get(id or "")
-        return visit if visit is not None and visit.ends > self._clock() else None
+        record = self._kept.find(id)
+        return None if record is None or "csrf" not in record else Visit(record["person"], record["csrf"])
 
     def end(self, id: str | None) -> None:
-        """Log out."""
-        self._visits.pop(id or "", None)
+        """Log out, everywhere."""
+        self._kept.take(id)
 
 
 class RateLimit:
-    """So many requests a minute for each account: a bucket that fills steadily."""
+    """So many requests a minute for each account, in each web process: a bucket that fills steadily."""
 
     def __init__(self, per_minute: int, *, clock: Callable[[], float] = time) -> None:
         self._most, self._clock = float(per_minute), clock

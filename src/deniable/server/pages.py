@@ -1,5 +1,5 @@
-"""The pages: the same steps as REST for people with a browser. No script is needed; drawings are made here; every
-text is escaped.
+"""The pages: the same steps as REST for people with a browser. A script of our own saves clicks and nothing needs it;
+drawings are made here; every text is escaped.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from fastapi import APIRouter, Form, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from deniable.deciding import ATTACKS, Harm, choose_epsilon, dossier
+from deniable.deciding import ATTACKS, Checklist, Harm, choose_epsilon, dossier
 from deniable.errors import DeniableError, QueryRefused
 from deniable.ledger import Application, Progress, verify
 from deniable.server.access import (
@@ -24,15 +24,17 @@ from deniable.server.access import (
     visible_request,
     visible_requests,
 )
+from deniable.server.ask_page import ask_view
+from deniable.server.checklist_pages import checklist_of, checklist_pages
 from deniable.server.codebook_pages import codebook_pages
 from deniable.server.counter import Counter
-from deniable.server.identity import RateLimit, Tokens, Visit, Visits
+from deniable.server.identity import RateLimit, ShortLived, Tokens, Visit, Visits
 from deniable.server.rest import check_not_charged
 from deniable.server.settings import Person, Role, ServerSettings
 from deniable.server.single_sign_on import LoginFailed, SingleSignOn
-from deniable.server.views import budget_view, last_release, price_view, request_view
+from deniable.server.views import budget_view, last_release, request_view
 from deniable.server.workloads import is_workload
-from deniable.svg import Figure, Line, Series, horizontal_bars, plot
+from deniable.svg import Figure, Series, horizontal_bars
 
 _TEMPLATES = Path(__file__).parent / "templates"
 Text = Annotated[str, Form(max_length=20_000)]
@@ -46,22 +48,25 @@ class Pages:
     """Pages over the same counters as REST."""
 
     def __init__(
-        self, settings: ServerSettings, counters: dict[str, Counter], tokens: Tokens, visits: Visits, limit: RateLimit
+        self, settings: ServerSettings, counters: dict[str, Counter], tokens: Tokens, kept: ShortLived, limit: RateLimit
     ) -> None:
         self._settings, self._counters, self._tokens, self._visits, self._limit = (
             settings,
             counters,
             tokens,
-            visits,
+            Visits(kept),
             limit,
         )
         self._templates = Environment(
             loader=FileSystemLoader(_TEMPLATES), autoescape=True, undefined=StrictUndefined, trim_blocks=True
         )
         self._templates.filters["image"] = image
+        self._templates.filters["sentence"] = lambda text: text[:1].upper() + text[1:]
         self._cookie = "__Host-visit" if settings.secure else "visit"
         callback = f"{settings.public_url.rstrip('/')}/login/done"
-        self._sign_on = None if settings.provider is None else SingleSignOn(settings.provider, callback=callback)
+        self._sign_on = (
+            None if settings.provider is None else SingleSignOn(settings.provider, callback=callback, kept=kept)
+        )
 
     # Who is there
 
@@ -112,7 +117,8 @@ class Pages:
         self._entrance(routes)
         self._data(routes)
         self._requests(routes)
-        codebook_pages(routes, self._counters, person=self._person, posting=self._posting, page=self._page)
+        for part in (codebook_pages, checklist_pages):
+            part(routes, self._counters, person=self._person, posting=self._posting, page=self._page)
         return routes
 
     def _entrance(self, routes: APIRouter) -> None:
@@ -238,6 +244,7 @@ class Pages:
                 choice=choice,
                 meaning=choice.explained(),
                 curve=choice.curve.plot(marked=[choice.start]),
+                points=[(each, choice.curve.at(each)) for each in (0.1, 0.5, 1, 2, 3, 4, 6, 8)],
                 harms=[each.value for each in Harm],
                 attacks=ATTACKS,
             )
@@ -248,25 +255,11 @@ class Pages:
         counter: Counter,
         fields: dict[str, str],
         *,
-        paid: Any = None,
+        paid: dict[str, float] | None = None,
         error: DeniableError | None = None,
     ) -> Response:
-        told: dict[str, Any] = {
-            "name": counter.data.name,
-            "book": counter.data.codebook,
-            "price": None,
-            "curve": None,
-            "points": [],
-        }
-        told["unit"] = counter.ledger.terms.main.filters.unit
-        told["fields"] = {"sql": "", "amount": "", "purpose": "", **fields}
+        told = ask_view(counter, fields, paid)
         told["error"] = "" if error is None else _in_words(error)
-        if paid is not None:
-            offer = counter.offer(fields["sql"], dialect="duckdb", payment=paid)
-            points = counter.curve(offer)
-            line = Line([x for x, _ in points], [y for _, y in points], label="error, at most")
-            told |= {"price": price_view(counter, offer), "points": points}
-            told["curve"] = plot(line, title="Error by what is paid", x_label=told["unit"], y_label="error")
         return self._page(request, "ask.html", status=422 if error else 200, **told)
 
     def _requests(self, routes: APIRouter) -> None:
@@ -285,8 +278,9 @@ class Pages:
         def told(request: Request, name: str, account: str, id: str) -> Response:
             person = self._person(request)
             counter = visible_dataset(person, name, self._counters)
-            release = counter.release(readable_answer(person, counter, account, id), reader=person.name)
-            text = dossier(release).to_markdown()
+            known = readable_answer(person, counter, account, id)
+            release = counter.release(known, reader=person.name)
+            text = dossier(release).checklist(Checklist().signed(each.body for each in known.signatures)).to_markdown()
             headers = {"Content-Disposition": 'attachment; filename="dossier.md"'}
             return Response(text, media_type="text/markdown", headers=headers)
 
@@ -337,6 +331,7 @@ class Pages:
             "publish": person.may(name, Role.OWNER, Role.CURATOR) and known.progress is Progress.RELEASED,
         }
         told: dict[str, Any] = {"name": name, "known": request_view(known), "may": may, "answers": answers}
+        told["blocking"] = len(checklist_of(counter, known).blocking)
         told["last"] = last_release(person, counter, known, answers[0]["release"]) if len(answers) == 1 else None
         status = 200 if error is None else 403 if isinstance(error, NotAllowed) else 422
         words = "" if error is None else _in_words(error)

@@ -20,7 +20,8 @@ MOST_BODY = 64 * 1024
 """Bytes a request body may have."""
 
 SECURITY_HEADERS = {
-    "Content-Security-Policy": "default-src 'none'; style-src 'self'; img-src 'self' data:; form-action 'self'; "
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; connect-src 'self'; style-src 'self'; img-src 'self' data:; "
+    "form-action 'self'; "
     "frame-ancestors 'none'; base-uri 'none'",
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
@@ -29,7 +30,7 @@ SECURITY_HEADERS = {
     "Cache-Control": "no-store",
 }
 
-PADDED = ("application/json", "text/html", "text/markdown", "text/plain", "text/css")
+PADDED = ("application/json", "text/html", "text/markdown", "text/plain", "text/css", "text/javascript")
 """Kinds of text that may end in blanks, and after the first two in empty lines."""
 
 LOG = logging.getLogger("deniable.server")

@@ -19,6 +19,7 @@ from deniable.server.access import (
     visible_request,
     visible_requests,
 )
+from deniable.server.checklist_pages import checklist_routes
 from deniable.server.codebook_pages import codebook_routes
 from deniable.server.counter import Counter
 from deniable.server.settings import Person, Role, ServerSettings
@@ -223,6 +224,7 @@ def rest_routes(settings: ServerSettings, counters: dict[str, Counter], who: Cal
             "verification": verify(counter.data.counter_ledger).to_record() | {"place": ""},
         }
 
+    checklist_routes(routes, counters, me)
     codebook_routes(routes, counters, me)
     return routes
 

@@ -16,7 +16,7 @@ from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 from deniable.errors import DeniableError
-from deniable.server.identity import secret
+from deniable.server.identity import ShortLived, secret
 
 _PATIENCE = 600.0
 """Seconds in which an attempt to log in must come back."""
@@ -44,43 +44,37 @@ class Provider:
     claim: str = "sub"
 
 
-@dataclass(frozen=True, slots=True)
-class Attempt:
-    """One log-in under way."""
-
-    state: str
-    nonce: str
-    verifier: str
-    ends: float
-
-
 class SingleSignOn:
     """Log-ins by one provider. `http` is an httpx client; tests and proxies may give their own."""
 
     def __init__(
-        self, provider: Provider, *, callback: str, http: Any = None, clock: Callable[[], float] = time
+        self,
+        provider: Provider,
+        *,
+        callback: str,
+        kept: ShortLived | None = None,
+        http: Any = None,
+        clock: Callable[[], float] = time,
     ) -> None:
         import httpx
 
         self._provider, self._callback, self._clock = provider, callback, clock
         self._http = http or httpx.Client(timeout=10, follow_redirects=False)
-        self._attempts: dict[str, Attempt] = {}
+        self._attempts = kept or ShortLived(clock=clock)
         self._found: Mapping[str, Any] | None = None
 
     def begin(self) -> tuple[str, str]:
         """A new attempt: its id, for a cookie, and the provider's address to go to."""
-        now = self._clock()
-        self._attempts = {id: each for id, each in self._attempts.items() if each.ends > now}
-        id, attempt = secret(), Attempt(secret(), secret(), secret(), now + _PATIENCE)
-        self._attempts[id] = attempt
-        digest = hashlib.sha256(attempt.verifier.encode()).digest()
+        attempt = {name: secret() for name in ("state", "nonce", "verifier")}
+        id = self._attempts.keep(attempt, seconds=_PATIENCE)
+        digest = hashlib.sha256(attempt["verifier"].encode()).digest()
         asked = {
             "response_type": "code",
             "client_id": self._provider.client_id,
             "redirect_uri": self._callback,
             "scope": "openid profile email",
-            "state": attempt.state,
-            "nonce": attempt.nonce,
+            "state": attempt["state"],
+            "nonce": attempt["nonce"],
             "code_challenge": base64.urlsafe_b64encode(digest).rstrip(b"=").decode(),
             "code_challenge_method": "S256",
         }
@@ -88,21 +82,17 @@ class SingleSignOn:
 
     def finish(self, id: str | None, *, state: str, code: str) -> str:
         """The name the provider proves; an attempt is good for one try."""
-        attempt = self._attempts.pop(id or "", None)
-        if (
-            attempt is None
-            or attempt.ends <= self._clock()
-            or not hmac.compare_digest(attempt.state.encode(), state.encode())
-        ):
+        attempt = self._attempts.take(id)
+        if attempt is None or not hmac.compare_digest(attempt.get("state", "none").encode(), state.encode()):
             raise LoginFailed
         try:
-            claims = self._claims(self._token(code, attempt.verifier))
+            claims = self._claims(self._token(code, attempt["verifier"]))
         except LoginFailed:
             raise
         except Exception:  # whatever a provider answers, the text is ours
             raise LoginFailed from None
         name = claims.get(self._provider.claim)
-        if claims.get("nonce") != attempt.nonce or not isinstance(name, str):
+        if claims.get("nonce") != attempt["nonce"] or not isinstance(name, str):
             raise LoginFailed
         return name
 

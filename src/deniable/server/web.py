@@ -11,7 +11,7 @@ from fastapi import Depends, FastAPI, HTTPException, Request
 from fastapi.responses import PlainTextResponse, Response
 
 from deniable.server.counter import Counter
-from deniable.server.identity import RateLimit, Tokens, Visits
+from deniable.server.identity import RateLimit, ShortLived, Tokens
 from deniable.server.pages import Pages
 from deniable.server.protection import guard
 from deniable.server.rest import rest_routes
@@ -28,11 +28,11 @@ def web_application(
     known = tokens or Tokens(settings.tokens)
     counters = {name: Counter(data) for name, data in settings.data.items()}
     limit = RateLimit(settings.rate, clock=clock)
-    visits = Visits(clock=clock)
+    kept = ShortLived(settings.folder / "visits.db", clock=clock)
     app = FastAPI(
         title="deniable", version=__version__, docs_url=None, redoc_url=None, openapi_url="/api/v1/openapi.json"
     )
-    pages = Pages(settings, counters, known, visits, limit)
+    pages = Pages(settings, counters, known, kept, limit)
 
     def who(request: Request) -> Person:
         """The person whose token the request carries, in the header alone."""
@@ -72,6 +72,11 @@ def web_application(
     def style() -> Response:
         """The look of the pages."""
         return Response((STATIC / "style.css").read_text(encoding="utf-8"), media_type="text/css")
+
+    @app.get("/pages.js")
+    def script() -> Response:
+        """The pages' own script: live previews, and the hash of a file that stays where it is."""
+        return Response((STATIC / "pages.js").read_text(encoding="utf-8"), media_type="text/javascript")
 
     app.state.pages, app.state.counters = pages, counters
     return app

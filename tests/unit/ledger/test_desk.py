@@ -81,6 +81,38 @@ def test_the_whole_way_of_a_request(granting, path):
     assert kinds == ["open", "request", "grant", "reserve", "store", "release", "publication"]
 
 
+def sign(ledger, item="audience", **more):
+    return ledger.desk.sign("ana", "r1", **{"by": "olga", "role": "owner", "item": item, "text": "the wards", **more})
+
+
+def test_a_checklist_is_signed_in_the_chain_and_the_last_signature_counts(granting, path):
+    with pytest.raises(InvalidArgument, match="no request"):
+        sign(granting)
+    ask(granting)
+    sign(granting, link="https://example.org/x", file_hash="ab" * 32)
+    known = sign(granting, text="and the\n  ministry")
+    assert [event.body["text"] for event in known.signatures] == ["the wards", "and the ministry"]
+    assert known.progress is Progress.PENDING
+    assert granting.spent.loss == 0
+    granting.desk.refuse("ana", "r1", by="allocator", reason="no")
+    with pytest.raises(NotGranted, match="signature does not follow"):
+        sign(granting)
+    assert verify(path).problems == ()
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"text": " "}, {"text": "x" * 1001}, {"text": "a\x00b"}, {"role": ""}, {"by": "a\nb"}]
+    + [{"link": each} for each in ("http://example.org", "javascript:alert(1)", "https://a b", "https://" + "x" * 501)]
+    + [{"file_hash": each} for each in ("AB" * 32, "ab", "g" * 64)],
+)
+def test_an_odd_signature_is_refused(granting, wrong):
+    ask(granting)
+    with pytest.raises(InvalidArgument):
+        sign(granting, **wrong)
+    assert granting.desk.one("ana", "r1").signatures == ()
+
+
 @pytest.mark.parametrize("step", ["nothing", "asked", "refused", "expired"])
 def test_without_a_live_grant_nothing_is_charged(granting, clock, step):
     if step != "nothing":
