@@ -6,14 +6,16 @@ Seconds and bytes are rounded readings of the benchmark; they depend on columns,
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import comb
+from math import comb, prod
 from typing import Any
 
 from deniable.errors import InvalidArgument
+from deniable.plan.unit_tables import MOST_TABLE_CELLS
 from deniable.synth.attribute import Attributes
 from deniable.synth.fitted.joined_cells import MOST_GROUPS
 from deniable.synth.measured.aim_rounds import MOST_CELLS as MOST_AIM_CELLS
 from deniable.synth.measured.coded import MOST_BYTES
+from deniable.synth.measured.privbayes_rounds import MOST_FAMILY_CELLS
 
 MOST_PAIR_CELLS = 1 << 26
 """All tables that are looked at have at most so many cells together, each of them twice eight bytes."""
@@ -27,9 +29,18 @@ _PASS = 8_000
 """Gradients of all rows take as long as counting so many tables of them."""
 
 
-def check_size(attributes: Attributes, method: str, degree: int) -> None:
-    """Refuse what would not fit into memory, with the number of cells and what fits."""
-    count = len(attributes.columns)
+def check_size(attributes: Attributes, fine: Attributes, method: str, options: Mapping[str, Any]) -> None:
+    """Refuse what would not fit into memory, with the number of cells and what fits; `fine` are cells before quantiles cut them."""
+    count, degree = len(attributes.columns), options.get("degree") or 2
+    for child, parents in options.get("network") or ():
+        _check_family(attributes, (*parents, child))
+    order = {"aim": degree, "mwem": degree, "privbayes": degree + 1}.get(method, 2)
+    counted = prod(sorted(fine.sizes)[-order:])
+    if any(a > b for a, b in zip(fine.sizes, attributes.sizes, strict=True)) and counted > MOST_TABLE_CELLS:
+        raise InvalidArgument(
+            f"tables of {order} columns cut by quantiles may have {counted:,} cells before they are cut, above "
+            f"{MOST_TABLE_CELLS:,}; give fewer quantiles=, or bins= instead, or a smaller degree"
+        )
     cells = attributes.cells(range(count))
     if method == "mwem" and cells > MOST_CELLS:
         raise InvalidArgument(
@@ -43,6 +54,16 @@ def check_size(attributes: Attributes, method: str, degree: int) -> None:
         raise InvalidArgument(
             f"{what} of {count} columns may have {most:,} cells, which take {16 * most // 1_000_000:,} MB; at most "
             f"{MOST_PAIR_CELLS:,} fit, so take fewer columns or bins{', or degree=2' if order > 2 else ''}"
+        )
+
+
+def _check_family(attributes: Attributes, places: Sequence[int]) -> None:
+    cells = attributes.cells(places)
+    if cells > MOST_FAMILY_CELLS:
+        names = [attributes.names[place] for place in places]
+        raise InvalidArgument(
+            f"the table of {names[-1]} with its parents {', '.join(names[:-1])} has {cells:,} cells, above "
+            f"{MOST_FAMILY_CELLS:,}; give it fewer parents, or columns fewer bins"
         )
 
 
@@ -105,9 +126,7 @@ def _needed(
             seconds = rounds * (0.006 * (columns + rounds) + 2e-8 * cells)
             return seconds, columns + rounds * tables, 16.0 * cells + _RECORD_BYTES / 3 * (2 * columns + rounds)
         case "mwem":
-            cells = 1
-            for size in sizes:
-                cells *= size
+            cells = prod(sizes)
             return 3e-6 * rounds**2 * cells, rounds * 2**columns, 8.0 * cells * (columns + 2 * rounds)
         case "privbayes":
             return 0.02 * columns, comb(columns + degree, degree + 2), 2 * _RECORD_BYTES * columns

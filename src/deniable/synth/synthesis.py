@@ -264,7 +264,7 @@ def synthesis(
         if attributes.columns[attributes.place(name)].type not in ("integer", "number", "decimal"):
             raise InvalidArgument(f"quantiles= is for numbers, and {name} is none")
     told = _options(method, options, attributes)
-    check_size(nominal, method, told.get("degree", 2))
+    check_size(nominal, attributes, method, told)
     read, moved, reading = cell_rows(codebook, source, attributes, rows=rows)
     by = tuple((attributes.place(name), count) for name, count in cuts.items())
     asked = Synthesis(codebook, source, attributes, method, places, read, moved, reading, told, by, found, rows)

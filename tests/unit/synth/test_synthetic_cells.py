@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from datetime import date
+from datetime import date, datetime, timedelta
+from fractions import Fraction
 
 import numpy as np
 import pandas
@@ -13,6 +14,7 @@ import deniable as dp
 from deniable.errors import InvalidArgument
 from deniable.plan.codebook import Codebook
 from deniable.synth.attribute import Attribute, Attributes
+from deniable.synth.fitted.conditions import conditions
 from deniable.synth.fitted.decoding import decoded
 from deniable.synth.measured.cells_of_codebook import synthesizable
 from deniable.synth.measured.coded import cell_rows
@@ -120,3 +122,56 @@ def test_quantile_cells_hold_about_the_same():
     assert quantile_cells(number, np.array([10.0, 10, 10, 10, 40, 0, 0, 40, 9]), 4) == (0, 0, 0, 1, 1, 2, 2, 2, 3)
     assert quantile_cells(number, np.zeros(9), 4)[-1] <= 4
     assert quantile_cells(number, np.array([-5.0] * 9), 3)[0] == 0
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_no_cell_is_turned_into_a_value_outside_the_codebook(seed):
+    """Bounds, steps, bins and times at random; also given a condition that cuts through cells."""
+    random = np.random.default_rng(seed)  # noqa: TID251 - made-up codebooks
+    low = int(random.integers(-500, 500))
+    high, step = low + int(random.integers(1, 3000)), Fraction(1, int(random.choice([1, 2, 5, 8])))
+    start = date(2019, 1, 1) + timedelta(days=int(random.integers(400)))
+    end = start + timedelta(days=int(random.integers(3, 4000)))
+    book = Codebook.from_record(
+        {
+            "name": "b",
+            "unit": "rows",
+            "tables": {
+                "t": {
+                    "variables": {
+                        "number": {"type": "number", "bounds": [low, high], "step": float(step), "bins": [low + 0.3, high - 0.4]},
+                        "integer": {"type": "integer", "bounds": [low, high]},
+                        "day": {"type": "date", "bounds": [str(start), str(end)]},
+                        "moment": {"type": "timestamp", "bounds": [f"{start}T13:30:00", f"{end}T07:00:00"]},
+                        "text": {"type": "string", "categories": ["a", "é"], "other": "rest"},
+                        "yes": {"type": "boolean"},
+                    }
+                }
+            },
+        }
+    )  # fmt: skip
+    columns = synthesizable(book, None, "all", {"integer": int(random.integers(1, 40))})
+    cells = tuple(random.integers(column.size, size=400) for column in columns.columns)
+    middle = (low + high) / 2
+    for where in ({}, {"number": (middle, None), "integer": (None, middle), "day": (start, start + timedelta(days=1))}):
+        wanted = conditions(where, columns)
+        allowed = [
+            np.where(wanted[place].share(column)[cell] > 0, cell, -1) if place in wanted else cell
+            for place, (column, cell) in enumerate(zip(columns.columns, cells, strict=True))
+        ]
+        kept = np.logical_and.reduce([cell >= 0 for cell in allowed])
+        found = decoded(columns, tuple(cell[kept] for cell in cells), Seeded(seed), wanted)
+        present = {name: [value for value in values if value is not None] for name, values in found.items()}
+        least = middle if where else low
+        assert all(
+            least <= value <= high and (Fraction(value).limit_denominator(1000) / step).denominator == 1
+            for value in present["number"]
+        )
+        assert all(
+            low <= value <= (middle if where else high) and isinstance(value, int) for value in present["integer"]
+        )
+        assert all(start <= value <= end for value in present["day"])
+        first, last = datetime(start.year, start.month, start.day, 13, 30), datetime(end.year, end.month, end.day, 7)
+        assert all(first <= value <= last for value in present["moment"])
+        assert set(present["text"]) <= {"a", "é", "rest"}
+        assert set(present["yes"]) <= {True, False}

@@ -517,7 +517,15 @@ SEEN = (
     "deniable.plan",
     "deniable.ledger",
     "deniable.release",
+    "deniable.query",
+    "deniable.models",
+    "deniable.mechanisms",
+    "deniable.transformations",
     "deniable.synth.measured",
+    "deniable.synth.synthesis",
+    "deniable.synth.network_synthesis",
+    "deniable.synth.resources",
+    "duckdb",
 )
 
 

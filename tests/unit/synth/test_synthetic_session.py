@@ -95,6 +95,20 @@ def test_more_columns_than_memory_are_refused_with_the_number_before_there_is_a_
         == 130
     )
     assert session.spent.loss == 0
+    network = {"a": [], "b": ["a"], "c": ["a", "b"], "d": ["a", "b", "c"]}
+    for told, most, said in (
+        ({"method": "privbayes", "network": network}, 99, "d with its parents a, b, c has 104,060,401 cells"),
+        (
+            {"method": "aim", "quantiles": dict.fromkeys("abc", 4)},
+            9999,
+            "tables of 3 columns cut .* 1,076,890,625 cells",
+        ),
+    ):
+        four = {name: {"type": "integer", "bounds": [0, most]} for name in "abcd"}
+        book = Codebook.from_record({"name": "four", "unit": "rows", "tables": {"four": {"variables": four}}})
+        short = dp.Dataset({"four": {name: [1] for name in "abcd"}}, codebook=book)
+        with pytest.raises(InvalidArgument, match=said):
+            short.session(dp.budget(epsilon=1, delta=1e-6)).synthesizer(**told)
     assert tables_within([2, 3, 4], 3) == (4, 2 * 3 + 2 * 4 + 3 * 4 + 24)  # by hand
     assert tables_within([2, 3, 4], 2) == (3, 26)
 

@@ -22,6 +22,8 @@ from deniable.synth.measured.table_noise import Measurer
 TOTAL, STRUCTURE = 0.04, 0.3
 USEFUL = 4.0
 """A table is useful when its cells hold, on average, this many times the scale of its noise."""
+MOST_FAMILY_CELLS = 1 << 22
+"""A child and its parents have at most so many cells together."""
 Family = tuple[int, tuple[int, ...]]
 
 
@@ -33,7 +35,7 @@ def measure_privbayes(
     found = [measurer.table((), TOTAL)]
     structure = 0.0 if network is not None or len(attributes.columns) == 1 else STRUCTURE
     share = (1 - TOTAL - structure) / len(attributes.columns)
-    cap = noisy_rows(found) / (USEFUL * float(measurer.noise(share).scale))
+    cap = min(noisy_rows(found) / (USEFUL * float(measurer.noise(share).scale)), MOST_FAMILY_CELLS)
     families = list(network) if network is not None else _network(measurer, structure, degree, cap, score, most_rows)
     tables: list[Marginal] = [measurer.table((*parents, child), share) for child, parents in families]
     return TwinMeasurements(
