@@ -6,6 +6,7 @@ import ast
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations
 from pathlib import Path
@@ -144,6 +145,33 @@ def test_contradicting_tables_are_told():
     assert any("Mode collapse" in sign for sign in failure_signs(model, even))
     lost = flat_tables(lambda size: np.array([100 * (k == 0) for k in range(size)]), 1000)
     assert any("Noise only" in sign for sign in failure_signs(model, lost))
+
+
+COINS = Attributes(tuple(Attribute(name, "boolean", labels=("false", "true"), missing=False) for name in "abc"))
+SAME, OTHER = np.array([[500, 0], [0, 500]]), np.array([[0, 500], [500, 0]])
+
+
+@pytest.mark.parametrize("method", ["pairs", "mwem", "aim"])
+def test_every_fit_says_that_it_did_not_converge_and_only_then(method):
+    """Planted: a is b, b is c, and a is never c. The healthy run is the same with a is c."""
+    for last, healthy in ((SAME, True), (OTHER, False)):
+        tables = [Marginal((place,), np.array([500, 500]), Fraction(1)) for place in range(3)]
+        pairs = zip(((0, 1), (1, 2), (0, 2)), (SAME, SAME, last), strict=True)
+        tables += [Marginal(places, table, Fraction(1), grouped=method != "mwem") for places, table in pairs]
+        if method == "mwem":
+            tables.insert(0, Marginal((), np.array([1000]), Fraction(1)))
+        model, notes = fit(TwinMeasurements(method, COINS, tuple(tables), ungrouped(COINS)))
+        assert any("did not converge" in note for note in notes) != healthy
+        assert healthy or model.total == pytest.approx(1000)
+
+
+def test_records_that_carry_nearly_all_weight_are_told():
+    stored = flat_tables(lambda size: np.full(size, 50), 1)
+    model, _ = fit(stored)
+    assert failure_signs(model, stored) == ()
+    few = np.full(model.weights.size, 1e-9)
+    few[:20] = 1
+    assert any("Few records" in sign for sign in failure_signs(replace(model, weights=few / few.sum()), stored))
 
 
 def flat_tables(counts, scale: int) -> TwinMeasurements:
@@ -395,9 +423,12 @@ def test_rows_given_a_condition_fit_it():
         model.cells(5, Seeded(1), {0: np.zeros(3)})
 
 
-@pytest.mark.parametrize("count", [0, 1, 5])
-def test_no_data_raises_and_every_method_gives_rows(count):
-    data = rows(count, 1)
+@pytest.mark.parametrize(
+    "data",
+    [rows(0, 1), rows(1, 1), rows(5, 1), CellRows(tuple(np.full(90, size - 1) for size in COLUMNS.sizes))],
+    ids=["none", "one", "five", "one cell of each, the missing one where there is one"],
+)
+def test_no_data_raises_and_every_method_gives_rows(data):
     runs = [
         measure_pairs(measurer(data, Seeded(1)), method="pairs", focus=()),
         measure_pairs(measurer(data, Seeded(1)), method="tree", focus=()),
