@@ -80,8 +80,7 @@ class LinearRegression(Estimator):
                 return _statistics(self, reading, multiplier)
 
     def forecast(self, reading: RowsReading, multiplier: float) -> str:
-        most = reading.encoding.most + 1
-        off = multiplier * sqrt(most * (most + 1) / 2 * reading.per_unit)
+        off = multiplier * sqrt(products_moved(reading) * reading.per_unit)
         return f"each sum of products is off by about {off:.4g} rows, each mean of n rows by {off:.3g} / n"
 
 
@@ -90,10 +89,37 @@ def check_steps(steps: Any, name: str = "steps") -> None:
         raise InvalidArgument(f"{name} must be a whole number of at least 1, got {steps!r}")
 
 
-def products_square(reading: RowsReading) -> int:
-    """The squared length of what one unit adds to all products: at most k entries of a row are not zero, each at most GRID."""
+def product_pairs(reading: RowsReading) -> tuple[tuple[int, int], ...]:
+    """Which products of two columns, the target's last, say anything: each once, and none that is public.
+
+    A column of a category is 0 or 1: its square is its product with the intercept, and a row has one category of each feature.
+    """
+    feature_of = category_columns(reading)
+    return tuple(
+        (left, right)
+        for left, right in triangle(reading.encoding.width + 1)
+        if feature_of[left] == 0 or feature_of[left] != feature_of[right]
+    )
+
+
+def category_columns(reading: RowsReading) -> Whole:
+    """For every column, the target's last: which category it belongs to, counted from 1; 0 for numbers and the intercept."""
+    found = [
+        0,
+        *(0 if each.is_number else at for at, each in enumerate(reading.features, 1) for _ in range(each.width)),
+    ]
+    return np.array([*found, 0], dtype=np.int64)
+
+
+def products_moved(reading: RowsReading) -> int:
+    """How many of these products can differ from zero in one row."""
     most = reading.encoding.most + 1
-    one = GRID**4 * most * (most + 1) // 2
+    return most * (most + 1) // 2 - sum(each.most for each in reading.features if not each.is_number)
+
+
+def products_square(reading: RowsReading) -> int:
+    """The squared length of what one unit adds to all products: so many of a row are not zero, each at most GRID squared."""
+    one = GRID**4 * products_moved(reading)
     square = norm_square(one, reading.per_unit)
     check_exact("a sum of products", GRID**2 << 31)
     if reading.per_unit > 1:
@@ -110,17 +136,17 @@ def held_rows(data: RowTable | RemoteRows, reading: RowsReading) -> PrivateRows 
 
 def _written(reading: RowsReading) -> tuple[tuple[Expression, ...], tuple[tuple[int, ...], ...]]:
     """Features and target as expressions, and the places of the products."""
-    written = (*reading.encoding.expressions(), *reading.target_number().expressions())
-    return written, triangle(len(written))
+    return (*reading.encoding.expressions(), *reading.target_number().expressions()), product_pairs(reading)
 
 
 def products(rows: PrivateRows | RemoteRows, reading: RowsReading, *, norm: int) -> Whole:
-    """The triangle of products of features and target, the target last."""
+    """The sums of products of features and target, the target last."""
     if isinstance(rows, RemoteRows):
         return rows.vector(*_written(reading), norm=norm)
     target = reading.target_number()
     features = reading.encoding.matrix(rows.codes, rows.count)
-    return gram(rows, np.concatenate([features, target.columns(rows.codes[target.name])], axis=1), norm=norm)
+    whole = np.concatenate([features, target.columns(rows.codes[target.name])], axis=1)
+    return gram(rows, whole, norm=norm, pairs=product_pairs(reading))
 
 
 def _statistics(model: LinearRegression, reading: RowsReading, multiplier: Real) -> Mechanism:
@@ -140,10 +166,9 @@ def _functional(model: LinearRegression, reading: RowsReading, multiplier: Real)
     """The functional mechanism: Laplace noise on the coefficients of the squared error as a polynomial."""
     if reading.per_unit > 1:
         raise InvalidArgument("the functional mechanism is for one row per unit; use method='statistics'")
-    most = reading.encoding.most + 1
-    apart = GRID**2 * most * (most + 1) // 2
-    noise = DiscreteLaplaceNoise(TotalNoise.of(1, multiplier).scale * apart)
-    cost = DiscreteLaplace(scale=noise.scale, sensitivity=apart, coordinates=most * (most + 1) // 2)
+    moved = products_moved(reading)
+    noise = DiscreteLaplaceNoise(TotalNoise.of(1, multiplier).scale * GRID**2 * moved)
+    cost = DiscreteLaplace(scale=noise.scale, sensitivity=GRID**2 * moved, coordinates=moved)
 
     def function(rows: PrivateRows | RemoteRows, entropy: Any) -> Whole:
         exact = products(rows, reading, norm=root_up(products_square(reading)))
@@ -190,13 +215,19 @@ def _descent(model: Any, reading: RowsReading, multiplier: Real) -> Mechanism:
     return descent_task(reading, IDENTITY, model=model, multiplier=multiplier, outputs=1, truth=truth, finish=finish)
 
 
-def solved(model: LinearRegression, reading: RowsReading, triangle: Whole, spread: float, said: str) -> FittedLinear:
+def moments_of(reading: RowsReading, answered: Whole) -> Floats:
+    """All sums of products as a matrix, those that are public or released elsewhere filled in."""
+    size, categories = reading.encoding.width + 1, np.flatnonzero(category_columns(reading))
+    moments = np.zeros((size, size))
+    moments[tuple(np.array(product_pairs(reading)).T)] = answered.astype(np.float64) / GRID**2
+    moments[categories, categories] = moments[0, categories]
+    return np.triu(moments) + np.triu(moments, 1).T
+
+
+def solved(model: LinearRegression, reading: RowsReading, answered: Whole, spread: float, said: str) -> FittedLinear:
     """Coefficients and their covariance from noisy products whose every entry is off by `spread`."""
     encoding, target = reading.encoding, reading.target_number()
-    size = encoding.width + 1
-    moments = np.zeros((size, size))
-    moments[np.triu_indices(size)] = triangle.astype(np.float64) / GRID**2
-    moments = np.triu(moments) + np.triu(moments, 1).T
+    size, moments = encoding.width + 1, moments_of(reading, answered)
     left, right, square = moments[:-1, :-1], moments[:-1, -1], float(moments[-1, -1])
     values, vectors = np.linalg.eigh(left)
     # the spectral norm of a symmetric matrix of independent noise stays below about spread * 2 sqrt(size)
@@ -207,7 +238,9 @@ def solved(model: LinearRegression, reading: RowsReading, triangle: Whole, sprea
     count = max(float(moments[0, 0]), 1.0)
     fit = float(square - 2 * weights @ right + weights @ left @ weights)
     residual = min(max(fit / count, 1e-12), 4.0)
-    covariance, bias = _uncertainty(weights, inverse, values, vectors, residual, spread, ridge)
+    noise = spread**2 * noise_covariance(weights, category_columns(reading)[:-1])
+    covariance = inverse @ (residual * (vectors * np.maximum(values, 0)) @ vectors.T + noise) @ inverse
+    bias = np.abs(ridge * inverse @ weights)
     return FittedLinear(
         estimator=model.title,
         features=reading.features,
@@ -223,11 +256,17 @@ def solved(model: LinearRegression, reading: RowsReading, triangle: Whole, sprea
     )
 
 
-def _uncertainty(
-    weights: Floats, inverse: Floats, values: Floats, vectors: Floats, residual: float, spread: float, ridge: float
-) -> tuple[Floats, Floats]:
-    """The covariance of the coefficients, from sampling and from noise in products, and how far the ridge may shrink each."""
-    left = (vectors * np.maximum(values, 0)) @ vectors.T
-    noise = spread**2 * ((1 + weights @ weights) * np.eye(len(weights)) + np.outer(weights, weights))
-    covariance = inverse @ (residual * left + noise) @ inverse
-    return covariance, np.abs(ridge * inverse @ weights)
+def noise_covariance(weights: Floats, feature_of: Whole) -> Floats:
+    """The covariance of the errors that noise of scale 1 on every released product makes in the normal equations.
+
+    The product of columns i and j is off by the same number in equations i and j, by the weights of j and of i. That of the
+    intercept and a category is its square as well.
+    """
+    known = (feature_of[:, None] == 0) | (feature_of[:, None] != feature_of[None, :])
+    found = known * np.outer(weights, weights)
+    np.fill_diagonal(found, 1 + known @ weights**2)
+    for column in np.flatnonzero(feature_of):
+        both = weights[0] + weights[column]
+        found[column, column] += both**2 - weights[0] ** 2
+        found[0, column] = found[column, 0] = both * weights[column]
+    return np.asarray(found, dtype=np.float64)

@@ -8,7 +8,7 @@ Guarantee: with one unit more or less the total moves by a vector of Euclidean l
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from math import isqrt
 
@@ -146,12 +146,14 @@ def norm_square(one_row: int, rows: int) -> int:
     return one_row if rows == 1 else root_up(one_row * rows) ** 2
 
 
-def gram(rows: PrivateRows, matrix: Whole | NDArray[np.float64], *, norm: int) -> Whole:
-    """The upper triangle of the sum of every row's products of its entries with each other, row after row of the triangle.
+def gram(
+    rows: PrivateRows, matrix: Whole | NDArray[np.float64], *, norm: int, pairs: Sequence[tuple[int, ...]] | None = None
+) -> Whole:
+    """The sums of every row's products of two of its entries: those of `pairs`, or the upper triangle, row after row of it.
 
-    Where rows are units, each row's triangle is at most `norm` long by its public bounds; else units' sums are cut to it.
+    Where rows are units, each row's products are at most `norm` long by their public bounds; else units' sums are cut to it.
     """
-    upper = np.triu_indices(matrix.shape[1])
+    upper = np.triu_indices(matrix.shape[1]) if pairs is None else tuple(np.array(pairs, dtype=np.int64).T)
     total = np.zeros(len(upper[0]), dtype=np.int64)
     for block, starts in rows.blocks():
         part = matrix[block]

@@ -12,11 +12,19 @@ from deniable.models import LinearRegression, LogisticRegression, NaiveBayes, Ne
 from deniable.models.centring import UNIT, Centre
 from deniable.models.descent import gradient, whole_weights
 from deniable.models.encoding import GRID
+from deniable.models.linear import (
+    category_columns,
+    moments_of,
+    noise_covariance,
+    product_pairs,
+    products,
+    products_square,
+)
 from deniable.models.links import LOGISTIC
 from deniable.models.theil_sen import line_heights
-from deniable.models.unit_totals import PrivateRows
+from deniable.models.unit_totals import PrivateRows, root_up
 from deniable.testing import Seeded, Silent
-from tests.models_kit import book, people, session, table, trained
+from tests.models_kit import book, codes, people, session, table, trained
 
 ROWS = people(4000, seed=5)
 
@@ -29,6 +37,31 @@ def test_linear_regression_is_least_squares_without_noise():
     design = np.stack([np.ones(len(age)), age, town == "b", town == "c"], axis=1).astype(float)
     wanted = np.linalg.lstsq(design, np.array(ROWS["wage"], dtype=float), rcond=None)[0]
     assert list(fitted.coefficients.values()) == pytest.approx(wanted, abs=0.1)
+
+
+def test_products_that_say_nothing_new_are_not_released_and_all_others_come_back():
+    reading = LinearRegression("wage").reading(book())
+    held = PrivateRows.of(table(reading, codes(people(50))))
+    exact = products(held, reading, norm=root_up(products_square(reading)))
+    matrix = np.concatenate(
+        [reading.encoding.matrix(held.codes, 50), reading.target.columns(held.codes["wage"])], axis=1
+    )
+    assert np.array_equal(moments_of(reading, exact), (matrix.T @ matrix) / GRID**2)
+    assert len(exact) == len(product_pairs(reading)) < len(matrix.T) * (len(matrix.T) + 1) // 2
+    far = PrivateRows.of(table(reading, [(40, 16, 1, 2, 1, 50)]))  # every number at its end, no category the first one
+    most = products(far, reading, norm=root_up(products_square(reading)))
+    assert sum(int(entry) ** 2 for entry in most) == products_square(reading)
+
+
+def test_errors_of_the_normal_equations_are_those_of_every_product():
+    reading = LinearRegression("wage").reading(book())
+    weights = np.linspace(-1, 1, reading.encoding.width)
+    wanted = np.zeros((len(weights), len(weights)))
+    for one in np.eye(len(product_pairs(reading)), dtype=np.int64) * GRID**2:
+        moments = moments_of(reading, one)
+        error = moments[:-1, -1] - moments[:-1, :-1] @ weights
+        wanted += np.outer(error, error)
+    assert np.allclose(noise_covariance(weights, category_columns(reading)[:-1]), wanted)
 
 
 def test_intervals_of_linear_regression_cover_in_most_runs():
