@@ -78,7 +78,62 @@ def test_foreign_environments_do_not_leak_in_but_settings_do(dev, monkeypatch):
 def test_pip_is_given_no_index_and_no_isolation_from_user_settings():
     text = DEV.read_text(encoding="utf-8")
     assert "--isolated" not in text
-    assert "index-url" not in text.replace("--no-emit-index-url", "")
+    assert "--index" not in text
+    assert "-index-url" not in text.replace("--no-emit-index-url", "").replace('"extra-index-url": ("UV_INDEX"', "")
+    assert "://" not in text
+
+
+def test_uv_looks_where_pip_looks(dev, monkeypatch):
+    for name in ("UV_INDEX", "UV_FIND_LINKS", "UV_DEFAULT_INDEX", "UV_INDEX_STRATEGY"):
+        monkeypatch.delenv(name, raising=False)
+    printed = "\n".join(
+        [
+            ":env:.find-links='/mine'",
+            "global.extra-index-url='file:///a/simple\\nfile:///b/simple'",
+            "global.find-links='/hidden /by-mine'",
+            "global.timeout='3'",
+            "install.index-url='https://example.org/simple'",
+            "freeze.index-url='https://example.org/other'",
+        ]
+    )
+    told = dev.uv_variables(printed)
+    assert told["UV_INDEX"] == "file:///a/simple file:///b/simple"
+    assert told["UV_FIND_LINKS"] == "/mine"
+    assert told["UV_DEFAULT_INDEX"] == "https://example.org/simple"
+    assert told["UV_INDEX_STRATEGY"] == "unsafe-best-match"
+    assert told.items() >= dev.environment_variables().items()
+    monkeypatch.setenv("UV_INDEX", "file:///own")
+    assert dev.uv_variables(printed)["UV_INDEX"] == "file:///own"
+    assert set(dev.uv_variables("")) == set(dev.environment_variables()) | {"UV_INDEX_STRATEGY"}
+
+
+def test_uv_installs_and_where_it_cannot_pip_does(dev, monkeypatch):
+    (dev.ROOT / "requirements" / "dev.txt").write_text((ROOT / "requirements" / "dev.txt").read_text())
+    (dev.ROOT / "requirements" / "bare.txt").write_text("")
+    inside = dev.ROOT / ".venv" / dev.SCRIPTS / "python"
+    uv, codes, ran, pinned = inside.parent / "uv", [0] * 3, [], []
+
+    def must(*words, **_):
+        ran.append(["pip" if "pip" in words else "other", *map(str, words)])
+        if str(words[-1]).endswith("uv.txt"):
+            pinned.append(Path(words[-1]).read_text())
+            uv.parent.mkdir(parents=True)
+            uv.touch()
+
+    monkeypatch.setattr(dev, "must", must)
+    monkeypatch.setattr(dev, "make", lambda *_: None)
+    monkeypatch.setattr(dev, "run", lambda *words, **_: ran.append(["uv", *map(str, words)]) or codes.pop())
+    dev.environment("dev", "bare")
+    installers = [words[0] for words in ran if words[0] != "other"]
+    assert installers == ["pip", "uv", "pip", "uv"]  # uv itself, dev by uv, bare by pip alone, and deniable
+    assert len(pinned) == 1
+    assert re.fullmatch(r"uv==\S+ \\\n(    --hash=sha256:[0-9a-f]{64}( \\)?\n)+", pinned[0])
+    ran.clear()
+    codes[:] = [0, 1]
+    (inside.parent.parent / dev.STAMP).unlink()
+    dev.environment("dev")
+    assert [words[0] for words in ran if words[0] != "other"] == ["uv", "pip", "uv"]
+    assert all("--require-hashes" in words or "--editable" in words for words in ran if words[0] != "other")
 
 
 def complete(dev) -> Path:
@@ -115,8 +170,9 @@ def test_an_unfinished_or_outdated_environment_is_remade(dev, monkeypatch, damag
     monkeypatch.setattr(dev, "make", lambda *_: (remove(folder_made), folder_made.mkdir()))
     dev.environment("base")
     assert not (folder / "left-over").exists()
-    assert "--require-hashes" in commands[0]
-    assert "--no-deps" in commands[1]
+    installed = [words for words in commands if "install" in words]
+    assert "--require-hashes" in installed[0]
+    assert all("--no-deps" in words for words in installed)
     assert (folder / dev.STAMP).read_text().splitlines() == dev.fingerprint(["base"], sys.executable)
 
 
@@ -191,23 +247,20 @@ def test_steps_run_side_by_side_and_what_each_prints_stays_together(dev, monkeyp
         ]
     )
     a, b = tmp_path / "a", tmp_path / "b"
-    made = []
     pairs = {"a": [sys.executable, "-c", meet, a, b], "b": [sys.executable, "-c", meet, b, a]}
-    codes = dev.side_by_side({**pairs, "environment": lambda: made.append(True)})
-    assert codes == {"a": 0, "b": 0, "environment": 0}
-    assert made == [True]
+    assert dev.side_by_side(pairs) == {"a": 0, "b": 0}
     printed = capfd.readouterr().out
     assert "a begins\na ends\n" in printed
     assert "b begins\nb ends\n" in printed
     assert dev.verdict(dev.side_by_side({"bad": [sys.executable, "-c", "raise SystemExit(3)"], **pairs})) == 3
 
 
-def test_a_step_that_cannot_be_made_stops_the_run(dev):
-    def fail():
-        raise dev.Stop("the network is gone")
-
-    with pytest.raises(dev.Stop, match="the network is gone"):
-        dev.side_by_side({"environment": fail})
+def test_the_suite_and_what_runs_beside_it_are_all_in_the_verdict(dev, tmp_path):
+    steps = {name: [sys.executable, "-c", f"raise SystemExit({code})"] for name, code in {"a": 0, "b": 3}.items()}
+    codes = dev.beside(steps, sys.executable, "-c", "raise SystemExit(5)")
+    assert codes == {"a": 0, "b": 3, "tests": 5}
+    assert list(codes)[-1] == "tests"
+    assert dev.verdict(codes) == 3
 
 
 def test_an_interrupt_waits_for_the_command_to_end(tmp_path):
@@ -307,7 +360,7 @@ def test_the_whole_run_includes_the_self_audit_and_a_part_of_it_does_not(dev, mo
     assert dev.test([]) == 0
     audits = [command for command in ran if "audit" in command]
     assert len(audits) == 1
-    assert audits[0][1:6] == ["-m", "deniable", "audit", "self", "--quick"]
+    assert " -m deniable audit self --quick " in " ".join(audits[0])
     monkeypatch.setattr(dev, "run", lambda *command, **_: 3 if "audit" in command else 0)
     assert dev.test([]) == 3
 
