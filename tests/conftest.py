@@ -49,6 +49,10 @@ def in_memory() -> bool:
 if in_memory():
     os.environ["TMPDIR"] = tempfile.tempdir = str(MEMORY)
 
+# Each worker of xdist has one core: more threads for one product of small matrices only wait for one another.
+for library in ("OMP", "OPENBLAS", "MKL"):
+    os.environ.setdefault(f"{library}_NUM_THREADS", "1")
+
 settings.register_profile("deniable", derandomize=True, deadline=None, database=None)
 settings.load_profile("deniable")
 
@@ -99,9 +103,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[Any]) -> No
 
 
 def pytest_collection_finish() -> None:
-    """What was collected stays until the end: the garbage collector need not walk through it again and again."""
+    """What was collected stays until the end: the garbage collector need not walk through it, nor through every 700 new objects."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(100_000, 20, 100)
 
 
 def pytest_unconfigure() -> None:

@@ -1,4 +1,7 @@
-"""Random plans over random data with odd cells: DuckDB's integers are the reference engine's, exactly."""
+"""Random plans over random data with odd cells: DuckDB's integers are the reference engine's, exactly.
+
+Many more are compared in `test_neighbours`, on data and on data without one unit.
+"""
 
 from __future__ import annotations
 
@@ -63,12 +66,4 @@ def test_kept_rows_give_the_same_integers_for_many_plans(kind: str, data: st.Dat
 @settings(max_examples=5, suppress_health_check=_LOOSE)
 @given(data=st.data())
 def test_a_few_random_plans_agree(kind: str, data: st.DataObject) -> None:
-    _compare(kind, data)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", list(UNITS))
-@settings(max_examples=16, suppress_health_check=_LOOSE)
-@given(data=st.data())
-def test_many_random_plans_agree(kind: str, data: st.DataObject) -> None:
     _compare(kind, data)
