@@ -35,21 +35,23 @@ _RESERVES = (Fraction(1, 128), *_SHARES[1::2], Fraction(31, 32), Fraction(99, 10
 
 @dataclass(frozen=True, slots=True)
 class _Shares:
-    """The share of delta for leaks, and the shares of what that leaves."""
+    """The share of delta for leaks, and the shares of what that leaves; `few` is for few answers, at twice the order."""
 
     reserve: Fraction
     basic: Fraction
     renyi: Fraction
     gaussian: Fraction
     reason: str
+    few: Fraction = Fraction(0)
 
 
 _EVEN = _Shares(
     Fraction(1, 5),
     Fraction(1, 4),
+    Fraction(29, 80),
     Fraction(3, 8),
-    Fraction(3, 8),
-    "nobody said which questions will come: a fifth of delta for leaks, a fifth for pairs, the rest for the two others",
+    "nobody said which questions will come: a fifth of delta for leaks, a fifth for pairs, the rest for the others",
+    few=Fraction(1, 80),
 )
 
 
@@ -116,7 +118,7 @@ class Budget:
         return _evenly(self) if workload is None else self._suited(composed(workload))
 
     def _side_by_side(self, shares: _Shares, order: Fraction | None = None) -> Filters:
-        """All shares of delta together keep it: r + (1 - r)(t1 + t2 + t3) = delta, where r is the reserve for leaks."""
+        """All shares of delta together keep it: r + (1 - r)(t1 + t2 + ...) = delta, where r is the reserve for leaks."""
         assert self.epsilon is not None
         reserve = round_down(self.delta * shares.reserve)
         left = self._left(reserve)
@@ -124,6 +126,9 @@ class Budget:
         rules = [Rule(RuleKind.BASIC, Spend(self.epsilon, reserve + pairs), "epsilons add, and need no share of delta")]
         for kind, share in ((RuleKind.RENYI, left * shares.renyi), (RuleKind.GAUSSIAN, left * shares.gaussian)):
             rule = self._shared(kind, share, reserve, order)
+            rules += [rule] if rule.limit.loss > 0 else []
+        if shares.few and rules[1:] and (usual := rules[1].order):
+            rule = self._shared(RuleKind.RENYI, left * shares.few, reserve, 2 * usual)
             rules += [rule] if rule.limit.loss > 0 else []
         return Filters(tuple(rules), reserve, shares.reason)
 

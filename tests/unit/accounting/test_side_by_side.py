@@ -21,18 +21,21 @@ from deniable.cost import (
     TruncatedLaplace,
 )
 from deniable.errors import BudgetExceeded, InvalidArgument, Unaccountable
+from deniable.exact import gaussian_mu
 
 BUDGET = budget(epsilon=1, delta=1e-6)
 FILTERS = BUDGET.filters()
-BASIC, RENYI, GAUSSIAN = range(3)
+BASIC, RENYI, GAUSSIAN, FEW = range(4)
 
 
 def read(cost):
     return FILTERS.read(cost).parts
 
 
-def test_a_budget_with_a_delta_keeps_three_filters_and_every_other_one_rule():
-    assert [rule.kind for rule in FILTERS.rules] == [RuleKind.BASIC, RuleKind.RENYI, RuleKind.GAUSSIAN]
+def test_a_budget_with_a_delta_keeps_four_filters_and_every_other_one_rule():
+    kinds = [RuleKind.BASIC, RuleKind.RENYI, RuleKind.GAUSSIAN, RuleKind.RENYI]
+    assert [rule.kind for rule in FILTERS.rules] == kinds
+    assert FILTERS.rules[FEW].order == 2 * FILTERS.rules[RENYI].order
     for single in (budget(epsilon=1), budget(rho=1), budget(rho=1, delta=1e-6)):
         assert single.filters().only == single.rule()
     assert budget(epsilon=0, delta=1e-6).filters().rules[0].kind is RuleKind.BASIC
@@ -41,14 +44,14 @@ def test_a_budget_with_a_delta_keeps_three_filters_and_every_other_one_rule():
 def test_a_filter_that_cannot_read_an_answered_cost_is_out_for_good():
     gate = dp.calculus.PrivacyFilter(FILTERS)
     gate.charge(Gaussian(scale=100, sensitivity=1))  # adding up cannot read it
-    assert FILTERS.alive(gate._tally) == [False, True, True]
+    assert FILTERS.alive(gate._tally) == [False, True, True, True]
     gate.charge(Bounded(epsilon=Fraction(1, 100)))
-    assert FILTERS.alive(gate._tally) == [False, True, True]
+    assert FILTERS.alive(gate._tally) == [False, True, True, True]
     with pytest.raises(BudgetExceeded):
         gate.charge(Bounded(epsilon=Fraction(4, 5)))
     fresh = dp.calculus.PrivacyFilter(FILTERS)
     fresh.charge(Bounded(epsilon=Fraction(4, 5)))
-    assert FILTERS.alive(fresh._tally) == [True, False, False]
+    assert FILTERS.alive(fresh._tally) == [True, False, False, False]
     with pytest.raises(BudgetExceeded):
         fresh.charge(Gaussian(scale=100, sensitivity=1))
 
@@ -85,6 +88,7 @@ def test_a_refusal_changes_nothing():
 )
 def test_who_reads_what_and_all_mean_the_same_leak(cost, readers, leak):
     found = FILTERS.read(cost)
+    readers = readers | ({FEW} if RENYI in readers else set())
     assert {place for place, part in enumerate(found.parts) if part is not None} == readers
     if leak is None:
         assert found.leak > 0
@@ -106,7 +110,7 @@ def test_pairs_of_noise_and_leaks_are_kept_apart():
     """Adding up may use its share for pairs and the reserve for leaks, and neither for the other."""
     pairs = FILTERS.rules[BASIC].limit.delta - FILTERS.reserve
     noise = Calibrated(Gaussian(scale=1, sensitivity=1), epsilon=Fraction(1, 2), delta=pairs)
-    assert FILTERS.alive(FILTERS.read(noise)) == [True, False, False]
+    assert FILTERS.alive(FILTERS.read(noise)) == [True, False, False, False]
     assert FILTERS.fits(FILTERS.read(noise + Bounded(epsilon=0, delta=FILTERS.reserve)))
     more = Calibrated(Gaussian(scale=1, sensitivity=1), epsilon=Fraction(1, 2), delta=pairs + Fraction(1, 10**12))
     assert not FILTERS.fits(FILTERS.read(more))
@@ -120,7 +124,7 @@ def test_the_renyi_filter_allows_what_concentrated_privacy_allows():
         assert rule.read(cost).loss <= rule.order * dp.accounting.rho(cost) + Fraction(1, 10**40)
     from deniable.accounting.conversion import rho_within
 
-    share = 3 * (BUDGET.delta - FILTERS.reserve) / (1 - FILTERS.reserve) / 8
+    share = 29 * (BUDGET.delta - FILTERS.reserve) / (1 - FILTERS.reserve) / 80
     assert rule.limit.loss >= rule.order * rho_within(epsilon=Fraction(1), delta=share) * (1 - Fraction(1, 10**12))
 
 
@@ -185,6 +189,16 @@ def _fitting(kind, share, order, cost):
         return 0
 
 
+def test_few_large_answers_fit_under_the_higher_order():
+    """Three rounds of a pure count and a table count of 0.2 each; two without the filter at twice the order."""
+    mu = gaussian_mu(Fraction(1, 5), Fraction(1, 10**8)).lower
+    table = Calibrated(Gaussian(scale=1, squared_sensitivity=mu**2), epsilon=Fraction(1, 5), delta=Fraction(1, 10**8))
+    cost = DiscreteLaplace(scale=5) + table
+    assert FILTERS.more(FILTERS.read(cost), FILTERS.nothing) == 3
+    fewer = Filters(FILTERS.rules[:FEW], FILTERS.reserve)
+    assert fewer.more(fewer.read(cost), fewer.nothing) == 2
+
+
 def test_no_division_of_delta_serves_every_workload():
     """88 % of the best rule alone: the page's two workloads would take more than all of delta together."""
     step, count = Gaussian(scale=1, sensitivity=1).sampled(rate=Fraction(1, 1000)), Gaussian(scale=20, sensitivity=1)
@@ -195,3 +209,7 @@ def test_no_division_of_delta_serves_every_workload():
         _fitting(RuleKind.GAUSSIAN, Fraction(29, 100), None, count) < 20 <= _fitting(RuleKind.GAUSSIAN, 1, None, count)
     )
     assert _fitting(RuleKind.RENYI, Fraction(1), None, count) < 20
+    mixed = (
+        DiscreteLaplace(scale=200) + Gaussian(scale=150, sensitivity=1) + Bounded(epsilon=Fraction(1, 200), delta=1e-9)
+    )
+    assert 428 * FILTERS.read(mixed).leak > FILTERS.reserve
