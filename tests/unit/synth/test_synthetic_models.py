@@ -35,7 +35,7 @@ from deniable.synth.fitted.pair_model import moved_weights
 from deniable.synth.fitted.stored import Marginal, TwinMeasurements, ungrouped
 from deniable.synth.fitted.twin_model import fit
 from deniable.synth.fitted.twin_query import ask
-from deniable.synth.fitted.twin_randomness import ReleasedWords, rounded, uniforms
+from deniable.synth.fitted.twin_randomness import ReleasedWords, rounded, shuffled, uniforms
 from deniable.synth.fitted.warnings_of_twin import failure_signs
 from deniable.synth.measured.aim_rounds import measure_aim
 from deniable.synth.measured.allowance import Allowance
@@ -264,6 +264,19 @@ WAYS = {
         measurer(data, entropy, kind=RuleKind.CONCENTRATED, whole=whole), rounds=3, degree=3, focus=()
     ),
 }  # fmt: skip
+
+
+def test_one_sort_shuffles_within_groups():
+    given = np.array([2, 0, 1, 2, 0, 2] * 500)
+    order = shuffled(given.size, Seeded(1), given)
+    assert sorted(order.tolist()) == list(range(given.size))
+    assert (np.diff(given[order]) >= 0).all()
+    starts = [shuffled(6, Seeded(seed), given[:6])[:2].tolist() for seed in range(400)]
+    assert 140 <= starts.count([1, 4]) <= 260  # the two zeros, in either order
+    assert shuffled(0, Seeded(1)).size == 0
+    assert shuffled(1, Seeded(1), np.array([0])).tolist() == [0]
+    firsts = np.bincount([shuffled(4, Seeded(seed))[0] for seed in range(2000)], minlength=4)
+    assert (abs(firsts - 500) < 120).all()
 
 
 @pytest.mark.parametrize(("method", "runs"), [("pairs", 36), ("mwem", 9), ("privbayes", 9), ("aim", 9)])

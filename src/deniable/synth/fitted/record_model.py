@@ -83,8 +83,7 @@ def conditional(given: Codes, table: Floats, source: WordSource) -> Codes:
 
     Rows with the same `given` are in random order, so nothing else about them decides which of the values they get.
     """
-    order = shuffled(given.size, source)
-    order = order[np.argsort(given[order].astype(np.uint16 if table.shape[0] < 1 << 16 else np.int64), kind="stable")]
+    order = shuffled(given.size, source, given)
     held = np.bincount(given, minlength=table.shape[0])
     sums = table.sum(axis=1, keepdims=True)
     chances = np.where(sums > 0, table / np.where(sums > 0, sums, 1.0), 1 / table.shape[1])

@@ -52,9 +52,17 @@ def normals(count: int, source: WordSource) -> NDArray[np.float64]:
     return np.concatenate([radius * np.cos(angle), radius * np.sin(angle)])[:count]
 
 
-def shuffled(count: int, source: WordSource) -> NDArray[np.int64]:
-    """The numbers below `count` in random order."""
-    return np.argsort(source.words(count), kind="stable")
+def shuffled(count: int, source: WordSource, first: NDArray[np.int64] | None = None) -> NDArray[np.int64]:
+    """The numbers below `count` in random order; with `first` in the order of these whole numbers, at random among equals.
+
+    One sort of whole words: `first` in front, then random bits, then the number itself, which a tie of random bits falls back on.
+    """
+    low, high = max(count.bit_length(), 1), 0 if first is None or not count else int(first.max()).bit_length()
+    packed = source.words(count) >> np.uint64(low + high) << np.uint64(low) | np.arange(count, dtype=np.uint64)
+    if high and first is not None:
+        packed |= first.astype(np.uint64) << np.uint64(64 - high)
+    packed.sort()
+    return (packed & np.uint64((1 << low) - 1)).astype(np.int64)
 
 
 def rounded(amounts: NDArray[np.float64], total: int, source: WordSource) -> NDArray[np.int64]:
