@@ -180,9 +180,14 @@ def install(inside, uv, *words):
         ):
             return
         say("uv could not install this, so pip does")
+    pip(inside, "--no-compile", *words)
+
+
+def pip(inside, *words):
+    """Install by pip, which an environment gets when it is first needed."""
     if output_of(inside, "import pip") is None:
         must(inside, "-m", "ensurepip", stdout=subprocess.DEVNULL)
-    must(inside, "-m", "pip", "install", "-qq", "--no-user", "--no-compile", *words)
+    must(inside, "-m", "pip", "install", "-qq", "--no-user", *words)
 
 
 def uv_for(inside, names):

@@ -94,7 +94,7 @@ def peer(name: str, *packages: str) -> Path | None:
         return python
     try:
         dev.make(folder, sys.executable)
-        dev.must(python, "-m", "pip", "install", "-qq", "--no-user", *wanted.splitlines())
+        dev.pip(python, *wanted.splitlines())
     except dev.Stop as stop:
         dev.say(f"{name} is left out: {stop}")
         return None

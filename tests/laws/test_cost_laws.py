@@ -128,16 +128,16 @@ def test_a_refusal_names_a_measure_that_reads_the_cost(cost, measure):
 
 @pytest.mark.parametrize("measure", MEASURES, ids=lambda measure: measure.name)
 @pytest.mark.parametrize("cost", SINGLE, ids=lambda cost: type(cost).__name__)
-@pytest.mark.parametrize("times", [0, 1, 2, 7, 10**6])
-def test_a_count_counts_exactly_once(cost, measure, times):
+def test_a_count_counts_exactly_once(cost, measure):
     try:
         loss = measure.read(cost)
     except Unaccountable:
         return
-    assert measure.read(Repeated(cost, times)) == measure.repeat(loss, times)
-    assert measure.read(cost.repeated(2).repeated(3)) == measure.repeat(loss, 6)
-    if times in (2, 7):
+    for times in (0, 1, 2, 7, 10**6):
+        assert measure.read(Repeated(cost, times)) == measure.repeat(loss, times)
+    for times in (2, 7):
         assert measure.read(composed([cost] * times)) == measure.repeat(loss, times)
+    assert measure.read(cost.repeated(2).repeated(3)) == measure.repeat(loss, 6)
 
 
 @pytest.mark.parametrize("measure", MEASURES, ids=lambda measure: measure.name)
