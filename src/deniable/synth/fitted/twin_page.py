@@ -49,7 +49,7 @@ def _pictures(model: RecordModel, stored: TwinMeasurements) -> Iterator[str]:
             error.upper[largest].tolist(),
             label="released",
         )
-        twin = Series(labels, error.estimate[largest].tolist(), label="twin")
+        twin = Series(labels, np.rint(error.estimate[largest]).tolist(), label="twin")
         yield horizontal_bars(
             released, twin, title=name, note="intervals: noise, 95 % each, and as far as the twin"
         ).svg
