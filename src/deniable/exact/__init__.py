@@ -5,7 +5,7 @@ precision; `up` and `down` leave for floats or decimals in a stated direction; `
 """
 
 from deniable.exact.elementary import Argument, exp, expm1, ln, log1p, power, root, sqrt
-from deniable.exact.figures import digits, loss_text, number_of
+from deniable.exact.figures import digits, loss_text, number_of, weak_promise
 from deniable.exact.gamma import binomial_tail, lgamma, log_binomial
 from deniable.exact.gaussian_profile import gaussian_delta, gaussian_epsilon, gaussian_mu, log_gaussian_delta
 from deniable.exact.interval import Exact, Interval, exact
@@ -46,4 +46,5 @@ __all__ = [
     "root",
     "sqrt",
     "up",
+    "weak_promise",
 ]

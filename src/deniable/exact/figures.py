@@ -179,3 +179,18 @@ def plural(noun: str) -> str:
 def counted(count: int, noun: str) -> str:
     """So many of something: "1 row", "2 rows", "1,000 people"."""
     return f"{count:,} {noun if count == 1 else plural(noun)}"
+
+
+WEAK_EPSILON, WEAK_DELTA = 10, 1e-4
+
+
+def weak_promise(epsilon: Fraction | None, delta: Fraction) -> list[str]:
+    """What to say of a price or budget that protects little; nothing of a usual one."""
+    said = []
+    if epsilon is not None and epsilon > WEAK_EPSILON:
+        said.append(
+            "An epsilon above 10 protects little: one unit may change the chance of an answer more than 22,000-fold."
+        )
+    if delta > WEAK_DELTA:
+        said.append("A delta above 1/10,000 is large: of 10,000 people one could be shown in full.")
+    return said

@@ -19,7 +19,7 @@ from deniable.core.transformation import Transformation
 from deniable.cost import Cost
 from deniable.engines.table_space import coded_rows, column_facts, rows_per_unit
 from deniable.errors import InvalidArgument
-from deniable.exact import loss_text, number_of
+from deniable.exact import loss_text, number_of, weak_promise
 from deniable.exact.guards import Real, integer
 from deniable.models.encoding import OTHER, Encoding, Feature, NumberScale, feature
 from deniable.models.learnt_bounds import WIDEST, fit_with_bounds
@@ -74,7 +74,8 @@ class FitPrice:
     def __str__(self) -> str:
         paid = "its rho" if self.epsilon is None else loss_text("epsilon", self.epsilon, self.delta)
         steps = number_of(self.steps, "noisy step")
-        return f"{self.estimator}: {steps}, noise multiplier {self.multiplier:.4g}, for {paid}; {self.forecast}"
+        whole = f"{self.estimator}: {steps}, noise multiplier {self.multiplier:.4g}, for {paid}; {self.forecast}"
+        return "\n".join([whole, *weak_promise(self.epsilon, self.delta)])
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from math import ceil, exp, inf, log
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.exact.guards import Real
 from deniable.models.encoding import GRID, Feature, Whole
 from deniable.models.fitted import FittedModel
 from deniable.models.inference import Branch, trees_expression
@@ -39,6 +41,31 @@ class Node:
     no: int = -1
 
 
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """One leaf: the answers that lead to it, and of every class its noisy number of rows with an interval."""
+
+    path: tuple[str, ...]
+    counts: Mapping[Any, float]
+    intervals: Mapping[Any, tuple[float, float]]
+
+
+def laplace_reach(scale: float, terms: int, confidence: float) -> float:
+    """How far the sum of so many whole Laplace numbers is from zero at most, but for the rest of the confidence.
+
+    Of one number its exact law; of several Chernoff's bound: the moments' own series is known, and any exponent gives a bound.
+    """
+    ratio, rest = exp(-1 / scale), 1 - confidence
+    if terms == 1:
+        return max(float(ceil(scale * log(2 / (rest * (1 + ratio))))) - 1, 0.0)
+    found = inf
+    for place in range(1, 200):
+        power = place / (200 * scale)
+        moment = 2 * log(1 - ratio) - log(1 - ratio * exp(power)) - log(1 - ratio * exp(-power))
+        found = min(found, (terms * moment + log(2 / rest)) / power)
+    return found
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FittedTrees(FittedModel):
     """One tree or several; each gives a row the smoothed class shares of its leaf, and these are averaged.
@@ -52,6 +79,36 @@ class FittedTrees(FittedModel):
     def results(self) -> Mapping[str, float]:
         leaves = [node.counts for node in self.trees[0] if node.cut is None]
         return {f"rows with {value}": sum(counts[k] for counts in leaves) for k, value in enumerate(self.classes)}
+
+    def interval(self, confidence: Real = 0.95) -> Mapping[str, tuple[float, float]]:
+        """How many rows of each class the first tree was grown from: for the noise of its leaves, which add up."""
+        FittedModel.interval(self, confidence)
+        leaves = sum(node.cut is None for node in self.trees[0])
+        reach = laplace_reach(self.spread, leaves, float(confidence))
+        return {name: (value - reach, value + reach) for name, value in self.results().items()}
+
+    def leaves(self, *, tree: int = 0, confidence: Real = 0.95) -> list[Leaf]:
+        """The leaves of one tree, each class with an interval for how many of the tree's rows ended there.
+
+        Intervals are for the noise, one by one. That the splits were chosen from the same rows, and how far the rows stand for
+        others, is not in them.
+        """
+        FittedModel.interval(self, confidence)
+        reach, found = laplace_reach(self.spread, 1, float(confidence)), list[Leaf]()
+        known, nodes = {each.name: each for each in self.features}, self.trees[tree]
+
+        def add(place: int, path: tuple[str, ...]) -> None:
+            node = nodes[place]
+            if node.cut is None:
+                named = dict(zip(self.classes, node.counts, strict=True))
+                found.append(Leaf(path, named, {name: (each - reach, each + reach) for name, each in named.items()}))
+                return
+            said = cut_text(node.cut, known[node.cut.feature])
+            add(node.yes, (*path, said))
+            add(node.no, (*path, f"not {said}"))
+
+        add(0, ())
+        return found
 
     @property
     def sampler(self) -> str:

@@ -1,4 +1,4 @@
-"""What a price means for one person: by how much a chance may change, and a line where that is much. From public numbers alone."""
+"""What a price means for one person: by how much a chance may change. From public numbers alone."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from fractions import Fraction
 from deniable.cost import Neighbours
 from deniable.exact import digits
 from deniable.plan.unit import Unit
-
-WEAK_EPSILON, WEAK_DELTA = 10, 1e-4
 
 _FINE = Context(prec=40, rounding=ROUND_CEILING)
 _SHOWN = Context(prec=3, rounding=ROUND_CEILING)
@@ -42,15 +40,3 @@ def neighbours(unit: Unit) -> str:
     if unit.neighbours is Neighbours.REPLACE:
         return "data sets that differ in one changed row"
     return f"data sets with and without {unit.phrase}"
-
-
-def weak_promise(epsilon: Fraction | None, delta: Fraction) -> list[str]:
-    """What to say of a price or budget that protects little; nothing of a usual one."""
-    said = []
-    if epsilon is not None and epsilon > WEAK_EPSILON:
-        said.append(
-            "An epsilon above 10 protects little: one unit may change the chance of an answer more than 22,000-fold."
-        )
-    if delta > WEAK_DELTA:
-        said.append("A delta above 1/10,000 is large: of 10,000 people one could be shown in full.")
-    return said

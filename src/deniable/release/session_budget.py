@@ -16,6 +16,7 @@ from deniable.cost import Cost
 from deniable.engines.engine import Engine, Looking
 from deniable.engines.table_space import PrivateTables, table_space
 from deniable.errors import EngineFailed, InvalidArgument, Retired
+from deniable.exact import weak_promise
 from deniable.exact.guards import Real
 from deniable.ledger import History, Ledger, history
 from deniable.ledger.receipt import Receipt
@@ -24,7 +25,6 @@ from deniable.noise import Entropy, system_entropy
 from deniable.plan.codebook import Codebook
 from deniable.plan.html_card import html_card, html_lines, html_pairs
 from deniable.plan.unit import Unit
-from deniable.release.promise import weak_promise
 from deniable.release.remaining import Remaining
 
 Made = TypeVar("Made")

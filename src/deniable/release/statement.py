@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from deniable.accounting import epsilon as read_epsilon
 from deniable.accounting.explanation import leaked_delta
 from deniable.cost import Cost
-from deniable.exact import loss_text, number_of
+from deniable.exact import loss_text, number_of, weak_promise
 from deniable.exact.figures import counted
 from deniable.ledger.numbers import digits
 from deniable.plan.codebook import Codebook
@@ -16,7 +16,7 @@ from deniable.plan.expression import columns
 from deniable.plan.provenance import variable_of
 from deniable.plan.unit import Unit
 from deniable.query import CompiledQuery, Price
-from deniable.release.promise import neighbours, promise, weak_promise
+from deniable.release.promise import neighbours, promise
 from deniable.release.purchase import Purchase
 from deniable.release.release_facts import ReleaseFacts
 

@@ -188,6 +188,13 @@ def test_a_column_without_bounds_is_refused_and_never_read_from_the_data():
     assert fitted.target.upper == 50
 
 
+def test_a_price_that_protects_little_says_so():
+    asked = session(ROWS)
+    assert len(str(MODELS["naive Bayes"].price(asked, epsilon=1, delta=1e-6)).splitlines()) == 1
+    assert "A delta above 1/10,000 is large" in str(MODELS["naive Bayes"].price(asked, epsilon=1, delta=1e-3))
+    assert "An epsilon above 10 protects little" in str(MODELS["naive Bayes"].price(asked, epsilon=11))
+
+
 def test_over_budget_is_refused():
     asked = session(ROWS, epsilon=1, delta=1e-6)
     with pytest.raises(BudgetExceeded):

@@ -27,9 +27,11 @@ from deniable.models import (
     recommend,
 )
 from deniable.models.best_model import best_family
+from deniable.models.fitted_trees import laplace_reach
 from deniable.models.recommend import AXES
 from deniable.models.teachers import Teachers, VotePlan, votes
 from deniable.models.unit_totals import PrivateRows
+from deniable.noise import discrete_laplaces
 from deniable.testing import Seeded, Silent
 from tests.models_kit import CHANGED_BOOK, ROW_BOOK, UNIT_BOOK, book, codes, people, session, table, trained
 
@@ -166,6 +168,45 @@ def test_a_missing_feature_has_no_prediction_and_the_query_is_charged():
         many.expression()
     with pytest.raises(QueryRefused):
         asked.query().derive(wage="1").select(x="1").derive(p=fitted.expression())
+
+
+# Trees ----------------------------------------------------------------------------------------------------------------
+
+
+def test_leaves_have_intervals_that_hold_what_the_noise_does():
+    model = RandomForest("smoker", depth=2, trees=2)
+    exact = trained(model, ROWS, multiplier=2, entropy=Silent())
+    held = every = sums = 0
+    for seed in range(40):
+        leaves = replace(exact, trees=tuple(_noisy(tree, exact.spread, Seeded(seed)) for tree in exact.trees))
+        for true, leaf in zip(exact.leaves(tree=1), leaves.leaves(tree=1, confidence=0.8), strict=True):
+            assert true.path == leaf.path
+            assert all("<=" in step or "=" in step for step in leaf.path)
+            held += sum(low <= true.counts[name] <= high for name, (low, high) in leaf.intervals.items())
+            every += len(leaf.intervals)
+        ends = leaves.interval(0.8)
+        sums += sum(low <= exact.results()[name] <= high for name, (low, high) in ends.items())
+    assert 0.75 <= held / every <= 0.9  # 320 draws of chance 0.8: below one in a million
+    assert sums >= 0.75 * 80
+
+
+def _noisy(tree, spread, entropy):
+    drawn = iter(discrete_laplaces(Fraction(spread), 2 * len(tree), entropy).tolist())
+    return tuple(replace(node, counts=tuple(count + next(drawn) for count in node.counts)) for node in tree)
+
+
+def test_the_reach_of_one_laplace_number_is_its_law_and_of_several_no_less():
+    for scale in (0.5, 3, 40):
+        ratio = np.exp(-1 / scale)
+        reach = laplace_reach(scale, 1, 0.95)
+        beyond = [2 * ratio ** (at + 1) / (1 + ratio) for at in (reach, reach - 1)]
+        assert beyond[0] <= 0.05 < beyond[1] or reach == 0
+        steps = np.arange(-2000, 2001)
+        law = (1 - ratio) / (1 + ratio) * ratio ** np.abs(steps)
+        four = np.convolve(np.convolve(law, law, "same"), np.convolve(law, law, "same"), "same")
+        wide = laplace_reach(scale, 4, 0.95)
+        assert four[np.abs(steps) > wide].sum() <= 0.05
+        assert four[np.abs(steps) > 0.45 * wide].sum() > 0.05  # and not much more
 
 
 # The best of several --------------------------------------------------------------------------------------------------
