@@ -3,7 +3,7 @@
 
   python3 dev.py demo          make .venv, install deniable, run `deniable demo`
                                (--server: a server on made-up visits with three people, opened on the page to ask)
-  python3 dev.py test          install what the tests need, then lint, types, layers, the whole suite and the self-audit
+  python3 dev.py test          install what the tests need, then the whole suite, and beside it lint, types, layers, the self-audit
                                (--cov: with coverage; --explore: ten times as many new examples of property tests on every run)
   python3 dev.py check         lint, types, layers and the fast tests
   python3 dev.py bench NAME    run benchmarks/NAME.py against other libraries, each in its own environment
@@ -291,7 +291,7 @@ def cores():
 
 
 def pytest(python, *words, **options):
-    workers = max(1, cores() // options.get("share", 1))
+    workers = options.get("workers", cores())
     return [python, "-m", "pytest", "-n", workers, "--dist", "loadgroup", "--no-loadscope-reorder", *list(words)]
 
 
@@ -361,14 +361,16 @@ def test(words):
     engines()
     python = environment("base", "dev", "test", "bare")
     environment("base", "docs", folder=".venv-docs")  # a test looks at the site in a browser
-    steps = dict(gates(python))
-    if not words:
-        steps["self-audit"] = self_audit(python)
+    steps = {}  # the longest first
     for version, other in other_pythons():
         if can_make_environments(other):
             elsewhere = environment("base", "dev", folder=".venv-" + version, python=other)
-            steps["fast tests on Python " + version] = pytest(elsewhere, "-m", "not slow", *ELSEWHERE, share=cores())
-    return verdict(beside(steps, *pytest(python, *words)))
+            steps["fast tests on Python " + version] = pytest(elsewhere, "-m", "not slow", *ELSEWHERE, workers=1)
+    if not words:
+        steps["self-audit"] = self_audit(python)
+    steps.update(gates(python))
+    # One worker waits for PostgreSQL most of the time and one for Spark.
+    return verdict(beside(steps, *pytest(python, *words, workers=cores() + 1)))
 
 
 def beside(steps, *tests):

@@ -206,6 +206,7 @@ def running_spark(**changed: str) -> Iterator[Any]:
         "spark.sql.ansi.enabled": "true",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.shuffle.partitions": "2",
+        "spark.locality.wait": "0s",  # else a task waits up to three seconds for the executor that has its input, on one machine
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
         "spark.local.dir": str(folder / "local"),
         "spark.log.level": "OFF",

@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-import pytest
-
 from tests.conftest import EXPLORES
 from tests.sql_grammar import run, tried
 
 
 def test_a_few_thousand_queries_find_no_crash() -> None:
-    found = run(seed=1, count=3000)
+    found = run(seed=3, count=40_000 if EXPLORES else 4_000)
     assert found["refused"] > 200
     assert found["priced"] > 60
-
-
-@pytest.mark.slow
-def test_thousands_more_find_no_crash() -> None:
-    found = run(seed=3, count=40_000 if EXPLORES else 4_000)
-    assert min(found["refused"], found["priced"], found["public"]) > 20
+    assert found["public"] > 20
 
 
 def test_a_column_that_is_not_there_to_look_up_is_refused() -> None:
