@@ -15,6 +15,7 @@ import pytest
 
 import deniable as dp
 from deniable.accounting import RuleKind
+from deniable.audit.claims import curve_of
 from deniable.errors import BudgetExceeded, Unanswered
 from deniable.models import LinearRegression, LogisticRegression, Network, Training
 from deniable.synth.measured.coded import CellRows
@@ -94,6 +95,11 @@ def _audit(score, neighbours, claim):
     return dp.audit.check(score, claim=claim, neighbours=neighbours, samples=2 * RUNS, entropy=Seeded(1))
 
 
+def _holds(verdict, claim):
+    """The draws of an audit held against another claim."""
+    return all(trial.pairs.excess(curve_of(claim).frontier) <= 0 for trial in verdict.trials)
+
+
 def _attacker(model, multiplier):
     """One who knows all other rows, and has seen in fits of his own where this one pulls the weights, scores fits."""
     reading, others = model.reading(book()), people(12, seed=3)
@@ -119,6 +125,8 @@ def test_membership_is_told_no_better_than_the_charge_allows(model):
     assert not _audit(*_attacker(model, cheap), claimed).broken
     verdict = _audit(*_attacker(model, dear), claimed)
     assert verdict.broken  # a fit that costs more than it says is seen
+    assert _holds(verdict, model.at(reading, dear).cost(d_in=1))
+    assert not _holds(verdict, claimed)
 
 
 # Was this row behind the twin? ----------------------------------------------------------------------------------------
@@ -144,8 +152,10 @@ def test_who_is_behind_a_twin_is_told_no_better_than_the_charge_allows():
     score, neighbours, cost = _twins(Fraction(4))
     assert 0.5 < float(dp.epsilon(cost, delta=1e-5).upper) < 1.5
     assert not _audit(score, neighbours, cost).broken
-    quiet, neighbours, _ = _twins(Fraction(1, 8))
-    assert _audit(quiet, neighbours, cost).broken  # a twin that costs more than it says is seen
+    quiet, neighbours, dear = _twins(Fraction(1, 8))
+    verdict = _audit(quiet, neighbours, cost)
+    assert verdict.broken  # a twin that costs more than it says is seen
+    assert _holds(verdict, dear)
 
 
 def test_a_value_nobody_declared_is_in_no_frame():

@@ -214,7 +214,7 @@ def _sequence(path: str, value: Sequence[Any]) -> list[tuple[str, Any]]:
     if len(value) > 1 and all(isinstance(entry, Number) and not isinstance(entry, complex) for entry in value):
         numbers = list(map(_double, value))
         seen.append((f"{path}: sum", math.fsum(numbers) if all(map(math.isfinite, numbers)) else math.nan))
-        seen.append((f"{path}: place of the largest", float(np.argmax(numbers))))
+        seen.append((f"{path}: position of the largest number", float(np.argmax(numbers))))
         steps = pairwise(numbers[:_ENTRIES])
         seen += [
             (f"{path}[{index + 1}] - {path}[{index}]", after - before) for index, (before, after) in enumerate(steps)

@@ -182,25 +182,36 @@ def event_text(of: str, intervals: Sequence[tuple[float, float]], names: Sequenc
         if of.endswith(ending) and intervals:
             what = subject_words(of.removesuffix(ending))
             return f"{what} {' or '.join(words(low, high) for low, high in intervals)}"
-    what = subject_words(of.removesuffix(_KIND))
+    what, verb = subject_words(of.removesuffix(_KIND)), "are" if of.endswith(": keys") else "is"
     if of == "error" and ABSENT in names:
         return "there is no error" if len(names) == 1 else "there is no error, or another one than usual"
     if names:
-        return f"{what} is {_names_text(names)}"
+        return f"{what} {verb} {_names_text(names)}"
     return f"{what} is {' or '.join(_interval_text(low, high) for low, high in intervals)}"
 
 
 def subject_words(of: str) -> str:
-    """What a column shows, as the subject of a sentence."""
+    """What a column shows, as the subject of a sentence; a part of an answer is written as Python writes it."""
     path, mark, aspect = of.partition(": ")
-    return f"the {aspect} of the {path}" if mark else f"the {of}"
+    owner = path if "[" in path else f"the {path}"
+    return f"the {aspect} of {owner}" if mark else owner
 
 
 def _names_text(names: Sequence[str]) -> str:
-    plain = {ABSENT: "not there", NUMBER: "a number"}
+    if len(names) > 1 and all(name.removeprefix("-").isdecimal() for name in names):
+        return _runs_text(sorted(map(int, names)))
+    plain = {ABSENT: "not there", NUMBER: "a number", "finite": "a finite number"}
     shown = [plain.get(name, name) for name in names[:_SHOWN]]
     more = f" or one of {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
     return f"one of {', '.join(shown)}{more}" if len(names) > 1 else shown[0]
+
+
+def _runs_text(numbers: list[int]) -> str:
+    """Whole numbers, those that follow one another as a run."""
+    starts = [k for k, number in enumerate(numbers) if k == 0 or numbers[k - 1] != number - 1]
+    runs = [(numbers[k], numbers[end - 1]) for k, end in zip(starts, [*starts[1:], len(numbers)], strict=True)]
+    shown = [str(low) if low == high else f"from {low} to {high}" for low, high in runs[:_SHOWN]]
+    return " or ".join(shown) + (f" or one of {len(runs) - _SHOWN} more" if len(runs) > _SHOWN else "")
 
 
 def _interval_text(low: float, high: float) -> str:
@@ -213,15 +224,21 @@ def _interval_text(low: float, high: float) -> str:
     return f"above {low:.10g} and at most {high:.10g}"
 
 
+def _power_text(exponent: float) -> str:
+    """A power of two: as a number where that is short."""
+    place = math.floor(exponent)
+    return f"{2.0**place:g}" if -4 <= place <= 16 else f"2**{place}"
+
+
 def _size_text(low: float, high: float) -> str:
     """A binary exponent e says 2**(e - 1) <= |x| < 2**e; that of zero is 0."""
-    parts = [] if math.isinf(low) else [f"at least 2**{math.floor(low)} in size" + (", or zero," if low < 0 else "")]
-    parts += [] if math.isinf(high) else [f"below 2**{math.floor(high)} in size"]
-    return f"is {' and '.join(parts) or 'a number'}"
+    parts = [] if math.isinf(low) else [f"at least {_power_text(low)}" + (", or zero," if low < 0 else "")]
+    parts += [] if math.isinf(high) else [f"below {_power_text(high)}"]
+    return f"is {' and '.join(parts)} in absolute value" if parts else "is a number"
 
 
 def _multiple_text(low: float, high: float) -> str:
     """The lowest bit that is set stands at k or above: a multiple of 2**k that is not zero."""
-    parts = [] if math.isinf(low) else [f"a multiple of 2**{math.floor(low) + 1}"]
-    parts += [] if math.isinf(high) else [f"no multiple of 2**{math.floor(high) + 1}"]
-    return f"is {' and '.join(parts) or 'a number other than zero'}"
+    parts = [] if math.isinf(low) else [f"a multiple of {_power_text(low + 1)} other than zero"]
+    parts += [] if math.isinf(high) else [f"no multiple of {_power_text(high + 1)}"]
+    return f"is {' and '.join(parts) or 'not zero'}"

@@ -162,6 +162,7 @@ def audit_by_draws(
         (*subject.notes, ALL_ERRORS) if only_errors else subject.notes,
         again,
         pair,
+        worst.rates if worst is not None else None,
     )
 
 
@@ -245,7 +246,7 @@ def verdict_of_laws(
 ) -> Verdict:
     """Two exact laws for each pair, held against each claim in both directions."""
     listed = [(left, right) for left, right in laws]
-    least, broken, kept, event = 0.0, False, True, None
+    least, broken, kept, event, rates = 0.0, False, True, None, None
     for left, right in listed:
         least = max(least, *(exact_epsilon(p, q, Fraction(curves[0].delta)) for p, q in ((left, right), (right, left))))
         for curve in curves:
@@ -253,6 +254,7 @@ def verdict_of_laws(
             kept = kept and found.kept
             if not broken and found.broken:
                 broken, event = True, _worst_event(left, right, curve) or _worst_event(right, left, curve)
+                rates = event and (_chance(left, event), _chance(right, event))
     return Verdict(
         name,
         tuple(curve.cost for curve in curves),
@@ -268,6 +270,7 @@ def verdict_of_laws(
         "enumerated",
         notes,
         lambda *_: None,
+        rates=rates,
         kept=kept,
     )
 
@@ -321,5 +324,13 @@ def _worst_event(p: OutputLaw, q: OutputLaw, curve: ClaimCurve) -> AnswerEvent |
         return None
     factor = exp(Fraction(loss)).upper
     often = [answer for answer, (low, _) in p.chances.items() if low > factor * q.chances.get(answer, (0, 0))[1]]
-    names = [answer if isinstance(answer, str) else repr(answer) for answer in often]
-    return AnswerEvent("answer", names=tuple(sorted(names)))
+    return AnswerEvent("answer", names=tuple(sorted(map(_written, often))))
+
+
+def _chance(law: OutputLaw, event: AnswerEvent) -> float:
+    """About how likely an event of whole answers is."""
+    return sum(low for answer, (low, _) in law.chances.items() if _written(answer) in event.names) / (1 << PLACES)
+
+
+def _written(answer: Any) -> str:
+    return answer if isinstance(answer, str) else repr(answer)

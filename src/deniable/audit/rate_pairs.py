@@ -23,7 +23,8 @@ Floats = NDArray[np.float64]
 _CORNER = 0.02
 """The share of the error that goes to bounds on each rate by itself: they say where to look."""
 _STAIRS = 128
-_TRIES = 5
+_TRIES, _NEAR = 5, 0.016
+"""Steps towards a tail that is just small enough, and how near, in standard deviations, ends them."""
 _ULP = 2.0**-52
 _NORMAL = NormalDist()
 
@@ -135,12 +136,14 @@ def _certified(pairs: RatePairs, seconds: Floats) -> Floats:
         tails = tail(rates)
         best = np.where(tails <= pairs.allowed, np.maximum(best, rates), best)
         scores = _deviations(tails)
+        if np.all((tails <= pairs.allowed) & ((scores < goal + _NEAR) | (rates == most))):
+            break
         if before is not None:
             moved = np.abs(rates - last) > 1e-12
             gain = np.where(moved, np.abs(scores - before) / np.where(moved, np.abs(rates - last), 1.0), gain)
             gain = np.clip(gain, 0.2 / first, 5 / first)
         last, before = rates, scores
-        rates = rates + (scores - goal - 0.004) / gain
+        rates = rates + (scores - goal - _NEAR / 4) / gain
     return best
 
 

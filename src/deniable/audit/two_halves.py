@@ -1,8 +1,8 @@
 """The two-halves test: events are chosen on some of the draws and tested once on the others.
 
 What was chosen does not depend on the draws it is tested with, so each test has its stated error whatever was looked at before;
-the errors of all tests of an audit add up to at most its level. Most of it goes to one event that few draws choose and nearly all
-the others test; the rest goes to events that need half of the draws to be found.
+the errors of all tests of an audit add up to at most its level. Most of it goes to one or two events that few draws choose and
+nearly all the others test; the rest goes to events that need half of the draws to be found.
 """
 
 from __future__ import annotations
@@ -19,13 +19,17 @@ from deniable.audit.answer_events import AnswerEvent, Candidates, candidates
 from deniable.audit.claims import ClaimCurve
 from deniable.audit.rate_pairs import RatePairs
 
-PROMISING, OTHERS = 0.8, 0.2
-"""How the error is shared: the one event chosen on few draws and tested on most, and those chosen on one half of them."""
+FAVOURITE, RIVAL, OTHERS = 0.62, 0.2, 0.18
+"""How the error is shared: the two events chosen on few draws and tested on most, and those chosen on one half of them."""
 TESTED = 3
 """Events tested on the second half: the most significant one, the most significant of another column, the largest bound."""
-_FEW, _SHARE = 200, 20
+_AHEAD, _BEHIND = 1.0, 3.0
+"""How far the middle's evidence has to lead to be tested alone, and how far to lie behind to be no favourite."""
+_FEW, _LEAST, _MOST, _CLEAR = 200, 50, 8, 2.0
+"""The first draws of a side: 200 or one in fifty, twice as many while the better side is not clear, one in eight at most."""
 _MIDDLE, _MIDDLES, _ANY = 0.5, 0.25, 0.25
 """What is thought likely before any draw: the half-line in the middle of the answer, of another column, and anything else."""
+_Oriented = tuple[Candidates, bool, Any, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +47,12 @@ class Trial:
     def broken(self) -> bool:
         """The claimed curve forbids every pair of rates that the counts leave possible."""
         return self.excess > 0
+
+    @property
+    def rates(self) -> tuple[float, float]:
+        """The share of the tested draws in which it was seen, on the first data set and on the second."""
+        often, seldom = self.pairs.often / self.pairs.draws, self.pairs.seldom / self.pairs.draws
+        return (seldom, often) if self.reversed else (often, seldom)
 
     def epsilon_at(self, delta: float) -> float:
         """The lower bound on epsilon at another delta; it holds together with all the others."""
@@ -65,50 +75,93 @@ def parts(outputs: Sample, size: int) -> tuple[Sample, Sample]:
 
 
 def few(draws: int) -> int:
-    """How many draws of a side choose the event that is tested on all the others."""
-    return min(draws // 2, max(_FEW, draws // _SHARE))
+    """With how many draws of a side the choice begins of what is tested on all the others."""
+    return min(draws // 2, max(_FEW, draws // _LEAST))
 
 
 def two_halves(left: Any, right: Any, *, curve: ClaimCurve, error: float) -> list[Trial]:
     """Choose on the first draws of both lists of answers, test on the others; all tests together err with at most `error`."""
     sides, draws = [columns(left), columns(right)], len(left)
-    trials: list[Trial] = []
-    for size, pick, share in ((few(draws), likeliest, PROMISING), (draws // 2, choose, OTHERS / TESTED)):
-        (choose_left, test_left), (choose_right, test_right) = (parts(side, size) for side in sides)
-        trials += [
-            try_event(choice, test_left, test_right, draws=draws - size, curve=curve, error=error * share)
-            for choice in pick(choose_left, choose_right, draws=size, curve=curve)
-        ]
-    return trials
+    early, half = _until_clear(*sides, draws=draws), draws // 2
+    chosen = [(early, choice, share) for choice, share in likeliest(*_firsts(sides, early), draws=early, curve=curve)]
+    others = choose(*_firsts(sides, half), draws=half, curve=curve)
+    chosen += [(half, choice, OTHERS / len(others)) for choice in others]
+    return [
+        try_event(
+            choice, *(parts(side, size)[1] for side in sides), draws=draws - size, curve=curve, error=error * share
+        )
+        for size, choice, share in chosen
+    ]
 
 
-def _oriented(left: Sample, right: Sample, draws: int) -> Iterator[tuple[Candidates, bool, Any, Any]]:
+def _firsts(sides: list[Sample], size: int) -> list[Sample]:
+    return [parts(side, size)[0] for side in sides]
+
+
+def _until_clear(left: Sample, right: Sample, *, draws: int) -> int:
+    """How many first draws show on which side the middle half-line is the likelier one; what comes after them is not looked at."""
+    size = few(draws)
+    while 2 * size <= draws // _MOST and not _is_clear(*_firsts([left, right], size), draws=size):
+        size *= 2
+    return size
+
+
+def _is_clear(left: Sample, right: Sample, *, draws: int) -> bool:
+    middles = [
+        (found.left[at], found.right[at]) for found in candidates(left, right) if (at := found.middle) is not None
+    ]
+    apart = [abs(a - b) / max(1.0, math.sqrt(a * (1 - a / draws) + b * (1 - b / draws))) for a, b in middles]
+    return max(apart, default=math.inf) >= _CLEAR
+
+
+def _oriented(left: Sample, right: Sample, draws: int) -> Iterator[_Oriented]:
     """Every group of candidates in both orders, with the rates of its events."""
     for found in candidates(left, right):
         yield found, False, found.left / draws, found.right / draws
         yield found, True, found.right / draws, found.left / draws
 
 
-def likeliest(left: Sample, right: Sample, *, draws: int, curve: ClaimCurve) -> list[Choice]:
-    """The one event that is the most likely to refute, given these few draws and what was thought likely before them.
+def likeliest(left: Sample, right: Sample, *, draws: int, curve: ClaimCurve) -> list[tuple[Choice, float]]:
+    """The middle half-line and the event that is the most likely to refute, each with its share of the error.
 
     The best of many events looks better than it is; half the square of its score is what its luck is weighed against.
     """
     groups = list(_oriented(left, right, draws))
-    middles = [(found, found.middle, way, a, b) for found, way, a, b in groups if found.middle is not None]
-    listed: list[tuple[float, Choice]] = []
-    (first, most), spread = curve.supports()[0], curve.spread
-    for found, place, way, a, b in middles:
-        score = (a[place] - first * b[place] - most) / np.sqrt(spread(a[place], draws) + spread(b[place], draws))
-        event = found.event(place)
-        prior = _MIDDLE / 2 if event.of == middles[0][0].event(0).of else _MIDDLES / len(middles)
+    promise, other = _best(_of_all(groups, draws, curve))
+    hope, middle = _best(_of_middles(groups, draws, curve))
+    if other is None or middle is None:
+        return [] if other is None else [(other, FAVOURITE + RIVAL)]
+    if hope > promise + _AHEAD or (middle.event, middle.reversed) == (other.event, other.reversed):
+        return [(middle, FAVOURITE + RIVAL)]
+    ranked = (other, middle) if promise > hope + _BEHIND else (middle, other)
+    return list(zip(ranked, (FAVOURITE, RIVAL), strict=True))
+
+
+def _of_middles(groups: list[_Oriented], draws: int, curve: ClaimCurve) -> list[tuple[float, Choice]]:
+    """The half-lines in the middle, with their evidence and what was thought of them before."""
+    found = [(group.event(at), way, a[at], b[at]) for group, way, a, b in groups if (at := group.middle) is not None]
+    first, most = curve.supports()[0]
+    listed = []
+    for event, way, a, b in found:
+        score = (a - first * b - most) / math.sqrt(curve.spread(a, draws) + curve.spread(b, draws))
+        prior = _MIDDLE / 2 if event.of == found[0][0].of else _MIDDLES / len(found)
         listed.append((_evidence(score) + math.log(prior), Choice(event, way, first)))
+    return listed
+
+
+def _of_all(groups: list[_Oriented], draws: int, curve: ClaimCurve) -> list[tuple[float, Choice]]:
+    """The best event of each group, with its evidence and how many it was picked from."""
+    listed = []
     for found, way, a, b in groups:
         scores, slopes = curve.scores(a, b, draws)
         top = int(np.argmax(scores))
         prior = math.log(_ANY / len(groups)) - found.alternatives
         listed.append((_evidence(scores[top]) + prior, Choice(found.event(top), way, float(slopes[top]))))
-    return [max(listed, key=lambda each: each[0])[1]] if listed else []
+    return listed
+
+
+def _best(listed: list[tuple[float, Choice]]) -> tuple[float, Choice | None]:
+    return max(listed, key=lambda each: each[0], default=(-math.inf, None))
 
 
 def _evidence(score: Any) -> float:
@@ -153,6 +206,6 @@ def try_event(choice: Choice, left: Sample, right: Sample, *, draws: int, curve:
 def refutable(curve: ClaimCurve, *, draws: int, error: float) -> tuple[bool, float]:
     """Whether the clearest result possible with so many draws of a side would refute the claim, and the epsilon it would show."""
     tested = draws - few(draws)
-    clearest = RatePairs(tested, 0, tested, 1.0, error * PROMISING)
+    clearest = RatePairs(tested, 0, tested, 1.0, error * (FAVOURITE + RIVAL))
     shown = clearest.epsilon(curve.delta)
     return clearest.excess(curve.frontier) > 0, shown if math.isfinite(shown) else 0.0

@@ -64,6 +64,8 @@ class Verdict:
     draw_again: Callable[[int | None, Any], Trial | None]
     found_on: tuple[Any, Any] | None = None
     """The pair of data sets that the event was found on; it is in the script, never in the certificate."""
+    rates: tuple[float, float] | None = None
+    """How often the event happens on the first data set of its pair and on the second: of the tested draws, or by the law."""
     kept: bool = False
     """Of exact laws: the claim holds on these neighbours, up to the tails that were cut off. Draws never say so."""
 
@@ -126,9 +128,10 @@ class Verdict:
                 f"epsilon is at least {self.epsilon_at_least:.4g} at delta = {self.delta:g}"
             )
         bound = "is infinite" if math.isinf(self.epsilon_at_least) else f"is at least {self.epsilon_at_least:.4g}"
-        return (
-            f"{self.subject}: {claimed} is BROKEN {how}: epsilon {bound} at delta = {self.delta:g}; event: {self.event}"
-        )
+        shares = "{:.3g} % of the answers about the first data set, {:.3g} % about the second"
+        often = f" ({shares.format(*(100 * rate for rate in self.rates))})" if self.rates else ""
+        broken = f"{claimed} is BROKEN {how}: epsilon {bound} at delta = {self.delta:g}"
+        return f"{self.subject}: {broken}; event: {self.event}{often}"
 
 
 def _is_literal(text: str) -> bool:

@@ -32,7 +32,7 @@ class KeyLeak(Fault):
     samples = 100
     event = named("['a', 'b', 'rare']", of="answer: keys")
     title, left, right = "key leak", LETTERS, [*LETTERS, "rare"]
-    claim, best = Bounded(epsilon=1, delta=Fraction(1, 10**6)), "the key 'rare' is there"
+    claim, best = Bounded(epsilon=1, delta=Fraction(1, 10**6)), "the key 'rare' is there: only one person has it"
 
     def function(self, data: Sequence[str], entropy: Entropy) -> dict[str, int]:
         return _counts(data, entropy)
@@ -43,7 +43,12 @@ class ThresholdWithoutNoise(Fault):
 
     samples = 100
     event = named("['a']", of="answer: keys")
-    title, left, right, best = "threshold without noise", ["a"] * 4, ["a"] * 5, "the key 'a' is there"
+    title, left, right, best = (
+        "threshold without noise",
+        ["a"] * 4,
+        ["a"] * 5,
+        "the key 'a' is there: its true count is on one side of the threshold",
+    )
 
     def function(self, data: Sequence[str], entropy: Entropy) -> dict[str, int]:
         return _counts([key for key in data if Counter(data)[key] >= 5], entropy)
@@ -55,7 +60,7 @@ class DeltaNotSplit(Fault):
     samples = 1_000
     event = above(0, of="answer: number of keys")
     title, left, right = "delta not split over partitions", [], list(range(20))
-    claim, best = Bounded(epsilon=1, delta=Fraction(1, 100)), "at least one key is there"
+    claim, best = Bounded(epsilon=1, delta=Fraction(1, 100)), "at least one key is shown"
 
     def function(self, data: Sequence[int], entropy: Entropy) -> frozenset[int]:
         return frozenset(key for key in data if noise.bernoulli(Fraction(1, 100), entropy))
@@ -66,7 +71,12 @@ class QuantileCandidatesFromData(Fault):
 
     samples = 1_000
     event = above(76)
-    title, left, right, best = "quantile candidates from the data", [1, 2, 3], [1, 2, 3, 77], "the answer is 77"
+    title, left, right, best = (
+        "quantile candidates from the data",
+        [1, 2, 3],
+        [1, 2, 3, 77],
+        "the answer is 77, a value that only one person has",
+    )
 
     def function(self, data: Sequence[int], entropy: Entropy) -> int:
         ranks = [-abs(2 * place + 1 - len(data)) for place in range(len(data))]
@@ -78,7 +88,12 @@ class DomainFromData(Fault):
 
     samples = 100
     event = above(2, of="answer: number of keys")
-    title, left, right, best = "domain from the data", LETTERS, [*LETTERS, "c"], "the number of bins is three"
+    title, left, right, best = (
+        "domain from the data",
+        LETTERS,
+        [*LETTERS, "c"],
+        "the histogram has three bins, the third for one person",
+    )
 
     def function(self, data: Sequence[str], entropy: Entropy) -> Any:
         return self._made(data).function(data, entropy)
@@ -97,7 +112,7 @@ class PartsByRowOrder(Fault):
     samples = 200
     event = at_most(0, of="answer[1] - answer[0]")
     title, left, right = "parts by row order", [0, 1] * 4, [1, 0] * 3 + [1]
-    best = "the first part is larger than the second"
+    best = "the first part is larger than the second, or as large"
 
     def function(self, data: Sequence[int], entropy: Entropy) -> list[int]:
         return [sum(data[place::2]) + noise.discrete_laplace(1, entropy) for place in (0, 1)]
@@ -122,7 +137,7 @@ class AmplificationWithoutSecrecy(Fault):
     title, left, right = "amplification without secrecy", [1] + [0] * 4, [0] * 5
     claim, best, samples = (
         Bounded(epsilon=Fraction(16, 100)),
-        "the first is in the sample and the count is positive",
+        "the first person is in the sample and the count is positive",
         10_000,
     )
     event = named("[1, 1]", "[1, 2]", "[1, 3]", "[1, 4]")

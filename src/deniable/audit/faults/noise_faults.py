@@ -21,7 +21,7 @@ class _Scaled(Fault):
 
     event = at_most(0)
     scale: Fraction
-    best = "answer at most 0"
+    best = "the answer is at most 0"
 
     def function(self, data: int, entropy: Entropy) -> int:
         return data + noise.discrete_laplace(self.scale, entropy)
@@ -57,7 +57,7 @@ class TruncatedWithoutFolding(Fault):
 
     samples = 10_000
     event = at_most(-3)
-    title, best = "truncated support, claimed pure", "answer is -3"
+    title, best = "truncated support, claimed pure", "the answer is -3, which only the first data set can give"
 
     def function(self, data: int, entropy: Entropy) -> int:
         return data + noise.truncated_laplace(1, 3, entropy)
@@ -72,7 +72,7 @@ class ClassicSigma(Fault):
 
     event = at_most(1)
     title, claim = "classic Gaussian scale at epsilon 20", Bounded(epsilon=20, delta=Fraction(1, 100))
-    left, right, best, samples = 0, 100, "answer at most 1: delta is .48", None
+    left, right, best, samples = 0, 100, "the answer is at most 1: there delta is .48 where .01 is claimed", None
     scale = Fraction(31, 2)  # sqrt(2 ln 125) / 20 = .155
 
     def function(self, data: int, entropy: Entropy) -> int:
@@ -84,7 +84,7 @@ class WrongRenyiConstant(Fault):
 
     event = at_most(-31)
     title, claim, left, right = "half the Rényi constant", Concentrated(rho=Fraction(25, 9)), 0, 100
-    best, samples = "answer at most -31: at epsilon 9 delta is about .1", None
+    best, samples = "the answer is at most -31: at epsilon 9 delta is about .1 there", None
 
     def function(self, data: int, entropy: Entropy) -> int:
         return data + noise.rounded_gaussian(30, entropy)
@@ -96,7 +96,7 @@ class FloatLaplace(Fault):
     samples = 1_000
     event = at_most(-54, of="answer: place of the lowest bit")
     title, left, right = "floating-point Laplace noise", 0.0, 1.0
-    best = "the lowest bit of the answer stands below 2**-53"
+    best = "the answer is no multiple of 2**-53: such numbers are only reached from 0"
 
     def function(self, data: float, entropy: Entropy) -> float:
         return float(self.draws(data, 1, entropy)[0])
@@ -113,7 +113,7 @@ class FloatGaussian(Fault):
     samples = 5_000
     event = at_most(-54, of="answer: place of the lowest bit")
     title, left, right, claim = "floating-point Gaussian noise", 0.0, 1.0, Gaussian(scale=1, sensitivity=1)
-    best = "the lowest bit of the answer stands below 2**-53"
+    best = "the answer is no multiple of 2**-53: such numbers are only reached from 0"
 
     def function(self, data: float, entropy: Entropy) -> float:
         return float(self.draws(data, 1, entropy)[0])
@@ -142,7 +142,7 @@ class NoiseReused(Fault):
     samples = 500
     event = at_most(-1, of="answer[1] - answer[0]")
     title, claim, left, right = "one draw for two answers", Bounded(epsilon=2), (0, 0), (1, 0)
-    best = "the answers differ"
+    best = "the two answers differ, though they share their noise"
 
     def function(self, data: tuple[int, int], entropy: Entropy) -> list[int]:
         shared = noise.discrete_laplace(1, entropy)
@@ -154,7 +154,11 @@ class SeededByQuery(Fault):
 
     samples = 100
     event = at_most(0)
-    title, best, question = "noise seeded by the query text", "the answer itself", "SELECT COUNT(*)"
+    title, best, question = (
+        "noise seeded by the query text",
+        "the answer is at most 0: nothing random stands between it and the data",
+        "SELECT COUNT(*)",
+    )
 
     def function(self, data: int, entropy: Entropy) -> int:
         return data + hashlib.sha256(self.question.encode()).digest()[0] % 7 - 3
@@ -165,7 +169,11 @@ class SharedByFork(Fault):
 
     samples = 500
     event = at_most(8, of="answer[1] - answer[0]")
-    title, claim, best = "noise repeated after a fork", Bounded(epsilon=2), "the difference of the two answers"
+    title, claim, best = (
+        "noise repeated after a fork",
+        Bounded(epsilon=2),
+        "the second answer minus the first, where the noise cancels",
+    )
 
     def function(self, data: int, entropy: Entropy) -> list[int]:
         repeated = noise.discrete_laplace(1, entropy)
@@ -177,7 +185,7 @@ class DrawnOnce(Fault):
 
     samples = 100
     event = at_most(0)  # where the noise that was drawn once is 0
-    title, best = "noise drawn once", "the answer itself"
+    title, best = "noise drawn once", "the answer is at most 0: nothing random stands between it and the data"
 
     def __init__(self) -> None:
         self._kept: Any = None

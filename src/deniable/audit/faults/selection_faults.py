@@ -31,7 +31,7 @@ class NoisyMaxValue(Fault):
 
     event = at_most(33)
     title, left, right = "noisy max returns the value", [0] * 20, [1] * 20
-    best, samples = "answer at most 33 twelfths", 40_000
+    best, samples = "the largest noisy score is at most 33 twelfths", 40_000
 
     def function(self, data: Sequence[int], entropy: Entropy) -> float:
         return float(self.draws(data, 1, entropy)[0])
@@ -71,7 +71,7 @@ class SparseWithoutQueryNoise(_Sparse):
     samples = 1_000
     event = named("[False, True]")
     title, left, right = "sparse vector without noise on the queries", [0, 1], [1, 0]
-    rho, nu, most, best = 2, 0, 2, "the first is below and the second above"
+    rho, nu, most, best = 2, 0, 2, "the first query is below the threshold and the second above"
 
 
 class SparseWithoutCutOff(_Sparse):
@@ -79,7 +79,7 @@ class SparseWithoutCutOff(_Sparse):
 
     event = named("[True, True, True, False, False, False]")
     title, left, right, samples = "sparse vector without a cut-off", [1] * 3 + [0] * 3, [0] * 3 + [1] * 3, 20_000
-    rho, nu, most, best = 2, 2, 99, "the first three are above and the others below"
+    rho, nu, most, best = 2, 2, 99, "the first three queries are above the threshold and the others below"
 
 
 class SparseNoiseNotScaled(_Sparse):
@@ -97,7 +97,12 @@ class SparseNoiseNotScaled(_Sparse):
         [0] * 3 + [1] * 3,
         20_000,
     )
-    rho, nu, most, best = 4, Fraction(4, 3), 3, "the first three are below and at least two of the others above"
+    rho, nu, most, best = (
+        4,
+        Fraction(4, 3),
+        3,
+        "the first three queries are below the threshold and at least two of the others above",
+    )
 
 
 class SparseReturnsValue(Fault):
@@ -105,7 +110,7 @@ class SparseReturnsValue(Fault):
 
     event = AnswerEvent("answer", ((-999.0, 36.0),))
     title, left, right = "sparse vector returns the compared value", [0] * 5 + [1], [1] * 5 + [0]
-    best, samples = "five below, and the last value at most 3", 100_000
+    best, samples = "five queries are below the threshold, and the value shown of the last is at most 3", 100_000
 
     def function(self, data: Sequence[int], entropy: Entropy) -> tuple[int, float]:
         return self._read(self._noisy(data, 1, entropy))[0]

@@ -28,7 +28,7 @@ class _Summed(Fault):
     """A number computed from rows, plus discrete Laplace noise of scale 1."""
 
     scale: Any = 1
-    best = "answer near the larger sum"
+    best = "the answer is near the larger of the two sums"
 
     def number(self, data: Any) -> int:
         """What the noise is added to."""
@@ -133,7 +133,7 @@ class SensitivityZero(Fault):
 
     samples = 100
     event = at_most(0)
-    title, best = "sensitivity zero", "the answer itself"
+    title, best = "sensitivity zero", "the answer is at most 0: nothing random stands between it and the data"
 
     def function(self, data: int, entropy: Entropy) -> int:
         return data
@@ -148,7 +148,12 @@ class TrueDivisor(Fault):
 
     samples = 500
     event = above(-2, of="answer: place of the lowest bit")
-    title, left, right, best = "true n as divisor", [1, 1], [1, 1, 1], "the answer is a multiple of a half"
+    title, left, right, best = (
+        "true n as divisor",
+        [1, 1],
+        [1, 1, 1],
+        "the answer is a multiple of a half, as sums of two rows are",
+    )
 
     def function(self, data: Sequence[int], entropy: Entropy) -> float:
         return (sum(data) + noise.discrete_laplace(1, entropy)) / len(data)
@@ -183,7 +188,7 @@ class UnboundedContribution(Fault):
     samples = 1_000
     event = above(2, of="answer: sum")
     title, left, right = "histogram without the contribution bound", [0] * 5, [1] * 5
-    best = "the sum of the bins"
+    best = "the sum of the bins is above 2"
 
     def function(self, data: Sequence[int], entropy: Entropy) -> NDArray[np.int64]:
         return np.array(data) + noise.discrete_laplaces(1, len(data), entropy)
@@ -194,7 +199,12 @@ class HalvedScoreSensitivity(Fault):
 
     samples = 5_000
     event = at_most(0)
-    title, left, right, best = "halved score sensitivity", [1] + [0] * 10, [0] + [1] * 10, "the first candidate wins"
+    title, left, right, best = (
+        "halved score sensitivity",
+        [1] + [0] * 10,
+        [0] + [1] * 10,
+        "the first candidate wins, answer 0",
+    )
 
     def function(self, data: Sequence[int], entropy: Entropy) -> int:
         return noise.exponential_choice(np.array(data), Fraction(1), entropy)
