@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import xml.etree.ElementTree as ElementTree
 from collections import Counter
 from fractions import Fraction
@@ -23,6 +24,7 @@ from deniable.attacks.curators import (
 from deniable.errors import InvalidArgument
 from deniable.testing import Seeded
 from tests.docs.pages import ROOT
+from tests.models_kit import session
 from tests.needs import require_module
 from tests.shared_memory import ledgers_in_memory
 
@@ -417,3 +419,53 @@ def test_inversion_of_our_estimators_is_about_the_world():
         dp.attacks.model_inversion(fit, rows, person=300, column="c0", values=[False, True])
     with pytest.raises(InvalidArgument, match="knows the classes"):
         dp.attacks.model_losses(fit(rows), {**rows, "label": ["maybe"] * 300})
+
+
+ATTACKS_ON_WHAT_IS_HELD = {
+    "linkage": lambda held: dp.attacks.linkage(held, [{"a": 1}], keys=["a"], sensitive="b"),
+    "linkage, known": lambda held: dp.attacks.linkage([{"a": 1, "b": 1}], held, keys=["a"], sensitive="b"),
+    "uniqueness": lambda held: dp.attacks.uniqueness(held, columns=["a"]),
+    "isolates": lambda held: dp.attacks.isolates(held, bool),
+    "small_cells": lambda held: dp.attacks.small_cells(held, keys=["a"]),
+    "anonymity": lambda held: dp.attacks.anonymity(held, keys=["a"], sensitive="b"),
+    "anonymize": lambda held: dp.attacks.anonymize(held, keys=["a"], k=2),
+    "background": lambda held: dp.attacks.background(held, known={"a": 1}, sensitive="b"),
+    "trace": lambda held: dp.attacks.trace(held, [0.5], reference=[[1.0], [0.0]]),
+    "reconstruct": lambda held: dp.attacks.reconstruct(held, people=4, queries=4),
+    "differencing": lambda held: dp.attacks.differencing(held, 0, [1, 2]),
+    "averaging": lambda held: dp.attacks.averaging(held, times=3),
+    "refusal_oracle": lambda held: dp.attacks.refusal_oracle(held, 0, [1, 2]),
+    "recover_seed": lambda held: dp.attacks.recover_seed(held, [([1], 1)]),
+    "temporal_differencing": lambda held: dp.attacks.temporal_differencing(held, {}),
+    "recommender_differencing": lambda held: dp.attacks.recommender_differencing({}, held, known=["a"]),
+    "matrix": lambda held: dp.attacks.matrix([held], dp.attacks.every(), people=FEW),
+    "membership": lambda held: dp.attacks.membership(dp.attacks.fit_logistic, held, held),
+    "model_membership": lambda held: dp.attacks.model_membership(lambda rows: rows, held, held),
+    "model_inversion": lambda held: dp.attacks.model_inversion(print, held, person=0, column="a", values=[1]),
+    "canary_exposure": lambda held: dp.attacks.canary_exposure(print, held, {"a": 1}),
+}
+
+
+@pytest.mark.parametrize("attack", ATTACKS_ON_WHAT_IS_HELD.values(), ids=ATTACKS_ON_WHAT_IS_HELD)
+def test_no_attack_takes_a_session_of_real_data(attack):
+    rows = {"age": [1], "height": [1.0], "sex": ["f"], "town": ["a"], "smoker": [True], "wage": [3]}
+    with pytest.raises(InvalidArgument, match=r"attacks are for made-up data.* got a Session") as refusal:
+        attack(session(rows))
+    assert "\n" not in str(refusal.value)
+
+
+def test_whoever_is_in_charge_may_attack_real_answers():
+    class Answers:
+        def count(self, ids):
+            return float(sum(i % 2 for i in ids))
+
+    with pytest.raises(InvalidArgument, match="allow_private=True"):
+        dp.attacks.reconstruct(Answers(), people=8, queries=30)
+    found = dp.attacks.reconstruct(Answers(), people=8, queries=30, allow_private=True)
+    assert found.guesses == (0, 1) * 4
+    assert math.isnan(found.accuracy), "nobody told the truth"
+
+
+def test_a_column_that_is_not_there_is_named():
+    with pytest.raises(InvalidArgument, match="'zip' is no column of every row; the first has 'a', 'b'"):
+        dp.attacks.uniqueness([{"a": 1, "b": 2}], columns=["zip"])

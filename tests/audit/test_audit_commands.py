@@ -57,11 +57,23 @@ def test_a_broken_function_ends_with_three_and_a_certificate(file, tmp_path, cap
         ("::sound", [], "claim must be"),
         ("::sound", ["--epsilon", "1", "--samples", "10"], "too few draws"),
         ("", ["--epsilon", "1"], "file.py::name"),
+        ("::sound", ["--epsilon", "1", "--samples", "0"], "samples must be at least 1"),
+        ("::sound", ["--epsilon", "1", "--samples", "200", "--level", "1"], "level must be strictly between 0 and 1"),
+        ("::sound", ["--epsilon", "-1"], "epsilon must not be negative"),
+        ("::sound", ["--epsilon", "1", "--adapter", "horse"], "adapter must be"),
+        ("::sound", ["--epsilon", "1", "--certificate", "/dev/null/a.json"], "a.json cannot be written"),
     ],
 )
 def test_what_cannot_be_audited_ends_with_two(file, capsys, target, more, said):
     assert run("audit", f"{file}{target}", *more) == 2
-    assert said in capsys.readouterr().err
+    shown = capsys.readouterr().err
+    assert said in shown
+    assert shown.count("\n") == 1
+
+
+def test_a_level_of_nought_is_no_promise(capsys):
+    assert run("audit", "self", "--level", "0") == 2
+    assert "level must be strictly between 0 and 1" in capsys.readouterr().err
 
 
 def test_a_file_that_fails_and_a_function_that_only_fails_end_with_two(tmp_path, capsys):
@@ -100,6 +112,26 @@ def test_self_reports_and_fails_when_somebody_is_accused(accused, code, monkeypa
 def test_attacks_are_shown(words, said, capsys):
     main(["attack", *words])
     assert said in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["reconstruction", "--people", "0"], "people must be at least 2, got 0"),
+        (["reconstruction", "--people", "9", "--queries", "0"], "queries must be at least 1, got 0"),
+        (["reconstruction", "--people", "9", "--epsilon", "0"], "epsilon must be positive, got 0.0"),
+        (["reconstruction", "--people", "9", "--noise", "nan"], "noise must be a finite number, got nan"),
+        (["reconstruction", "--people", "9", "--method", "magic"], "method must be 'least squares' or 'lp'"),
+        (["tracing", "--people", "0"], "people must be at least 1, got 0"),
+        (["tracing", "--epsilon", "-1"], "epsilon must be positive, got -1.0"),
+        (["matrix", "--people", "1"], "people must be at least 2, got 1"),
+    ],
+)
+def test_attacks_refuse_bad_input_in_one_line(words, said, capsys):
+    assert run("attack", *words) == 1
+    shown = capsys.readouterr().err
+    assert said in shown
+    assert shown.count("\n") == 1
 
 
 def test_a_mechanism_needs_no_neighbours(tmp_path, capsys):

@@ -30,17 +30,36 @@ class AnonymityReport:
     classes: int
 
 
+def made_up(value: Any, kind: type | tuple[type, ...], words: str) -> Any:
+    """What an attack reads, of this kind; a session or a data set is refused like anything else that is none."""
+    if isinstance(value, kind):
+        return value
+    raise InvalidArgument(f"attacks are for made-up data: {words} wanted, got a {type(value).__name__}")
+
+
+def listed(rows: Any, *, columns: Sequence[str] = ()) -> Sequence[Row]:
+    """Rows that somebody holds, each with these columns."""
+    for row in made_up(rows, (list, tuple), "a list of rows"):
+        absent = [name for name in columns if name not in made_up(row, Mapping, "rows as dictionaries")]
+        if absent:
+            raise InvalidArgument(
+                f"{absent[0]!r} is no column of every row; the first has {', '.join(map(repr, rows[0]))}"
+            )
+    found: Sequence[Row] = rows
+    return found
+
+
 def classes(rows: Sequence[Row], *, keys: Sequence[str]) -> dict[tuple[Any, ...], list[Row]]:
     """Rows by their keys."""
     found: dict[tuple[Any, ...], list[Row]] = defaultdict(list)
-    for row in rows:
+    for row in listed(rows, columns=keys):
         found[tuple(row[key] for key in keys)].append(row)
     return dict(found)
 
 
 def anonymity(rows: Sequence[Row], *, keys: Sequence[str], sensitive: str) -> AnonymityReport:
     """The numbers of a published table, and the classes that homogeneity gives away."""
-    if not rows:
+    if not listed(rows, columns=[sensitive]):
         raise InvalidArgument("a table without rows has no classes")
     parts = classes(rows, keys=keys)
     whole = Counter(row[sensitive] for row in rows)
@@ -62,13 +81,17 @@ def _apart(part: Counter[Any], whole: Counter[Any]) -> Fraction:
 
 def background(rows: Sequence[Row], *, known: Mapping[str, Any], sensitive: str) -> dict[Any, Fraction]:
     """What is left of the sensitive value once columns nobody declared as identifying are known as well."""
-    matching = [row[sensitive] for row in rows if all(row.get(name) == value for name, value in known.items())]
+    matching = [
+        row[sensitive]
+        for row in listed(rows, columns=[sensitive])
+        if all(row.get(name) == value for name, value in known.items())
+    ]
     return {value: Fraction(times, len(matching)) for value, times in Counter(matching).items()}
 
 
 def anonymize(rows: Sequence[Row], *, keys: Sequence[str], k: int) -> list[dict[str, Any]]:
     """NOT PRIVATE: halves the precision of numeric keys, widest first, until few rows are in small classes, and drops those."""
-    least, made = integer(k=k, least=2), [dict(row) for row in rows]
+    least, made = integer(k=k, least=2), [dict(row) for row in listed(rows, columns=keys)]
     for _ in range(32 * len(keys)):
         parts = classes(made, keys=keys)
         if sum(len(part) for part in parts.values() if len(part) < least) <= len(made) // 20:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from deniable.attacks.anonymity import made_up
 from deniable.attacks.curators import Curator, SeededCurator, attackable, seeded_noise
 from deniable.errors import InvalidArgument
 from deniable.exact.guards import Real, integer, positive
@@ -66,6 +67,8 @@ def difference_variance(epsilon: Real, *, law: str = "laplace") -> Fraction:
 
 def temporal_differencing(before: Mapping[Any, float], after: Mapping[Any, float]) -> dict[Any, float]:
     """What changed between two releases of the same table: who came in between changed exactly these cells."""
+    for release in (before, after):
+        made_up(release, Mapping, "released cells by key")
     return {
         key: after.get(key, 0) - before.get(key, 0)
         for key in {*before, *after}
@@ -88,6 +91,7 @@ def recommender_differencing(
 
 def averaging(ask: Callable[[int], float | None], *, times: int) -> float | None:
     """The mean of so many answers to one question; `ask(turn)` may word it anew."""
+    made_up(ask, Callable, "a function that asks")  # type: ignore[arg-type]
     answers = [answer for turn in range(integer(times=times, least=1)) if (answer := ask(turn)) is not None]
     return float(np.mean(answers)) if answers else None
 
@@ -105,10 +109,15 @@ def refusal_oracle(curator: Curator, target: int, others: Sequence[int], *, allo
 
 
 def recover_seed(
-    curator: Curator, known: Sequence[tuple[Sequence[int], int]], *, seeds: int = SeededCurator.SEEDS
+    curator: Curator,
+    known: Sequence[tuple[Sequence[int], int]],
+    *,
+    seeds: int = SeededCurator.SEEDS,
+    allow_private: bool = False,
 ) -> int | None:
     """The seed of a service, from answers to questions whose truth is known (a group of friends): try them all."""
-    answers = [attackable(curator).count(ids) for ids, _ in known]
+    attackable(curator, allow_private=allow_private)
+    answers = [curator.count(ids) for ids, _ in known]
     if any(answer is None for answer in answers):
         return None
     fits = [

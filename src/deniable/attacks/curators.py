@@ -23,7 +23,7 @@ from deniable.attacks.anonymity import anonymize
 from deniable.core import Booleans, rows
 from deniable.core.gate import Planned
 from deniable.errors import DeniableError, InvalidArgument, Retired
-from deniable.exact.guards import integer
+from deniable.exact.guards import integer, positive
 from deniable.mechanisms import laplace
 from deniable.noise import Entropy, system_entropy
 from deniable.query.aggregates import count as row_count
@@ -232,10 +232,10 @@ class PrivateCurator(Curator):
         self, people: MadeUpPeople, *, epsilon: Any = 1, questions: int = 1000, entropy: Entropy | None = None
     ) -> None:
         super().__init__(people, entropy=entropy)
-        self.scale = Fraction(questions) / Fraction(epsilon)
+        self.scale = integer(questions=questions, least=1) / positive(epsilon=epsilon)
         self._space = rows(Booleans())
         self._mechanism = self._space >> count() >> laplace(scale=self.scale)
-        self._gate = Planned([self._mechanism.cost(d_in=1)] * integer(questions=questions, least=1))
+        self._gate = Planned([self._mechanism.cost(d_in=1)] * questions)
 
     def count(self, ids: Any, *, phrase: str = "") -> float | None:
         try:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
-from deniable.attacks.anonymity import classes
+from deniable.attacks.anonymity import classes, listed, made_up
 from deniable.attacks.curators import most_frequent
 from deniable.errors import InvalidArgument
 from deniable.exact import number_of
@@ -67,11 +67,9 @@ def linkage(
     With `truth`, the known people's sensitive values, guesses are scored; their base rate is the same guess with one matching row
     that carries the true value taken out: the table as it would be without that person.
     """
-    if not keys or not known:
+    if not keys or not listed(known, columns=keys):
         raise InvalidArgument("linkage needs at least one key and one known person")
-    absent = [key for key in keys if any(key not in row for row in [*released[:1], *known[:1]])]
-    if absent:
-        raise InvalidArgument(f"{absent[0]!r} is no column of both tables; keys must be")
+    listed(released, columns=[*keys, sensitive])
     parts = {key: [row[sensitive] for row in part] for key, part in classes(released, keys=keys).items()}
     overall = most_frequent([row[sensitive] for row in released])
     matches = [parts.get(tuple(person[key] for key in keys), []) for person in known]
@@ -93,6 +91,7 @@ def _without(match: list[Any], true: Any, overall: Any) -> Any:
 
 def uniqueness(rows: Sequence[Row], *, columns: Sequence[str]) -> dict[tuple[str, ...], float]:
     """The share of rows that are alone with their values, for every set of these columns."""
+    listed(rows, columns=columns)
     subsets = [names for size in range(1, len(columns) + 1) for names in combinations(columns, size)]
     return {
         names: sum(len(part) == 1 for part in classes(rows, keys=names).values()) / max(1, len(rows))
@@ -102,7 +101,8 @@ def uniqueness(rows: Sequence[Row], *, columns: Sequence[str]) -> dict[tuple[str
 
 def isolates(rows: Sequence[Row], predicate: Callable[[Row], bool]) -> bool:
     """Whether a predicate singles one person out."""
-    return sum(map(bool, map(predicate, rows))) == 1
+    made_up(predicate, Callable, "a function of a row")  # type: ignore[arg-type]
+    return sum(map(bool, map(predicate, listed(rows)))) == 1
 
 
 def small_cells(rows: Sequence[Row], *, keys: Sequence[str], at_most: int = 1) -> dict[tuple[Any, ...], int]:

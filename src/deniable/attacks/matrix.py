@@ -121,6 +121,11 @@ def matrix(
     """Every attack on a fresh curator of each kind, about the first `targets` people; of 120 drawn anew unless some are given."""
     if not curators or not attacks:
         raise InvalidArgument("a matrix needs at least one curator and one attack")
+    for kind in curators:
+        if not (isinstance(kind, type) and issubclass(kind, Curator)):
+            raise InvalidArgument(
+                f"attacks are for made-up data: classes of curators wanted, got a {type(kind).__name__}"
+            )
     if people is None:
         people = made_up_people(_PEOPLE, entropy=entropy)
     wanted = people.secret[:targets]

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable import noise
+from deniable.attacks.anonymity import made_up
 from deniable.exact.guards import open_probability, positive
 from deniable.noise import Entropy, system_entropy
 
@@ -80,6 +81,8 @@ def membership(
     references: Sequence[LogisticModel] = (),
 ) -> Membership:
     """Train on the people inside, then score everybody by their loss, less the mean loss under models trained on others."""
+    for people in (inside, outside):
+        made_up(people, tuple, "rows and labels")
     model = fit(*inside)
 
     def scores(people: tuple[Floats, Floats]) -> Floats:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from deniable import noise
 from deniable.accounting import budget
+from deniable.attacks.anonymity import made_up
 from deniable.attacks.membership import Membership
 from deniable.errors import InvalidArgument
 from deniable.exact import number_of
@@ -69,6 +70,7 @@ def model_world(features: int) -> ModelWorld:
 
 def model_losses(model: FittedModel, rows: MadeUpRows, *, target: str = "label") -> Floats:
     """What each row's true label costs the model: minus the logarithm of the chance it gives to it."""
+    made_up(rows, Mapping, "columns by name")
     chances = np.asarray(model.probabilities({name: rows[name] for name in rows if name != target}), dtype=float)
     places = {value: place for place, value in enumerate(model.classes)}
     missing = set(rows[target]) - set(places)
@@ -89,6 +91,8 @@ def model_membership(
     target: str = "label",
 ) -> Membership:
     """Fit to the rows inside, then score everybody by their loss, less their mean loss under models of other rows."""
+    for rows in (inside, outside, *references):
+        made_up(rows, Mapping, "columns by name")
     model, others = fit(inside), [fit(rows) for rows in references]
 
     def scores(rows: MadeUpRows) -> tuple[float, ...]:
@@ -107,7 +111,7 @@ def model_inversion(
 
     If both say the same, the model told something about the world, not about the person.
     """
-    size = len(rows[target])
+    size = len(made_up(rows, Mapping, "columns by name")[target])
     without = {name: [cell for place, cell in enumerate(cells) if place != person] for name, cells in rows.items()}
     if not 0 <= integer(person=person) < size:
         raise InvalidArgument(f"person must be one of the {number_of(size, 'row')}, got {person}")
@@ -123,7 +127,7 @@ def canary_exposure(
 
     Over all pairs of `times` models of either kind; 1/2 is what nothing learnt gives, 1 is learnt by heart.
     """
-    planted = {name: [*cells, canary[name]] for name, cells in rows.items()}
+    planted = {name: [*cells, canary[name]] for name, cells in made_up(rows, Mapping, "columns by name").items()}
     alone, turns = {name: [cell] for name, cell in canary.items()}, range(integer(times=times, least=1))
 
     def losses(trained: MadeUpRows) -> Floats:

@@ -7,6 +7,7 @@ squares and rounded, or by linear programming; published tables are equations to
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -26,7 +27,10 @@ _RIDGE = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class Reconstruction:
-    """The bits that were guessed, how many are right, and how many the commonest bit alone would get right."""
+    """The bits that were guessed, how many are right, and how many the commonest bit alone would get right.
+
+    Both shares are NaN for an object of somebody in charge of real data: the truth is not told.
+    """
 
     guesses: tuple[int, ...]
     accuracy: float
@@ -49,6 +53,7 @@ def reconstruct(
     queries: int,
     method: str = "least squares",
     entropy: Entropy | None = None,
+    allow_private: bool = False,
 ) -> Reconstruction:
     """Ask about random groups and solve for everybody's bit; a class of curators is given made-up people first.
 
@@ -56,17 +61,23 @@ def reconstruct(
     """
     size, many = integer(people=people, least=2), integer(queries=queries, least=1)
     made = curator(made_up_people(size, entropy=entropy), entropy=entropy) if isinstance(curator, type) else curator
-    holder: Curator = attackable(made)
+    holder: Curator = attackable(made, allow_private=allow_private)
     groups = random_groups(size, many)
     answers = [holder.count(np.flatnonzero(group)) for group in groups]
     kept = [i for i, answer in enumerate(answers) if answer is not None]
-    secret = getattr(holder, "original", holder.people).secret[:size]
-    base = float(max(secret.mean(), 1 - secret.mean()))
-    if not kept:
-        return Reconstruction((0,) * size, float((secret == 0).mean()), base, 0)
-    solved = _solve(groups[kept].astype(float), np.array([float(answers[i] or 0.0) for i in kept]), method)
-    bits = (solved > 0.5).astype(int)
-    return Reconstruction(tuple(bits.tolist()), float((bits == secret).mean()), base, len(kept))
+    if kept:
+        solved = _solve(groups[kept].astype(float), np.array([float(answers[i] or 0.0) for i in kept]), method)
+    bits = (solved > 0.5).astype(int) if kept else np.zeros(size, dtype=int)
+    accuracy, base = _scored(bits, holder)
+    return Reconstruction(tuple(bits.tolist()), accuracy, base, len(kept))
+
+
+def _scored(bits: NDArray[np.int64], holder: Any) -> tuple[float, float]:
+    people = getattr(holder, "original", getattr(holder, "people", None))
+    if people is None:
+        return math.nan, math.nan
+    secret = people.secret[: len(bits)]
+    return float((bits == secret).mean()), float(max(secret.mean(), 1 - secret.mean()))
 
 
 def _solve(groups: NDArray[np.float64], answers: NDArray[np.float64], method: str) -> NDArray[np.float64]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from numpy.typing import NDArray
 
 from deniable import noise
 from deniable.errors import InvalidArgument
-from deniable.exact.guards import open_probability
+from deniable.exact.guards import integer, open_probability, positive
 from deniable.noise import Entropy, system_entropy
 
 
@@ -43,8 +42,7 @@ class Tracing:
 
 def trace(targets: Any, means: Any, *, reference: Any, form: str = "centred") -> Tracing:
     """Each target's statistic against released means; `reference` are people of the same population who are not inside."""
-    people, others = np.atleast_2d(np.asarray(targets, dtype=float)), np.atleast_2d(np.asarray(reference, dtype=float))
-    released = np.asarray(means, dtype=float)
+    people, others, released = np.atleast_2d(_numbers(targets)), np.atleast_2d(_numbers(reference)), _numbers(means)
     if people.shape[1] != len(released) or others.shape[1] != len(released):
         raise InvalidArgument(f"targets and reference need {len(released)} attributes each, like the means")
     half = len(others) // 2
@@ -60,18 +58,29 @@ def trace(targets: Any, means: Any, *, reference: Any, form: str = "centred") ->
     return Tracing(tuple(scores[0].tolist()), tuple(scores[1].tolist()), form, len(released))
 
 
+def _numbers(values: Any) -> NDArray[np.float64]:
+    try:
+        return np.asarray(values, dtype=float)
+    except (TypeError, ValueError):
+        raise InvalidArgument(
+            f"attacks are for made-up data: arrays of numbers wanted, got a {type(values).__name__}"
+        ) from None
+
+
 def tracing_world(
     people: int, attributes: int, *, outside: int = 2000, epsilon: Any = None, entropy: Entropy | None = None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     """Made-up members, their means (exact, or with Laplace noise that costs epsilon for one person), outsiders."""
     source = entropy or system_entropy()
+    integer(people=people, least=1), integer(attributes=attributes, least=1), integer(outside=outside, least=2)
+    scale = None if epsilon is None else attributes / positive(epsilon=epsilon)
     rates = (noise.uniforms_below(1 << 20, attributes, source) + 0.5) / (1 << 20)
     total = people + outside
     drawn = noise.uniforms_below(1 << 20, total * attributes, source).reshape(total, attributes) < rates * (1 << 20)
     members, others = drawn[:people].astype(float), drawn[people:].astype(float)
     sums = members.sum(axis=0)
-    if epsilon is not None:
-        sums = sums + noise.discrete_laplaces(Fraction(attributes) / Fraction(epsilon), attributes, source)
+    if scale is not None:
+        sums = sums + noise.discrete_laplaces(scale, attributes, source)
     return members, sums / people, others
 
 

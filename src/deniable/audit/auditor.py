@@ -16,7 +16,7 @@ import numpy as np
 
 from deniable.audit.answer_columns import Failure, columns, whole
 from deniable.audit.answer_events import AnswerEvent
-from deniable.audit.claims import ClaimCurve, curve_of
+from deniable.audit.claims import ClaimCurve, claim_text, curve_of
 from deniable.audit.comparison import compare, hockey_stick
 from deniable.audit.exact_law import PLACES, NotEnumerable, OutputLaw, Pruned, output_law
 from deniable.audit.neighbour_search import small_neighbours, within
@@ -108,6 +108,10 @@ def _check_neighbours(pairs: Pairs, space: Space | None, limit: Distance) -> Non
 
 def _claims(claim: Any, subject: Subject, limit: Distance) -> list[Cost]:
     if isinstance(claim, str):
+        if claim == OWN_PRICE and subject.mechanism is None:
+            raise InvalidArgument(
+                "claim must be a cost record of dp.costs (--epsilon in the shell): a function has no price of its own"
+            )
         if claim != OWN_PRICE or subject.mechanism is None:
             raise InvalidArgument(
                 f"claim must be a cost record of dp.costs, or {OWN_PRICE!r} for a mechanism that has one, got {claim!r}"
@@ -198,8 +202,8 @@ def _check_enough(curves: Sequence[ClaimCurve], *, draws: int, samples: int, err
         enough, least = refutable(curve, draws=max(draws, 1), error=error)
         if not enough:
             raise InvalidArgument(
-                f"too few draws: with {number_of(samples, 'draw')} nothing below epsilon = {least:.2g} can be refuted, "
-                f"and the claim is {curve.cost!r}; draw more, or leave samples out for the exact law"
+                f"too few draws: with {number_of(samples, 'draw')} nothing below epsilon = {least:.3g} can be refuted, "
+                f"and the claim is {claim_text(curve.cost)}; draw more, or leave samples out for the exact law"
             )
 
 
@@ -254,7 +258,7 @@ def verdict_of_laws(
             kept = kept and found.kept
             if not broken and found.broken:
                 broken, event = True, _worst_event(left, right, curve) or _worst_event(right, left, curve)
-                rates = event and (_chance(left, event), _chance(right, event))
+                rates = (_chance(left, event), _chance(right, event)) if event else None
     return Verdict(
         name,
         tuple(curve.cost for curve in curves),

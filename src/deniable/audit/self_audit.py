@@ -15,6 +15,7 @@ from deniable.audit.sound import SCALES, Sound, sound
 from deniable.audit.subject import subject_of
 from deniable.audit.verdict import Verdict
 from deniable.errors import InvalidArgument
+from deniable.exact.guards import open_probability
 from deniable.noise import Entropy, system_entropy
 from deniable.version import __version__
 
@@ -83,6 +84,7 @@ def self_audit(
     scales: tuple[Fraction, ...] = SCALES,
 ) -> SelfReport:
     """Audit every mechanism of ours at every scale, then the planted faults, by the law or by draws, then by replay."""
+    level = float(open_probability(level=level))
     source, draws = entropy or system_entropy(), QUICK if quick else FULL
     cases = [(scale, case) for scale in scales for case in sound(scale)]
     found: dict[str, list[str]] = {"cleared": [], "beyond": [], "accused": []}

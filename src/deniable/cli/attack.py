@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,6 +11,7 @@ from deniable import attacks
 from deniable.attacks.curators import Curator, PrivateCurator, UnbudgetedCurator
 from deniable.cli.app import application
 from deniable.exact import number_of
+from deniable.exact.guards import positive
 
 app = application("Attack made-up data, and see what differential privacy does to the attack.")
 
@@ -39,10 +39,10 @@ def reconstruction(
     made_up = attacks.made_up_people(people)
     curator: Curator = Curator(made_up)
     if epsilon is not None:
-        curator = PrivateCurator(made_up, epsilon=Fraction(str(epsilon)), questions=queries)
+        curator = PrivateCurator(made_up, epsilon=epsilon, questions=queries)
     elif noise:
         curator = LaplaceCurator(made_up)
-        curator.scale = Fraction(str(noise))
+        curator.scale = positive(noise=noise)
     found = attacks.reconstruct(curator, people=people, queries=queries, method=method)
     print(
         f"{found.accuracy:.1%} of {people} made-up bits found from {number_of(found.answered, 'answer')}; "
@@ -57,7 +57,7 @@ def tracing(
     epsilon: Annotated[float | None, typer.Option(help="Laplace noise on the means, in all.")] = None,
 ) -> None:
     """Find out who is in the data behind released means."""
-    members, means, others = attacks.tracing_world(people, attributes, epsilon=epsilon and Fraction(str(epsilon)))
+    members, means, others = attacks.tracing_world(people, attributes, epsilon=epsilon)
     for form in ("centred", "printed"):
         power = attacks.trace(members, means, reference=others, form=form).power_at(0.05)
         print(f"{form}: {power:.1%} of the members found at 5% false alarms")

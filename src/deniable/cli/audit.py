@@ -48,7 +48,10 @@ def audit(
     A mechanism of the calculus knows its space: without NEIGHBOURS it is audited on small neighbours made from that.
     """
     if target == "self":
-        report = self_audit(quick=quick, level=level)
+        try:
+            report = self_audit(quick=quick, level=level)
+        except DeniableError as refusal:
+            raise typer.BadParameter(str(refusal)) from None
         print(report)
         _write(certificate, json.dumps(report.record(), indent=1, ensure_ascii=False))
         raise typer.Exit(0 if report.passed else 3)
@@ -67,8 +70,11 @@ def audit(
 
 def _write(place: Path | None, text: str) -> None:
     if place is not None:
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_text(f"{text}\n", encoding="utf-8")
+        try:
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_text(f"{text}\n", encoding="utf-8")
+        except OSError as refusal:
+            raise typer.BadParameter(f"{place} cannot be written: {refusal.strerror}") from None
 
 
 def _load(target: str) -> tuple[Any, Any]:
