@@ -69,7 +69,7 @@ def test_the_event_that_a_fault_names_gives_it_away_with_its_draws(fault):
         for is_reversed in (False, True)
     ]
     assert any(trial.broken for trial in trials)
-    assert str(fault.event)[:4] == "the "
+    assert str(fault.event).startswith(("the ", "answer["))
 
 
 @pytest.mark.parametrize("fault", [f for f in PLANTED if hasattr(f, "program")], ids=lambda fault: fault.__name__)

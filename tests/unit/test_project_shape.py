@@ -36,7 +36,6 @@ USED_ONCE = {
         "accounting.measures.bounded_range < accounting.strength",
         "accounting.measures.characteristic < accounting.strength",
         "accounting.measures.whole < accounting.strength",
-        "audit.rate_pairs < audit.two_halves",
         "kernels.gaussian_laws < kernels.integer_noise",
         "models.centring < models.descent",
         "models.objective < models.logistic",

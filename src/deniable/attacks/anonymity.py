@@ -30,7 +30,7 @@ class AnonymityReport:
     classes: int
 
 
-def made_up(value: Any, kind: type | tuple[type, ...], words: str) -> Any:
+def made_up(value: Any, kind: Any, words: str) -> Any:
     """What an attack reads, of this kind; a session or a data set is refused like anything else that is none."""
     if isinstance(value, kind):
         return value

@@ -91,7 +91,7 @@ def recommender_differencing(
 
 def averaging(ask: Callable[[int], float | None], *, times: int) -> float | None:
     """The mean of so many answers to one question; `ask(turn)` may word it anew."""
-    made_up(ask, Callable, "a function that asks")  # type: ignore[arg-type]
+    made_up(ask, Callable, "a function that asks")
     answers = [answer for turn in range(integer(times=times, least=1)) if (answer := ask(turn)) is not None]
     return float(np.mean(answers)) if answers else None
 

@@ -101,7 +101,7 @@ def uniqueness(rows: Sequence[Row], *, columns: Sequence[str]) -> dict[tuple[str
 
 def isolates(rows: Sequence[Row], predicate: Callable[[Row], bool]) -> bool:
     """Whether a predicate singles one person out."""
-    made_up(predicate, Callable, "a function of a row")  # type: ignore[arg-type]
+    made_up(predicate, Callable, "a function of a row")
     return sum(map(bool, map(predicate, listed(rows)))) == 1
 
 
