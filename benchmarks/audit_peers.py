@@ -168,15 +168,15 @@ def auditors(page: Report) -> None:
     found: Any = answer(python, _BOUNDS.format(counts=[list(each[:4]) for each in counted]))
     ours = sum(audit_fault(fault, entropy=system_entropy()).broken for fault in PLANTED)
     rows = [["deniable", __version__, "none", "as each fault states", f"{ours} of {len(PLANTED)}"]]
-    for place, method in enumerate(("Clopper–Pearson", "Jeffreys")) if found else ():
-        caught = sum(bounds[place] > each[4] for bounds, each in zip(found, counted, strict=True))
+    for place, method in enumerate(("Clopper–Pearson", "Jeffreys")):
+        caught = sum(b[place] > each[4] for b, each in zip(found, counted, strict=True)) if found else None
         rows.append(
             [
                 f"privacy-estimates, {method}",
-                version(python, "privacy-estimates"),
+                version(python, "privacy-estimates") if found else "–",
                 "the best event of each fault",
                 f"{MORE} times as many, at most {MOST:,}",
-                f"{caught} of {len(PLANTED)}",
+                "not measured" if caught is None else f"{caught} of {len(PLANTED)}",
             ]
         )
     page.note(
