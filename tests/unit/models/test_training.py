@@ -152,6 +152,17 @@ def test_rows_are_cut_to_their_length_whatever_their_size_and_company(width):
             assert kept >= (norm - 2 * width - 2) ** 2
 
 
+@pytest.mark.parametrize("width", [1, 2, 5, 17])
+def test_long_rows_are_cut_to_long_norms(width):
+    """The longest norms that 64 bits allow: a length that was rounded down by its last bits would leave more than the norm."""
+    for bits in range(30, 60):
+        entry = (2 << bits) - 1
+        norm = min((1 << 61) // entry, entry // 2)
+        for row in ([entry] * width, [(1 << bits) + 1] * width, [entry, *[0] * (width - 1)]):
+            found = unit_totals.cut(np.array([row], dtype=np.int64), norm)[0].tolist()
+            assert sum(value**2 for value in found) <= norm**2
+
+
 @pytest.mark.parametrize("clip_steps", [1, 63, 1 << 38])
 def test_a_clip_that_units_of_many_rows_cannot_be_cut_to_is_refused(clip_steps):
     with pytest.raises(InvalidArgument, match="clip must lie between"):
