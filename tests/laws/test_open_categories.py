@@ -137,3 +137,15 @@ def test_the_threshold_is_the_least_that_keeps_its_part_of_the_delta():
     noise, threshold = column.noise(allowance, 1), column.threshold(allowance, 1)
     assert new_key_chance(threshold, noise=noise, apart=column.moved) <= Fraction(1, 10**6)
     assert new_key_chance(threshold - 1, noise=noise, apart=column.moved) > Fraction(1, 10**6)
+
+
+@pytest.mark.parametrize("columns", [1, 2, 3])
+def test_the_thresholds_of_all_open_columns_leak_what_is_charged_together(columns):
+    """Each column's threshold hides with its part of the delta, which its own charge names: the parts come to the whole."""
+    column, space = towns(ROWS).opened[0], table_space(Codebook.from_yaml(ROWS))
+    noise = column.noise(ALLOWANCE, columns)
+    chance = new_key_chance(column.threshold(ALLOWANCE, columns), noise=noise, apart=column.moved)
+    assert columns * chance <= ALLOWANCE.delta
+    leak = Bounded(epsilon=0, delta=ALLOWANCE.delta / columns)
+    finding = open_categories._finding(column, space, ALLOWANCE, columns)
+    assert finding.cost(d_in=1) == composed([noise.cost(column.moved), leak])

@@ -442,3 +442,12 @@ def test_the_shell_opens_a_text_without_categories(capsys, shell, tmp_path):
         out, err, code = run(capsys, *shell, *words, "--open", told, "--price", "--json")
         assert (code, err) == (0, "")
         assert "town" in str(json.loads(out)["plan"])
+
+
+def test_what_thresholds_may_leak_is_charged():
+    """The delta of open columns is a leak in the charge itself, not in its price alone."""
+    session = people(people_rows(1), OPEN).session(dp.budget(epsilon=20, delta=1e-3))
+    plan = session.synthesizer(columns=["sex", "town"], open={"town": 3})
+    bought, _ = plan._bought(Fraction(10), None, Fraction(1, 10**4), True)
+    for cost in (bought.charge, bought.cost):
+        assert session.filters.read(cost).leak >= plan.synthesis.leak(Fraction(1, 10**4)) > 0
