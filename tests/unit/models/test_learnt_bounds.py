@@ -133,3 +133,17 @@ def test_other_units_and_empty_tables_get_bounds_too(text):
 def test_other_words_are_refused():
     with pytest.raises(InvalidArgument, match="bounds must be 'private'"):
         dp.models.LinearRegression("wage", bounds="guess")
+
+
+def test_bands_are_cut_to_the_length_that_is_charged(monkeypatch):
+    model, asked = (
+        dp.models.NaiveBayes("smoker", bounds="private"),
+        session(people(30, who=True), text=_open(UNIT_BOOK)),
+    )
+    charged = learnt_bounds.BoundsPlan.of(model.reading(book(_open(UNIT_BOOK))), 3).noise.square
+    norms = []
+    monkeypatch.setattr(
+        learnt_bounds, "band_counts", lambda *given, norm: norms.append(norm) or band_counts(*given, norm=norm)
+    )
+    model.fit(asked, epsilon=1)
+    assert [norm**2 for norm in norms] == [charged]
