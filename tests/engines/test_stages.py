@@ -371,6 +371,46 @@ def plain_rows() -> dict[str, list[Any]]:
     return {"who": list(range(400)), "w": ["a", "b"] * 200, "x": [i % 100 for i in range(400)]}
 
 
+_WIDE = """
+WITH m AS (SELECT w, COUNT(*) AS n, SUM(x) AS s, AVG(x) AS a FROM t GROUP BY w)
+SELECT w, n, a, n - LAG(n) OVER (ORDER BY w) AS more, SUM(n) OVER (ORDER BY w) AS far, 100.0 * n / SUM(n) OVER () AS share,
+       s / n AS each, RANK() OVER (ORDER BY n) AS place FROM m ORDER BY w
+"""
+
+
+def test_what_is_computed_from_released_numbers_has_an_interval() -> None:
+    session = Dataset(plain_rows(), codebook=BINNED).session(budget(epsilon=40), entropy=Silent())
+    answer = session.sql(_WIDE, epsilon=4)
+    assert {name for name, column in answer.columns.items() if column.lower is not None} == {
+        "n", "a", "more", "far", "share", "each",
+    }  # fmt: skip
+    assert "No interval is said for place." in answer.notes
+    first, second = answer.table
+    assert (first["more"], second["more"], second["far"], second["share"]) == (None, 0, 400, 50)
+    assert first["far_high"] - first["far_low"] == first["n_high"] - first["n_low"]  # one number keeps its own
+    assert second["far_high"] - second["far_low"] < 1.5 * (second["n_high"] - second["n_low"]) + 3  # not twice as wide
+    for name in ("far", "share", "each", "more"):
+        assert second[f"{name}_low"] < second[name] < second[f"{name}_high"]
+
+
+@pytest.mark.parametrize(
+    ("text", "sure"),
+    [
+        ("SELECT 'all' AS w, COUNT(*) AS n FROM t UNION ALL SELECT w, COUNT(*) AS n FROM t GROUP BY w ORDER BY n DESC", "n"),
+        ("SELECT b.m, a.n FROM (SELECT w, COUNT(*) AS n FROM t GROUP BY w) a JOIN "
+         "(SELECT w, AVG(x) AS m FROM t GROUP BY w) b ON a.w = b.w ORDER BY a.n DESC LIMIT 1", "mn"),
+        ("SELECT SUM(n) AS n, AVG(n) AS a, MAX(n) AS m FROM (SELECT w, COUNT(*) AS n FROM t GROUP BY w) z", "na"),
+        ("SELECT DISTINCT n FROM (SELECT w, COUNT(*) AS n FROM t GROUP BY w) z", ""),
+        ("SELECT n * n AS q, n + 1 AS p FROM (SELECT w, COUNT(*) AS n FROM t GROUP BY w) z, (SELECT AVG(x) AS m FROM t) y", "p"),
+    ],
+)  # fmt: skip
+def test_columns_that_pass_keep_their_intervals(text: str, sure: str) -> None:
+    session = Dataset(plain_rows(), codebook=BINNED).session(budget(epsilon=40), entropy=Silent())
+    answer = session.sql(text, epsilon=4)
+    assert {name for name, column in answer.columns.items() if column.lower is not None} == set(sure)
+    assert not any("cell" in name or "trace" in name for name in answer.columns)
+
+
 @pytest.mark.parametrize("bins", [2, 4])
 def test_bins_by_quantiles_are_one_question_at_one_price(bins: int) -> None:
     """NTILE as a key: its edges are a stage of their own, charged with the counts, and every row is in one bin."""

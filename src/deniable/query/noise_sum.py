@@ -59,11 +59,11 @@ class NoiseSum:
                 smooth = [size * _smooth_scale(noise.scale) for size, noise in zip(sizes, self.noises, strict=True)]
                 beyond = _laplace_tail(distance - reach / 2 * _SLACK, smooth) * _SLACK <= float(beta)
             case Law.GAUSSIAN:
-                beyond = distance > (_normal(beta) * _root_sum(scales) + reach / 2) * _SLACK
+                beyond = distance > (normal_width(beta) * _root_sum(scales) + reach / 2) * _SLACK
             case Law.STAIRCASE:
                 beyond = distance > self._apart(sizes, beta) * _SLACK
             case Law.DISCRETE_GAUSSIAN:
-                beyond = distance > _subgaussian(beta) * _root_sum(scales) * _SLACK
+                beyond = distance > subgaussian_width(beta) * _root_sum(scales) * _SLACK
             case _:
                 assert_never(law)
         return beyond
@@ -89,12 +89,14 @@ class NoiseSum:
 
 
 @lru_cache(maxsize=256)
-def _normal(beta: Fraction) -> float:
+def normal_width(beta: Fraction) -> float:
+    """In standard deviations, a distance that a normal number surpasses with probability beta."""
     return float(normal_quantile(1 - beta / 2, bits=40).upper)
 
 
 @lru_cache(maxsize=256)
-def _subgaussian(beta: Fraction) -> float:
+def subgaussian_width(beta: Fraction) -> float:
+    """In scales, a distance that no subgaussian number surpasses with more than probability beta."""
     return float(sqrt(2 * ln(2 / beta).upper, 64).upper)
 
 

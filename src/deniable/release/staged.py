@@ -27,11 +27,13 @@ from deniable.ledger.receipt import Receipt
 from deniable.ledger.store import Packed
 from deniable.noise import Entropy
 from deniable.plan.codebook import Codebook
+from deniable.plan.facts import Facts, Kind
 from deniable.plan.nodes import GroupAgg, ValueTable
 from deniable.plan.provenance import tables_of
 from deniable.plan.unit import Unit
 from deniable.plan.value_tables import with_values
-from deniable.query import AnswerColumn, Payment, Price
+from deniable.query import Payment, Price
+from deniable.query.linear_noise import ReleasedNumber
 from deniable.query.sql import (
     AnswerTable,
     Explanation,
@@ -44,9 +46,9 @@ from deniable.query.sql import (
     filled,
     public_answer,
 )
-from deniable.query.sql.env import part
 from deniable.query.sql.post import Cell
 from deniable.query.sql.quantile_bins import EDGE
+from deniable.query.sql.released_forms import TracedStatement, cell_name, computed_columns, released_numbers
 from deniable.release.answer import Release, shown_record, statement_view
 from deniable.release.promise import promise
 from deniable.release.query_mechanism import QueryMechanism
@@ -98,7 +100,7 @@ def check_ending(session: Session, statement: Statement, staged: StagedStatement
     """Refuse, before anything is spent, what the engine of public tables could not read once all stages are released."""
     if isinstance(staged.end, PrivateStatement):
         return
-    tables = {stage.name: _released_table(stage, None) for stage in staged.stages}
+    tables = {stage.name: _released_table(stage, None, {}) for stage in staged.stages}
     asked, codebook = replace(statement, tree=staged.end), session.codebook
     check_public(asked, codebook, _public_names(staged.end, codebook), tables)
 
@@ -248,26 +250,45 @@ class _Shown:
         return self._public(self.staged.end, stages)
 
     def _public(self, tree: exp.Expression, stages: Mapping[str, Release]) -> Release:
-        united = _united(tree, stages)
-        if united is None:
-            tables = {stage.name: _released_table(stage, stages[stage.name]) for stage in self.staged.stages}
-            assert self.statement is not None
-            asked, codebook = replace(self.statement, tree=tree), self.session.codebook
-            found = public_answer(asked, codebook, _public_names(tree, codebook), self.engine, tables)
-            columns = tuple(
-                AnswerColumn(name, "computed", values, None, None, "no interval is said")
-                for name, values in found.columns.items()
-            )
-            count = found.count
-        else:
-            columns, count = united, len(united[0].values)
+        assert self.statement is not None
+        cells: list[ReleasedNumber] = []
+        places: dict[str, dict[str, range]] = {}
+        for place, stage in enumerate(self.staged.stages):
+            places[stage.name] = {}
+            for name, column in self._numbers(place, stages[stage.name]).items():
+                places[stage.name][name] = range(len(cells), len(cells) + len(column))
+                cells += column
+        traced = TracedStatement.of(tree, [(name, column) for name, each in places.items() for column in each])
+        tables = {
+            stage.name: _released_table(stage, stages[stage.name], places[stage.name] if traced.hidden else {})
+            for stage in self.staged.stages
+        }
+        asked, codebook = replace(self.statement, tree=traced.tree), self.session.codebook
+        found = public_answer(asked, codebook, _public_names(tree, codebook), self.engine, tables)
         last = stages[self.staged.stages[-1].name]
+        columns = computed_columns(traced, found.columns, cells, Fraction(last.confidence).limit_denominator(10**9))
         notes = self._notes(tuple(note for release in stages.values() for note in release.notes))
-        if united is None:
-            notes.append("Columns are computed from released values and public tables; no interval is said.")
-        shown = AnswerTable((), ((),) * count, columns)
+        keys = (
+            name for stage in self.staged.stages for name, _ in stage.table.columns if name not in places[stage.name]
+        )
+        known = (each.name for name in _public_names(tree, codebook) for each in codebook[name].variables)
+        public = frozenset(name.lower() for name in (*keys, *known))
+        bare = [c.name for at, c in enumerate(columns) if c.lower is None and not traced.plain(at, public)]
+        notes.append("Columns are computed from released values and public tables.")
+        if bare:
+            notes.append(f"No interval is said for {', '.join(bare)}.")
+        shown = AnswerTable((), ((),) * found.count, columns)
         record = shown_record(shown, last.confidence, self._guarantee(), notes)
         return StagedRelease(record, self._facts(last.facts), last.receipt, stages)
+
+    def _numbers(self, place: int, release: Release) -> dict[str, list[ReleasedNumber]]:
+        """The released columns of a stage that have intervals, cell by cell."""
+        stage, member = self.staged.stages[place], self.plan.members[place]
+        return {
+            name: released_numbers(stage, name, release.columns[name], member.compiled, member.price)
+            for name, _ in stage.table.columns
+            if name in release.columns and release.columns[name].lower is not None
+        }
 
     def _notes(self, notes: Sequence[str]) -> list[str]:
         count = len(self.plan.members)
@@ -299,55 +320,20 @@ def edge_notes(stages: Iterable[Release]) -> Iterator[str]:
             yield f"Bins end at {', '.join(told)}; the last one at the upper bound."
 
 
-def _released_table(stage: StagePart, release: Release | None) -> ReleasedTable:
-    """A stage's table for plain SQL; without rows before it is released."""
+def _released_table(stage: StagePart, release: Release | None, cells: Mapping[str, Sequence[int]]) -> ReleasedTable:
+    """A stage's table for plain SQL, with numbers for its `cells`; without rows before it is released."""
     rows = [] if release is None else stage_rows(stage, release)
-    cells = {name: [_plain(row[place]) for row in rows] for place, (name, _) in enumerate(stage.table.columns)}
-    return ReleasedTable(dict(stage.table.columns), cells)
+    values = {name: [_plain(row[place]) for row in rows] for place, (name, _) in enumerate(stage.table.columns)}
+    numbered = {cell_name(name): Facts(Kind.NUMBER) for name in cells}
+    return ReleasedTable(
+        {**dict(stage.table.columns), **numbered}, {**values, **{cell_name(name): each for name, each in cells.items()}}
+    )
 
 
 def _public_names(tree: exp.Expression, codebook: Codebook) -> tuple[str, ...]:
     """The public tables an ending reads."""
     named = {node.name.lower() for node in tree.find_all(exp.Table)}
     return tuple(table.name for table in codebook.tables if table.name.lower() in named)
-
-
-def _united(tree: exp.Expression, stages: Mapping[str, Release]) -> tuple[AnswerColumn, ...] | None:
-    """A plain UNION ALL of released tables, with their intervals; None for anything else."""
-    leaves = _leaves(tree)
-    if leaves is None or len(leaves) < 2:
-        return None
-    tables = [(stages[part(leaf, "from").this.name], [each.name for each in leaf.expressions]) for leaf in leaves]
-    if len({len(names) for _, names in tables}) != 1:
-        return None
-    united = []
-    for place, name in enumerate(tables[0][1]):
-        cells = [_cells(release, names[place]) for release, names in tables]
-        values, lows, highs = (tuple(cell for each in cells for cell in each[end]) for end in range(3))
-        sure = None not in lows and None not in highs
-        united.append(
-            AnswerColumn(name, "number" if sure else "key", values, lows if sure else None, highs if sure else None, "")
-        )
-    return tuple(united)
-
-
-def _cells(release: Release, name: str) -> tuple[Sequence[Any], Sequence[Any], Sequence[Any]]:
-    if name in release.keys:
-        values = [group[release.keys.index(name)] for group in release.groups]
-        return values, [None] * len(values), [None] * len(values)
-    column = release.columns[name]
-    absent = [None] * len(column.values)
-    return column.values, column.lower or absent, column.upper or absent
-
-
-def _leaves(tree: Any) -> list[exp.Select] | None:
-    """The sides of nested UNION ALLs that each read one released table as it is."""
-    given = {name.rstrip("_") for name, value in tree.args.items() if value}
-    if isinstance(tree, exp.Union) and not tree.args.get("distinct", True) and given <= {"this", "expression"}:
-        sides = [_leaves(side) for side in (tree.this, tree.expression)]
-        return None if None in sides else [leaf for side in sides for leaf in side or []]
-    plain = isinstance(tree, exp.Select) and given <= {"expressions", "from"}
-    return [tree] if plain and all(isinstance(each, exp.Column) for each in tree.expressions) else None
 
 
 def _plain(value: Any) -> Any:
