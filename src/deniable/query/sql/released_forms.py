@@ -29,30 +29,30 @@ Place: TypeAlias = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Linear:
+class LinearForm:
     """A constant and multiples of released numbers: of each item the one it names, or the sum or mean of those it lists."""
 
     terms: tuple[tuple[Fraction, int, str], ...] = ()
     constant: Fraction = Fraction(0)
 
-    def plus(self, other: Linear, sign: int = 1) -> Linear:
+    def plus(self, other: LinearForm, sign: int = 1) -> LinearForm:
         """The sum, or the difference."""
-        return Linear((*self.terms, *other.times(Fraction(sign)).terms), self.constant + sign * other.constant)
+        return LinearForm((*self.terms, *other.times(Fraction(sign)).terms), self.constant + sign * other.constant)
 
-    def times(self, factor: Fraction) -> Linear:
+    def times(self, factor: Fraction) -> LinearForm:
         """A multiple."""
-        return Linear(tuple((factor * c, item, how) for c, item, how in self.terms), factor * self.constant)
+        return LinearForm(tuple((factor * c, item, how) for c, item, how in self.terms), factor * self.constant)
 
 
 @dataclass(frozen=True, slots=True)
-class Quotient:
+class QuotientForm:
     """One linear form over another."""
 
-    top: Linear
-    bottom: Linear
+    top: LinearForm
+    bottom: LinearForm
 
 
-Form: TypeAlias = Linear | Quotient
+Form: TypeAlias = LinearForm | QuotientForm
 
 
 def cell_name(column: str) -> str:
@@ -83,7 +83,7 @@ class TracedStatement:
             return cls(tree, columns)
         if isinstance(traced.tree, exp.Union):
             places = traced._united(traced.tree)
-            traced.forms = [None if each is None else Linear(((Fraction(1), each, "one"),)) for each in places]
+            traced.forms = [None if each is None else LinearForm(((Fraction(1), each, "one"),)) for each in places]
         else:
             traced._select(traced.tree)
         return traced
@@ -149,7 +149,7 @@ class TracedStatement:
                 number = not isinstance(node, exp.Cast) or node.to.is_type("double", "float", "decimal")
                 return self._form(node.this, seen, whole) if number else None
             case exp.Literal():
-                return None if node.is_string else Linear((), Fraction(node.this))
+                return None if node.is_string else LinearForm((), Fraction(node.this))
             case exp.Neg():
                 return _scaled(self._form(node.this, seen, whole), Fraction(-1))
             case exp.Nullif() if isinstance(node.expression, exp.Literal):
@@ -189,7 +189,7 @@ class TracedStatement:
             return None
         if node not in self.hidden:
             self.hidden.append(node.copy())
-        return Linear(((Fraction(1), self.hidden.index(node), how),))
+        return LinearForm(((Fraction(1), self.hidden.index(node), how),))
 
 
 def _followed(tree: Any) -> bool:
@@ -224,21 +224,21 @@ def _name(node: Any) -> tuple[str, str]:
 
 
 def _scaled(form: Form | None, factor: Fraction) -> Form | None:
-    if isinstance(form, Quotient):
-        return Quotient(form.top.times(factor), form.bottom)
+    if isinstance(form, QuotientForm):
+        return QuotientForm(form.top.times(factor), form.bottom)
     return None if form is None else form.times(factor)
 
 
 def _combined(node: Any, left: Any, right: Any) -> Form | None:
     if isinstance(node, exp.Add | exp.Sub):
-        both = isinstance(left, Linear) and isinstance(right, Linear)
+        both = isinstance(left, LinearForm) and isinstance(right, LinearForm)
         return left.plus(right, 1 if isinstance(node, exp.Add) else -1) if both else None
-    if isinstance(right, Linear) and not right.terms:
+    if isinstance(right, LinearForm) and not right.terms:
         factor = right.constant if isinstance(node, exp.Mul) else 1 / right.constant if right.constant else None
         return None if factor is None else _scaled(left, factor)
     if isinstance(node, exp.Mul):
-        return _scaled(right, left.constant) if isinstance(left, Linear) and not left.terms else None
-    return Quotient(left, right) if isinstance(left, Linear) and isinstance(right, Linear) else None
+        return _scaled(right, left.constant) if isinstance(left, LinearForm) and not left.terms else None
+    return QuotientForm(left, right) if isinstance(left, LinearForm) and isinstance(right, LinearForm) else None
 
 
 # Intervals ------------------------------------------------------------------------------------------------------------
@@ -248,19 +248,19 @@ def form_ends(
     form: Form, items: Sequence[Any], value: float | None, cells: Sequence[ReleasedNumber], beta: Fraction
 ) -> Ends | None:
     """The interval of one cell of a computed column; None where a number it rests on has no known noise."""
-    parts = (form,) if isinstance(form, Linear) else (form.top, form.bottom)
+    parts = (form,) if isinstance(form, LinearForm) else (form.top, form.bottom)
     if value is None:
         return EVERYWHERE
     weights = [_weights(each, items, cells) for each in parts]
     numbers = [cells[place] for each in weights for place in each]
-    if isinstance(form, Linear) and form.constant == 0 and [*weights[0].values()] == [1]:
+    if isinstance(form, LinearForm) and form.constant == 0 and [*weights[0].values()] == [1]:
         return numbers[0].ends
     if any(each.noise is None for each in numbers):
         return None
     if not numbers:
         return value, value
     noises = NoisyForms.of(weights, cells)
-    if isinstance(form, Linear):
+    if isinstance(form, LinearForm):
         reach = noises.reach(noises.rows[0], beta) * SLACK + abs(value) * 1e-12
         return value - reach, value + reach
     tops = [
@@ -270,7 +270,7 @@ def form_ends(
     return noises.quotient(*tops, value=value, beta=beta)
 
 
-def _weights(form: Linear, items: Sequence[Any], cells: Sequence[ReleasedNumber]) -> dict[int, Fraction]:
+def _weights(form: LinearForm, items: Sequence[Any], cells: Sequence[ReleasedNumber]) -> dict[int, Fraction]:
     """The released numbers a form is of at one row, by their place, with what each is multiplied by."""
     found: dict[int, Fraction] = {}
     for factor, item, how in form.terms:
@@ -302,7 +302,7 @@ def _column(
     confidence: Fraction,
 ) -> AnswerColumn:
     none = AnswerColumn(name, "computed", values, None, None, "no interval is said")
-    if form is None or (isinstance(form, Linear) and not form.terms):
+    if form is None or (isinstance(form, LinearForm) and not form.terms):
         return none
     ends = [form_ends(form, row, value, cells, 1 - confidence) for row, value in zip(items, values, strict=True)]
     if not ends or None in ends:
