@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from fractions import Fraction
+from functools import cache
 
 import jsonschema_rs
 import numpy as np
@@ -56,13 +57,19 @@ def test_one_and_a_quarter_against_one_is_caught_with_twenty_thousand_draws():
     assert runs(1.25, 20_000, 100, first=1000) >= 85
 
 
+@cache
+def first_accusations() -> int:
+    """Of two hundred runs in which the claim is true; a longer test goes on from there."""
+    return runs(1.0, 2_000, 200, first=2000)
+
+
 def test_what_is_true_is_not_refuted_more_often_than_the_level():
-    assert runs(1.0, 2_000, 200, first=2000) <= 2
+    assert first_accusations() <= 2
 
 
 @pytest.mark.slow
 def test_what_is_true_is_not_refuted_more_often_than_the_level_in_a_thousand_runs():
-    assert runs(1.0, 2_000, 1000, first=2000) <= 10
+    assert first_accusations() + runs(1.0, 2_000, 800, first=2200) <= 10
 
 
 def test_choosing_and_testing_on_the_same_draws_would_accuse_the_honest(monkeypatch):
