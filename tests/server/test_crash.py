@@ -1,12 +1,14 @@
-"""B3 at the server: the worker is killed between the charge and the store; spent is spent, and nothing is answered twice."""
+"""B3 at the server: worker, web process and database connection are killed at each step; spent is spent, nothing is answered twice."""
 
 from __future__ import annotations
 
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -117,3 +119,157 @@ def test_the_command_serves_answers_and_stops_with_its_worker(tmp_path, monkeypa
 
     with lock.open("w", encoding="utf-8") as file:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+STEPS = ("priced", "asked", "granted", "sent")
+"""What the web process does to a request; between the last two the worker charges, runs and stores."""
+
+
+def step(server, name, request):
+    path = f"/datasets/visits/requests/ana/{request}"
+    sql = f"SELECT count(*) AS n FROM visits WHERE minutes > {int(request[1:])}"
+    match name:
+        case "priced":
+            return server.call("ana", "POST", "/datasets/visits/price", json={"sql": sql, "epsilon": 0.01})
+        case "asked":
+            return server.ask(request=request, sql=sql, epsilon=0.01)
+        case "granted":
+            return server.grant(request=request)
+        case _:
+            return server.call("olga", "GET", f"{path}/release")  # by another than who asked: who reads it is written down
+
+
+def reached(place, request):
+    """How far a request has come by the ledger alone."""
+    known = {each.request: each for each in Ledger.existing(place).desk.all()}.get(request)
+    return None if known is None else known.progress
+
+
+@pytest.mark.parametrize("moment", ["before", "after"])
+@pytest.mark.parametrize("point", STEPS)
+def test_a_killed_web_process(server, monkeypatch, point, moment):
+    """SIGKILL in the transaction of each step, before and after it is on disk: what was written stands, and the story goes on."""
+    place = server.settings.data["visits"].ledger
+    until = STEPS.index(point)
+    walk(server, STEPS[:until])
+    if point == "sent":
+        server.work()
+    killed = os.fork()
+    if killed == 0:  # the web process: it dies where SQLite commits or, for a price, where its reading ends
+        _die_at(monkeypatch, "ROLLBACK" if point == "priced" else "COMMIT", moment)
+        step(server, point, "r1")
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(killed, 0)[1]) == -signal.SIGKILL
+    done = (moment == "after") and point in ("asked", "granted")
+    walk(server, STEPS[until + done :])
+    found = Ledger.existing(place)
+    assert reached(place, "r1") is Progress.RELEASED
+    assert len(found.charges()) == 1
+    assert step(server, "sent", "r1").content == step(server, "sent", "r1").content
+    assert verify(place).problems == ()
+
+
+def walk(server, names):
+    for name in names:
+        if name == "sent":
+            server.work()
+        assert step(server, name, "r1").is_success
+
+
+def _die_at(monkeypatch, word, moment):
+    class Dying(sqlite3.Connection):
+        def execute(self, statement, *more):
+            if statement == word and moment == "before":
+                os.kill(os.getpid(), signal.SIGKILL)
+            found = super().execute(statement, *more)
+            if statement == word:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return found
+
+    real = sqlite3.connect
+    monkeypatch.setattr(
+        "deniable.ledger.sqlite_journal.sqlite3.connect", lambda *words, **more: real(*words, factory=Dying, **more)
+    )
+
+
+WORKER_COMMITS = ("reserved", "stored", "released")
+CUTS = (
+    {"asked": "before", "reserved": "before", "sent": "before"},
+    {"asked": "after", "reserved": "after"},
+    {"granted": "before", "stored": "before"},
+    {"granted": "after", "stored": "after"},
+    {"released": "before", "sent": "after"},
+    {"released": "after"},
+)
+"""For each request where its connections are lost: before or after the commit of a step. Every pair is there once."""
+
+
+@pytest.mark.slow
+@pytest.mark.xdist_group("postgres")
+def test_a_lost_database_connection_at_each_step(tmp_path, postgres, monkeypatch):
+    """PostgreSQL ends the connection before or after each commit: nothing is released unspent, and nothing is drawn twice."""
+    from deniable.errors import LedgerError
+    from tests.server.made_up import made_up
+
+    url = postgres.url(ledger=postgres.fresh("ledger"))
+    entry = {"source": "visits.csv", "codebook": "visits.yaml", "ledger": url, "budget": {"epsilon": 1}}
+    server = made_up(tmp_path / "served", data={"visits": entry, "other": {**entry, "ledger": "other.ledger"}})
+    cut = Cut(monkeypatch, postgres.url())
+    worker = server.worker()
+    for number, cuts in enumerate(CUTS, start=1):
+        request = f"r{number}"
+        for name in ("asked", "granted"):
+            with cut.at(1 if name in cuts else 0, cuts.get(name)):
+                assert step(server, name, request).is_success is (name not in cuts)
+            if cuts.get(name) == "before":
+                assert step(server, name, request).is_success
+        place = next((place for place, name in enumerate(WORKER_COMMITS, start=1) if name in cuts), 0)
+        with cut.at(place, cuts.get(WORKER_COMMITS[place - 1])), pytest.raises(LedgerError):
+            worker.work()
+        worker._recover()
+        worker.work()
+        lost = cuts.get("reserved") == "after" or cuts.get("stored") == "before"
+        assert reached(url, request) is (Progress.FAILED if lost else Progress.RELEASED), cuts
+        with cut.at(1 if "sent" in cuts else 0, cuts.get("sent")):
+            assert step(server, "sent", request).is_success is ("sent" not in cuts and not lost)
+        first = step(server, "sent", request)
+        assert first.is_success is not lost
+        assert first.content == step(server, "sent", request).content
+    worker.close()
+    found = Ledger.existing(url)
+    assert len(found.charges()) == len(CUTS)  # each was charged once, also where the answer was lost
+    assert float(found.spent.loss) == 0.06
+    assert verify(url).problems == ()
+
+
+class Cut:
+    """Ends the connection that commits, the server's way, at the n-th commit."""
+
+    def __init__(self, monkeypatch, url):
+        import psycopg
+
+        self.left, self.moment = 0, "before"
+        real = psycopg.Connection.execute
+
+        def end(connection):
+            with psycopg.connect(url, autocommit=True) as other:
+                real(other, "SELECT pg_terminate_backend(%s, 5000)", (connection.info.backend_pid,))
+
+        def execute(connection, query, *more, **options):
+            last = query == "COMMIT" and self.left == 1
+            self.left -= query == "COMMIT" and self.left > 0
+            if last and self.moment == "before":
+                end(connection)
+            found = real(connection, query, *more, **options)
+            if last:
+                end(connection)
+                real(connection, "SELECT 1")
+            return found
+
+        monkeypatch.setattr(psycopg.Connection, "execute", execute)
+
+    @contextmanager
+    def at(self, number, moment):
+        self.left, self.moment = number, moment
+        yield
+        assert self.left == 0

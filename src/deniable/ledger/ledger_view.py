@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager
 
 from deniable.accounting import Spend
 from deniable.cost import Cost
@@ -49,6 +50,10 @@ class LedgerView(OpenedLedger):
         """How far the chain has come: the count and hash of its last event."""
         with self._snapshot() as snapshot:
             return Mark(snapshot.state.count, snapshot.state.head)
+
+    def held(self) -> AbstractContextManager[None]:
+        """Whatever this thread reads of a ledger inside is one state, read once; nothing can be written inside."""
+        return self._replay.held()
 
     @property
     def data_version(self) -> int:

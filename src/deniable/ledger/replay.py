@@ -6,6 +6,7 @@ before the file and a transaction holds the file alone, so another process's pro
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -58,12 +59,13 @@ class Transaction(Snapshot):
 class Replay:
     """A journal, an anchor, a clock, and what the journal adds up to."""
 
-    __slots__ = ("_clock", "_seen", "_state", "anchor", "journal")
+    __slots__ = ("_clock", "_held", "_seen", "_state", "anchor", "journal")
 
     def __init__(self, journal: Journal, *, anchor: Anchor, clock: Clock | None = None) -> None:
         self.journal, self.anchor = journal, anchor
         self._clock: Clock = clock or (lambda: datetime.now(UTC))
         self._state = State()
+        self._held = threading.local()
         self._seen: Mark | None = None
         """What this very object wrote last: an anchor that needs no second place, for as long as the process lives."""
 
@@ -83,7 +85,11 @@ class Replay:
 
     @contextmanager
     def snapshot(self) -> Iterator[Snapshot]:
-        """The state as of now, together with other readers."""
+        """The state as of now, together with other readers; one that this thread holds already is used again."""
+        held: Snapshot | None = getattr(self._held, "snapshot", None)
+        if held is not None:
+            yield held
+            return
         known = self._state.ledger
         anchored = self.anchor.last(known) if known else None
         with self.journal.reading() as reading:
@@ -92,8 +98,21 @@ class Replay:
             yield Snapshot(self._state, reading, self._moment())
 
     @contextmanager
+    def held(self) -> Iterator[None]:
+        """Whatever this thread reads inside is one state, read once. Nothing can be written inside: others wait meanwhile."""
+        with self.snapshot() as snapshot:
+            outer = getattr(self._held, "snapshot", None)
+            self._held.snapshot = snapshot
+            try:
+                yield
+            finally:
+                self._held.snapshot = outer
+
+    @contextmanager
     def transaction(self) -> Iterator[Transaction]:
         """Hold the journal for one event. When it ends the event is on disk and the anchor has followed."""
+        if getattr(self._held, "snapshot", None) is not None:
+            raise RuntimeError("a snapshot is held: nothing can be written inside")
         with self.journal.writing() as writing:
             self._catch_up(writing)
             state = self._state

@@ -42,6 +42,8 @@ _NO_DATA = "this process holds no data: ask for it, and the worker answers"
 
 DOTS = 20
 """Outcomes that a drawing of dots shows."""
+MOST_OFFERS = 200
+"""Prices that are remembered: as long as nothing was spent meanwhile, the same question costs the same."""
 MADE_UP_ROWS = 10_000
 """Rows of a table that is made up for drawings."""
 
@@ -99,6 +101,7 @@ class Counter:
         data = in_force(ledger, self._first)
         self._session = self._session_with(data.codebook, ledger)
         self._made_up: PrivateTables | None = None
+        self._offers: dict[Any, Offer] = {}
         self.ledger, self.data = ledger, data
 
     def _session_with(self, codebook: Codebook, ledger: Ledger) -> Session:
@@ -114,6 +117,17 @@ class Counter:
     def offer(self, text: str, *, dialect: str, payment: Mapping[str, Any]) -> Offer:
         """The price of a question, with a payment that says everything: later it means the same."""
         self.refresh()
+        with self.ledger.held():
+            spent = self.ledger.balances()[0]
+            asked = text, dialect, repr(sorted(payment.items())), spent.tally, spent.whole, self.ledger.terms.codebook
+            found = self._offers.get(asked)
+            if found is None:
+                found = self._offers[asked] = self._offer(text, dialect=dialect, payment=payment)
+        while len(self._offers) > MOST_OFFERS:
+            self._offers.pop(next(iter(self._offers)), None)
+        return found
+
+    def _offer(self, text: str, *, dialect: str, payment: Mapping[str, Any]) -> Offer:
         private, offered = private_question(self._session, text, dialect=dialect, payment=self._payment(payment))
         price = self._session.price_query(private.query, offered)
         unit = self._session.filters.unit
@@ -248,9 +262,10 @@ class Counter:
         """
         name, error = next(iter(offer.price.errors.items()))
         terms, off = exact_terms(offer.payment), []
-        for place in range(1, DOTS, 2):
-            payment = Payment.read(**{**terms, "confidence": Fraction(place, DOTS)})
-            off.append(float(self._session.price_query(offer.private.query, payment).errors[name].within))
+        with self.ledger.held():
+            for place in range(1, DOTS, 2):
+                payment = Payment.read(**{**terms, "confidence": Fraction(place, DOTS)})
+                off.append(float(self._session.price_query(offer.private.query, payment).errors[name].within))
         known = all(map(isfinite, off))
         return name, error.measure, [*(-each for each in reversed(off)), *off] if known else []
 
@@ -273,10 +288,11 @@ class Counter:
         unit = self._session.filters.unit
         paid = number_from_text(offer.payment[unit])
         found = []
-        for factor in factors:
-            exact = {**offer.payment, unit: number_text(paid * Fraction(factor))}
-            price = self._session.price_query(offer.private.query, Payment.read(**exact_terms(exact)))
-            found.append((float(paid) * factor, next(iter(price.errors.values())).within))
+        with self.ledger.held():
+            for factor in factors:
+                exact = {**offer.payment, unit: number_text(paid * Fraction(factor))}
+                price = self._session.price_query(offer.private.query, Payment.read(**exact_terms(exact)))
+                found.append((float(paid) * factor, next(iter(price.errors.values())).within))
         return found
 
 

@@ -158,6 +158,8 @@ class Worker:
         except NotGranted:
             if ledger.desk.one(known.account, known.request).progress is Progress.APPROVED:
                 self._refuse(ledger, known, CHANGED)
+        except LedgerError:
+            raise  # the ledger was lost and not the request refused: uncharged, it is taken up again
         except DeniableError as refused:
             self._refuse(
                 ledger,
