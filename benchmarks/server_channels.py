@@ -1,4 +1,6 @@
-"""Does the time of an answer tell which of two data sets was asked? Paired requests at ticks of 50 ms, and a control without work.
+"""Does the time of an answer tell which of two data sets was asked? Paired requests at ticks, and a control without work.
+
+The tick is the first of 50, 100, 200, ... ms that is at least twice the longest run of a rehearsal, as the documentation asks for.
 
 The observer sees more than anybody over HTTP: the moment at which the worker has stored the answer. The two data sets differ in one
 person. Pairs are asked in the order A B, B A, A B, ..., so that a machine that slows down favours neither. Ledgers are in memory
@@ -37,6 +39,7 @@ class Channel:
     """Times of A and of B in pairs, seconds, and how many runs were longer than a tick."""
 
     times: tuple[tuple[float, float], ...]
+    tick: Fraction = TICK
     late: int = 0
 
     @property
@@ -111,10 +114,19 @@ class _Watch(Pace):
         super().wait()
 
 
-def paired_requests(pairs: int) -> Channel:
+def rehearsed_tick(runs: int = 50) -> Fraction:
+    """The first of 50, 100, 200, ... ms that is at least twice the longest of so many runs to each data set, after the first few."""
+    longest = max(max(pair) for pair in paired_requests(runs, Fraction(0)).times[3:])
+    tick = TICK
+    while tick < 2 * longest:
+        tick *= 2
+    return tick
+
+
+def paired_requests(pairs: int, tick: Fraction) -> Channel:
     """So many questions to each of two data sets that differ in one person."""
     memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
-    watch = _Watch(TICK)
+    watch = _Watch(tick)
     with tempfile.TemporaryDirectory(dir=memory) as name:
         os.environ["XDG_STATE_HOME"] = name
         desks = [_Desk(Path(name) / label, rows, watch) for label, rows in (("a", ROWS), ("b", ONE_MORE))]
@@ -129,25 +141,25 @@ def paired_requests(pairs: int) -> Channel:
         def counted(label: int, turn: int) -> float:
             nonlocal late
             seconds = asked(label, turn)
-            late += watch.ended - watch.began > TICK
+            late += watch.ended - watch.began > tick
             return seconds
 
         times = tuple(_pairs(pairs, counted))
         for desk in desks:
             desk.worker.close()
-    return Channel(times, late)
+    return Channel(times, tick, late)
 
 
-def without_work(pairs: int) -> Channel:
+def without_work(pairs: int, tick: Fraction) -> Channel:
     """The same pace with nothing between: what the clock and the ticks show by themselves."""
-    watch = _Watch(TICK)
+    watch = _Watch(tick)
 
     def nothing(_label: int, _turn: int) -> float:
         watch.begin()
         watch.wait()
         return time.time() - watch.began
 
-    return Channel(tuple(_pairs(pairs, nothing)))
+    return Channel(tuple(_pairs(pairs, nothing)), tick)
 
 
 def _pairs(pairs: int, ask: Callable[[int, int], float]) -> Iterator[tuple[float, float]]:

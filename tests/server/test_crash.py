@@ -1,4 +1,4 @@
-"""B3 at the server: worker, web process and database connection are killed at each step; spent is spent, nothing is answered twice."""
+"""B3 at the server: worker, web process and database connection are killed at each step; spent is spent, nothing answered twice."""
 
 from __future__ import annotations
 
@@ -136,7 +136,9 @@ def step(server, name, request):
         case "granted":
             return server.grant(request=request)
         case _:
-            return server.call("olga", "GET", f"{path}/release")  # by another than who asked: who reads it is written down
+            return server.call(
+                "olga", "GET", f"{path}/release"
+            )  # by another than who asked: who reads it is written down
 
 
 def reached(place, request):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from typing import Protocol
 
@@ -17,6 +17,8 @@ from deniable.ledger.chain import Event
 from deniable.ledger.store import Answer
 
 ONE_AT_A_TIME = threading.Lock()
+LET_GO: list[Callable[[], None]] = []
+"""What closes connections that are kept between operations; called before a fork, while `ONE_AT_A_TIME` is held."""
 
 
 class Reading(Protocol):
@@ -97,9 +99,15 @@ class Journal(Protocol):
         ...
 
 
+def _before_fork() -> None:
+    ONE_AT_A_TIME.acquire()
+    for let_go in LET_GO:
+        let_go()
+
+
 if hasattr(os, "register_at_fork"):  # no connection is open at the moment of a fork, in either process
     os.register_at_fork(
-        before=ONE_AT_A_TIME.acquire,
+        before=_before_fork,
         after_in_parent=ONE_AT_A_TIME.release,
         after_in_child=ONE_AT_A_TIME.release,
     )

@@ -1,6 +1,7 @@
 """The journal in a PostgreSQL schema, for many analysts on many machines.
 
-Choices and reasons. One short connection per operation, none open while the process forks. A writer takes an advisory lock
+Choices and reasons. One connection for each journal, used by one operation at a time, let go after any error, and none open
+while the process forks. A writer takes an advisory lock
 before it looks, so each sees all that was committed before; `synchronous_commit` is on, and a server that does not flush
 to disk (`fsync` off) is refused. Triggers that no setting switches off refuse every change, removal and insert out of order,
 and recompute each event's hash, and even the owner gives up the rights to update or delete. Another schema, other
@@ -11,15 +12,16 @@ from __future__ import annotations
 
 import os
 import re
+import weakref
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 from deniable.engines.postgres_server import PostgresServer, failure, psycopg_module
 from deniable.errors import InvalidArgument, LedgerError
 from deniable.ledger.chain import FORMAT, ROOT, Event, canonical, checked
-from deniable.ledger.journal import ONE_AT_A_TIME
+from deniable.ledger.journal import LET_GO, ONE_AT_A_TIME
 from deniable.ledger.sqlite_journal import SqliteJournal
 from deniable.ledger.store import Answer
 
@@ -68,12 +70,55 @@ _TRIGGERS = {
 } | {("events", "events_insert"): (_ROW | _BEFORE | _INSERT, "next_event")}
 
 
+class _Kept:
+    """The open connection of a journal, if there is one; whoever uses it holds `ONE_AT_A_TIME`."""
+
+    def __init__(self) -> None:
+        self._closing = ExitStack()
+        self._connection: Any = None
+
+    def answering(self, library: Any) -> Any:
+        """The connection, if it still answers: the server may have ended it meanwhile."""
+        if self._connection is not None:
+            try:
+                self._connection.execute("SELECT")
+            except library.Error:
+                self.close()
+        return self._connection
+
+    def opened(self, server: PostgresServer) -> Any:
+        """A new connection, kept for the next operation."""
+        self._connection = self._closing.enter_context(
+            server.connected(application="deniable ledger", settings=SETTINGS)
+        )
+        return self._connection
+
+    def close(self) -> None:
+        """Let go of it; what was begun on it is undone."""
+        self._connection = None
+        self._closing.close()
+
+
+_ALL_KEPT: weakref.WeakSet[_Kept] = weakref.WeakSet()
+
+
+def _close_all() -> None:
+    for kept in list(_ALL_KEPT):
+        kept.close()
+
+
+LET_GO.append(_close_all)
+
+
 class PostgresJournal:
     """A ledger's schema: `postgresql://…/database?ledger=name`; the name is `deniable` if none is given."""
 
     def __init__(self, url: str) -> None:
         self._server = PostgresServer(url, own=("ledger",))
         self._schema = self._server.own.get("ledger", "deniable")
+        self._kept = _Kept()
+        _ALL_KEPT.add(self._kept)
+        weakref.finalize(self, self._kept.close)
         if not re.fullmatch(r"[a-z][a-z0-9_]{0,62}", self._schema) or self._schema.startswith("pg_"):
             raise InvalidArgument(
                 f"ledger= in the URL names a schema: small letters, digits and _, got {self._schema!r}"
@@ -192,10 +237,13 @@ class PostgresJournal:
         library = psycopg_module()
         with ONE_AT_A_TIME:
             try:
-                with self._server.connected(application="deniable ledger", settings=SETTINGS) as connection:
-                    yield connection
+                yield self._kept.answering(library) or self._kept.opened(self._server)
             except library.Error as error:
+                self._kept.close()
                 raise LedgerError(f"the ledger {self.place} cannot be used: {failure(error)}") from None
+            except BaseException:
+                self._kept.close()  # what was begun is undone
+                raise
 
     def __repr__(self) -> str:
         return f"PostgresJournal({self.place!r})"
