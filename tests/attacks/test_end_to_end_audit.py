@@ -19,9 +19,10 @@ from deniable.engines.duckdb import DuckDBEngine
 from deniable.engines.engine import Engine, Result
 from deniable.engines.reference import ReferenceEngine
 from deniable.plan.nodes import GroupAgg, Plan, RowCount, Total
-from deniable.query.allocation import Allocation, Selection
+from deniable.query.allocation import Allocation
 from deniable.query.columns import SliceColumn
 from deniable.query.drawing import DrawnSlice
+from deniable.query.measurements import Selection
 from deniable.release import session_queries as sessions
 from deniable.release.session import Session
 from tests.attacks.end_to_end import Scenario, audited, in_memory, table

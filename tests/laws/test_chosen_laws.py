@@ -14,8 +14,9 @@ from deniable.errors import InvalidArgument, QueryRefused
 from deniable.kernels import Law
 from deniable.kernels.unit_sensitivity import Sensitivity
 from deniable.query import allocation
-from deniable.query.allocation import Additive, Measurements, Request, Selection, allocate
+from deniable.query.allocation import Request, allocate
 from deniable.query.columns import SliceColumn
+from deniable.query.measurements import Additive, Measurements, Selection
 from deniable.testing import Silent
 from tests.attacks.end_to_end import in_memory
 

@@ -68,12 +68,6 @@ USED_ONCE = {
         "server.webhooks < server.running",
         "server.worker < server.running",
     ),
-    "could be merged, and nobody has": (
-        "deciding.dossier_text < deciding.dossier",
-        "query.sql.dialects < query.sql.sql_parser",
-        "release.plain_values < release.value",
-        "release.remaining < release.session_budget",
-    ),
 }
 SMALL = {
     "__main__": "Python asks for it",
@@ -92,10 +86,6 @@ SMALL = {
 }
 LARGE = {
     "cost": "a closed union stands in one file",
-    "query.allocation": "could be split, and nobody has",
-    "query.builder": "could be split, and nobody has",
-    "query.sql.select_rows": "could be split, and nobody has",
-    "release.answer": "could be split, and nobody has",
 }
 
 

@@ -77,6 +77,19 @@ def derive(source: Relation, **new: Expression) -> Project:
     return Project(source, tuple({**kept, **new}.items()))
 
 
+def join(left: Relation, right: Relation, on: tuple[tuple[str, str], ...], kind: JoinKind) -> Relation:
+    """The join; key columns that have one name on both sides stand once in the result."""
+    columns, twice = schema(left), {name for _, name in on if name in schema(left)}
+    if not twice:
+        return Join(left, right, on, kind)
+    aside = {name: f"{name} (joined)" if name in twice else name for name in schema(right)}
+    renamed = Project(right, tuple((new, Column(old)) for old, new in aside.items()))
+    joined = Join(left, renamed, tuple((a, aside.get(b, b)) for a, b in on), kind)
+    beside = schema(right) if kind in (JoinKind.INNER, JoinKind.LEFT) else ()
+    kept = [*columns, *(name for name in beside if name not in twice)]
+    return Project(joined, tuple((name, Column(name)) for name in kept))
+
+
 @remembered
 def shape(relation: Relation) -> Shape:
     """The public facts of a relation; refuses one that is not sound."""

@@ -18,14 +18,13 @@ from deniable.accounting import Filters, epsilon
 from deniable.accounting.conversion import rho_within
 from deniable.cost import Bounded, Calibrated, Cost, Exponential, composed
 from deniable.errors import InvalidArgument, QueryRefused
-from deniable.exact import gaussian_mu, sqrt, up
+from deniable.exact import gaussian_mu, sqrt
 from deniable.exact.guards import Real, positive, probability
-from deniable.kernels import DiscreteLaplaceNoise, Law, Noise, Sensitivity, Staircase, noise_of
-from deniable.kernels.exponential_choice import exponential_score_error
+from deniable.kernels import DiscreteLaplaceNoise, Law, Noise, Staircase, noise_of
 from deniable.kernels.key_threshold import key_threshold
 from deniable.kernels.staircase import stairs_crossed
-from deniable.mechanisms.private_top_k import margin_for
 from deniable.query.columns import SliceColumn
+from deniable.query.measurements import Additive, FoundSelection, Measurements, Selection
 
 _BETA = Fraction(1, 20)
 _LEAST_RHO = Fraction(1, 2**200)
@@ -34,86 +33,6 @@ _WIDEST = Fraction(2**49)
 """Vectors of noise are drawn up to a scale of 2**50 steps; a scale is rounded up a little after this check."""
 
 GaussianLaw: TypeAlias = Literal[Law.GAUSSIAN, Law.DISCRETE_GAUSSIAN]
-
-
-@dataclass(frozen=True, slots=True)
-class Additive:
-    """A column of integers that will get noise, how far one unit moves it, and its part of the query's budget."""
-
-    key: SliceColumn
-    sensitivity: Sensitivity
-    weight: Fraction = Fraction(1)
-    law: Law | None = None
-    """The law of its noise where the analyst chose one."""
-
-
-@dataclass(frozen=True, slots=True)
-class Selection:
-    """A private choice among `candidates`, made `times` times in every group by the exponential mechanism.
-
-    One unit moves every candidate's score by at most `sensitivity`, in each of at most `groups` groups; `one_way` when it
-    moves all of them in the same direction, which costs half.
-    """
-
-    key: SliceColumn
-    sensitivity: Fraction
-    one_way: bool
-    groups: int
-    times: int
-    candidates: int
-    weight: Fraction = Fraction(1)
-    together: int = 1
-    """Of how many of the choices in a group the stated error holds at once."""
-
-    def temperature(self, eta: Fraction) -> Fraction:
-        """Weights exp(score / temperature) give a loss range of `eta` per choice."""
-        return (1 if self.one_way else 2) * self.sensitivity / eta
-
-    def score_error(self, eta: Fraction, beta: Fraction) -> float:
-        """The chosen candidate's score is this close to the best with probability 1 - beta."""
-        return up(exponential_score_error(beta, count=self.candidates, scale=self.temperature(eta)))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FoundSelection:
-    """A private choice of `k` of the fullest values that the data holds, among `candidates` of them and a stop.
-
-    One unit moves the counts of at most `l0` values, each by `linf` and all by `l1`; `one_way` when all in the same direction.
-    """
-
-    key: SliceColumn
-    k: int
-    candidates: int
-    l0: int
-    l1: int
-    linf: int
-    one_way: bool
-    weight: Fraction = Fraction(1)
-
-    @property
-    def times(self) -> int:
-        """How many choices are made."""
-        return self.k
-
-    @property
-    def together(self) -> int:
-        """Of how many of the choices the stated error holds at once: of all."""
-        return self.k
-
-    def temperature(self, eta: Fraction) -> Fraction:
-        """Weights exp(count / temperature) give a loss range of `eta` per choice."""
-        return (1 if self.one_way or self.l0 == 1 else 2) * self.linf / eta
-
-    def margin(self, eta: Fraction, delta: Fraction) -> int:
-        """How far the stop stands above the next value, so that a value one unit alone has leaks with at most delta."""
-        scale = self.temperature(eta)
-        return margin_for(
-            delta, k=self.k, scale=scale, l0=self.l0, linf=self.linf, candidates=self.candidates, monotonic=self.one_way
-        )
-
-    def score_error(self, eta: Fraction, beta: Fraction) -> float:
-        """Every chosen value is this close to the best one left or the stop, with probability 1 - beta for each."""
-        return up(exponential_score_error(beta, count=self.candidates + 1, scale=self.temperature(eta)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,36 +104,6 @@ class Allocation:
     margins: tuple[Threshold, ...] = ()
     betas: Mapping[str, Fraction] = field(default_factory=dict)
     """How often the interval around a private choice may fail, by the choice's name."""
-
-
-@dataclass(frozen=True, slots=True)
-class Measurements:
-    """Everything a plan must measure, and the columns of units that the observed keys of each level are judged by."""
-
-    additive: tuple[Additive, ...]
-    selections: tuple[Selection, ...]
-    units: tuple[SliceColumn, ...] = ()
-    found: tuple[FoundSelection, ...] = ()
-
-    @property
-    def choices(self) -> tuple[Selection | FoundSelection, ...]:
-        """All private choices."""
-        return (*self.selections, *self.found)
-
-    @property
-    def weight(self) -> Fraction:
-        """What the parts of all numbers that share the query's budget come to."""
-        return self.measured + sum((part.weight for part in self.choices), Fraction(0))
-
-    @property
-    def measured(self) -> Fraction:
-        """What the parts of the columns that get noise come to."""
-        return sum((part.weight for part in self.additive), Fraction(0))
-
-    @property
-    def even(self) -> bool:
-        """Whether all share alike."""
-        return len({part.weight for part in self.additive} | {part.weight for part in self.selections}) <= 1
 
 
 def allocate(wanted: Measurements, asked: Request, filters: Filters) -> Allocation:

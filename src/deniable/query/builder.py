@@ -21,7 +21,6 @@ from deniable.plan.nodes import (
     ByOrder,
     Choice,
     Filter,
-    Join,
     JoinKind,
     Level,
     Project,
@@ -29,7 +28,7 @@ from deniable.plan.nodes import (
     Union,
 )
 from deniable.plan.provenance import bin_labels, declared_bins
-from deniable.plan.relation import derive, schema, shape
+from deniable.plan.relation import derive, join, schema, shape
 from deniable.plan.translate import parse
 from deniable.query.aggregates import Aggregate, Of, OfUnit
 from deniable.query.answer_views import Viewable
@@ -48,7 +47,6 @@ MOST_BINS = 100
 """The most bins between private quantiles."""
 
 _BY_HASH = ByHash()
-_WIDE = (JoinKind.INNER, JoinKind.LEFT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +148,7 @@ class Query(Viewable, Generic[Answer]):
         except ValueError:
             known = ", ".join(each.value for each in JoinKind)
             raise InvalidArgument(f"how must be one of {known}, got {how!r}") from None
-        return self._on(_joined(self.source, self._rows_of(other, "join"), _pairs(on), kind))
+        return self._on(join(self.source, self._rows_of(other, "join"), _pairs(on), kind))
 
     def union(self, *others: Query[Any]) -> Query[Answer]:
         """All rows of this and the others, which have the same columns."""
@@ -412,18 +410,6 @@ def _check_names(query: Query[Any]) -> None:
             if column.lower() in taken:
                 raise InvalidArgument(f"{column!r} would be {taken[column.lower()]} and {what}; choose another name")
             taken[column.lower()] = what
-
-
-def _joined(left: Relation, right: Relation, on: tuple[tuple[str, str], ...], kind: JoinKind) -> Relation:
-    """The join; key columns that have one name on both sides stand once in the result."""
-    columns, twice = schema(left), {name for _, name in on if name in schema(left)}
-    if not twice:
-        return Join(left, right, on, kind)
-    aside = {name: f"{name} (joined)" if name in twice else name for name in schema(right)}
-    renamed = Project(right, tuple((new, Column(old)) for old, new in aside.items()))
-    joined = Join(left, renamed, tuple((a, aside.get(b, b)) for a, b in on), kind)
-    kept = [*columns, *(name for name in schema(right) if name not in twice)] if kind in _WIDE else list(columns)
-    return Project(joined, tuple((name, Column(name)) for name in kept))
 
 
 def _pairs(on: str | Sequence[str] | Mapping[str, str]) -> tuple[tuple[str, str], ...]:

@@ -30,10 +30,10 @@ from deniable.plan.unit import Unit
 from deniable.query.aggregates import BinnedCounts, Count, CountUnits, Output, Sum, TopK
 from deniable.query.aggregates.aggregate import PrivateChoice
 from deniable.query.aggregates.measuring import Measuring
-from deniable.query.allocation import Additive, Measurements, Selection
 from deniable.query.builder import Query
 from deniable.query.found_values import FoundValues, compile_found, found_column
 from deniable.query.keys import KeySet, key_set
+from deniable.query.measurements import Additive, Measurements, Selection
 from deniable.query.public_conditions import check_categories
 from deniable.query.slices import Slice, adds_up, slices_of
 

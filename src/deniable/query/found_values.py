@@ -27,10 +27,10 @@ from deniable.plan.sensitivity import checked, sensitivity
 from deniable.plan.translate import parse
 from deniable.query.aggregates import Error, Output, TopK
 from deniable.query.aggregates.aggregate import Forecast, SliceAnswer
-from deniable.query.allocation import FoundSelection, Measurements
 from deniable.query.builder import Query
 from deniable.query.columns import AnswerColumn, SliceColumn
 from deniable.query.keys import KeySet
+from deniable.query.measurements import FoundSelection, Measurements
 from deniable.query.slices import Slice
 
 _VALUE, _ROWS, _UNITS, _CHOICE = "value", "m0", "m1", "c0"

@@ -9,23 +9,19 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import date, datetime
 from fractions import Fraction
 from functools import cached_property
-from itertools import chain
-from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from deniable.errors import InvalidArgument
 from deniable.exact.guards import Real
 from deniable.ledger.receipt import Receipt
 from deniable.ledger.store import Packed, unpacked
-from deniable.query import AnswerColumn, CompiledQuery, DrawnSlice
+from deniable.query import AnswerColumn
 from deniable.query.answer_views import AnswerView, largest, ordered, within
-from deniable.query.columns import even_column
-from deniable.query.keys import KeySet
 from deniable.query.sql.post import Apply, Cell, CellOperator, Constant, Field, Function, Operation, Value
 from deniable.query.sql.stage import AnswerTable, Ordering, Stage, applied
+from deniable.release.answer_record import cell_records, column_from_record, groups_from_record, table_record
 from deniable.release.answer_rows import AnswerRows
 from deniable.release.release_facts import ReleaseFacts
 from deniable.release.release_table import ReleaseTable, extended_release_table, release_table
@@ -34,118 +30,6 @@ from deniable.release.text import as_html, shown
 if TYPE_CHECKING:
     from deniable.plots import Figure
     from deniable.query.sql import PrivateStatement
-
-
-def column_record(column: AnswerColumn) -> dict[str, Any]:
-    """An answered column as JSON-able values; intervals that are all as wide are stored as that one number."""
-    told = {"name": column.name, "kind": column.kind, "values": written_cells(column.values), "error": column.error}
-    if column.measured is not None:
-        told |= {"measured": written_cells(column.measured)}
-    if column.off is not None:
-        told |= {"off": written_cells(column.off), "unit": column.unit}
-    if column.bins is not None:
-        told |= {"bins": list(column.bins)}
-    if column.edges is not None:
-        told |= {"edges": list(column.edges)}
-    if column.within is not None and isfinite(column.within):
-        return told | {"within": column.within}
-    return told | {
-        "lower": None if column.lower is None else written_cells(column.lower),
-        "upper": None if column.upper is None else written_cells(column.upper),
-    }
-
-
-def column_from_record(record: Mapping[str, Any]) -> AnswerColumn:
-    """The column `column_record` wrote."""
-    if "within" in record:
-        return even_column(
-            record["name"], record["kind"], read_cells(record["values"]), record["within"], record["error"]
-        )
-    ends = [None if record[end] is None else read_cells(record[end]) for end in ("lower", "upper")]
-    measured = read_cells(record["measured"]) if "measured" in record else None
-    values = read_cells(record["values"])
-    return AnswerColumn(
-        record["name"],
-        record["kind"],
-        values,
-        ends[0],
-        ends[1],
-        record["error"],
-        measured=measured,
-        off=read_cells(record["off"]) if "off" in record else None,
-        unit=record.get("unit", ""),
-        bins=tuple(record["bins"]) if "bins" in record else None,
-        edges=tuple(record["edges"]) if "edges" in record else None,
-    )
-
-
-_PLAIN = frozenset((int, str, bool, type(None)))
-"""Cells of these types are JSON as they are, and so are finite numbers."""
-
-
-def written_cells(values: Sequence[Any]) -> list[Any]:
-    """A column of cells as JSON."""
-    kinds = set(map(type, values))
-    if kinds <= _PLAIN or (kinds == {float} and all(map(isfinite, values))):
-        return list(values)
-    return [written(value) for value in values]
-
-
-def read_cells(values: Sequence[Any]) -> tuple[Any, ...]:
-    """The cells `written_cells` wrote."""
-    if set(map(type, values)) <= _PLAIN | {float}:
-        return tuple(values)
-    return tuple(read(value) for value in values)
-
-
-def layout(compiled: CompiledQuery, parts: tuple[DrawnSlice, ...]) -> dict[str, Any]:
-    """Keys and groups of all slices, and where there are several the level of each group and whether it stands for others."""
-    groups = parts[0].groups if len(parts) == 1 else tuple(chain.from_iterable(part.groups for part in parts))
-    record: dict[str, Any] = {"keys": list(compiled.keys.names), **_written_groups(compiled.keys, groups)}
-    if len(parts) > 1:
-        record["levels"] = [list(level) for level in compiled.plan.grouping]
-        record["level"] = [part.part.place for part in parts for _ in part.groups]
-        record["other"] = [part.part.other for part in parts for _ in part.groups]
-    return record
-
-
-def _written_groups(keys: KeySet, groups: Sequence[tuple[Any, ...]]) -> dict[str, Any]:
-    """Groups as they are stored: every key as people read it, one column for each key."""
-    if not keys.names:
-        return {"groups": [[] for _ in groups]}
-    columns = ([group[i] for group in groups] for i in range(len(keys.names)))
-    return {"key_values": [written_cells(keys.read_all(i, column)) for i, column in enumerate(columns)]}
-
-
-def written(value: Any) -> Any:
-    """A cell as JSON: dates and timestamps are tagged, lists stay lists, an infinite end is a tagged text."""
-    if isinstance(value, datetime):
-        return {"timestamp": value.isoformat()}
-    if isinstance(value, date):
-        return {"date": value.isoformat()}
-    if isinstance(value, list | tuple):
-        return [written(item) for item in value]
-    if isinstance(value, float) and value in (float("inf"), float("-inf")):
-        return {"infinite": "+" if value > 0 else "-"}
-    return value
-
-
-def read(value: Any) -> Any:
-    """The cell `written` wrote."""
-    if isinstance(value, dict):
-        if "timestamp" in value:
-            return datetime.fromisoformat(value["timestamp"])
-        if "infinite" in value:
-            return float(value["infinite"] + "inf")
-        return date.fromisoformat(value["date"])
-    return [read(item) for item in value] if isinstance(value, list) else value
-
-
-def _read_groups(record: Mapping[str, Any]) -> tuple[tuple[Any, ...], ...]:
-    """The groups of a record, stored by key or one by one."""
-    if "key_values" in record:
-        return tuple(zip(*map(read_cells, record["key_values"]), strict=True))
-    return tuple(map(read_cells, record["groups"]))
 
 
 class Release(AnswerRows):
@@ -169,7 +53,7 @@ class Release(AnswerRows):
     @cached_property
     def groups(self) -> tuple[tuple[Any, ...], ...]:
         """The keys of every group, in the order of the rows; put together when first looked at."""
-        return _read_groups(self._record)
+        return groups_from_record(self._record)
 
     @classmethod
     def from_bytes(cls, payload: bytes, receipt: Receipt | None = None) -> Release:
@@ -304,7 +188,7 @@ class Release(AnswerRows):
         """Everything in it, as JSON text."""
         receipt = self.receipt.to_record() if self.receipt else None
         release = {name: part for name, part in self._record.items() if name != "key_values"}
-        release["groups"] = [written_cells(group) for group in self.groups]
+        release["groups"] = [cell_records(group) for group in self.groups]
         return json.dumps({"release": release, "facts": self.facts.to_record(), "receipt": receipt}, sort_keys=True)
 
     def release_table(self) -> ReleaseTable:
@@ -396,20 +280,7 @@ def apply_stages(
     noisy = [_NOISY] if cut and _NOISY not in release.notes else []
     notes = [*release.notes, *notices, *noisy]
     notes += [f"{column.name}: {column.error}." for column in computed]
-    record = shown_record(shown, release.confidence, release.guarantee, notes)
+    record = table_record(shown, release.confidence, release.guarantee, notes)
     done = tuple(["HAVING, ORDER BY, LIMIT on noisy values"] if cut else []) + tuple(c.name for c in computed)
     facts = replace(release.facts, postprocessing=(*release.facts.postprocessing, *done))
     return Release(record, facts, release.receipt)
-
-
-def shown_record(shown: AnswerTable, confidence: float, guarantee: str, notes: list[str]) -> dict[str, Any]:
-    levels: dict[str, Any] = {"levels": [list(level) for level in shown.levels], "level": list(shown.level)}
-    return {
-        **(levels if shown.levels else {}),
-        "keys": list(shown.keys),
-        "groups": [[written(part) for part in group] for group in shown.groups],
-        "columns": [column_record(column) for column in shown.columns],
-        "confidence": confidence,
-        "guarantee": guarantee,
-        "notes": notes,
-    }

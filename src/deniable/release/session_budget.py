@@ -6,6 +6,7 @@ Guarantee: `_released` charges durably before data is touched; what goes wrong a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, NoReturn, Self, TypeVar
 
@@ -16,7 +17,7 @@ from deniable.cost import Cost
 from deniable.engines.engine import Engine, Looking
 from deniable.engines.table_space import PrivateTables, table_space
 from deniable.errors import EngineFailed, InvalidArgument, Retired
-from deniable.exact import weak_promise
+from deniable.exact import loss_text, weak_promise
 from deniable.exact.guards import Real
 from deniable.ledger import History, Ledger, history
 from deniable.ledger.receipt import Receipt
@@ -25,7 +26,51 @@ from deniable.noise import Entropy, system_entropy
 from deniable.plan.codebook import Codebook
 from deniable.plan.html_card import html_card, html_lines, html_pairs
 from deniable.plan.unit import Unit
-from deniable.release.remaining import Remaining
+
+
+@dataclass(frozen=True, slots=True)
+class Remaining:
+    """What is left, and how many more queries like the last one that is enough for (None before the first)."""
+
+    spend: Spend
+    unit: str
+    more_like_the_last: int | None
+
+    @property
+    def epsilon(self) -> Fraction:
+        """The epsilon that is left, exactly."""
+        return self._loss("epsilon")
+
+    @property
+    def rho(self) -> Fraction:
+        """The rho that is left, exactly."""
+        return self._loss("rho")
+
+    @property
+    def delta(self) -> Fraction:
+        """The delta that is left, exactly."""
+        return Fraction(self.spend.delta)
+
+    def _loss(self, unit: str) -> Fraction:
+        if self.unit != unit:
+            raise InvalidArgument(f"this budget is kept in {self.unit}, not in {unit}: read remaining.{self.unit}")
+        return Fraction(self.spend.loss)
+
+    def __str__(self) -> str:
+        return loss_text(self.unit, self.spend.loss, self.spend.delta, downwards=True) + self._again
+
+    @property
+    def _again(self) -> str:
+        match self.more_like_the_last:
+            case None:
+                return ""
+            case 0:
+                return "; not enough for another like the last one"
+            case several:
+                return f"; enough for {several} more like the last one"
+
+    __repr__ = __str__
+
 
 Made = TypeVar("Made")
 

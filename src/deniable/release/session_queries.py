@@ -33,7 +33,8 @@ from deniable.query import (
     price_query,
     shares_as_errors,
 )
-from deniable.release.answer import Release, column_record, layout
+from deniable.release.answer import Release
+from deniable.release.answer_record import column_record, layout_record
 from deniable.release.digest import query_digest
 from deniable.release.query_mechanism import QueryFamily, QueryMechanism
 from deniable.release.session_budget import BudgetedSession
@@ -140,7 +141,7 @@ class QuerySession(BudgetedSession):
         drawn = draw_slices(compiled, data.run(compiled.plan), price.allocation, entropy)
         columns = answer_columns(compiled, drawn, price)
         record = {
-            **layout(compiled, drawn),
+            **layout_record(compiled, drawn),
             "columns": [column_record(column) for column in columns],
             "confidence": float(price.confidence),
             "guarantee": guarantee(price, self.unit, compiled, self.rehearsal),

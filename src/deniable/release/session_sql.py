@@ -31,7 +31,8 @@ from deniable.query.sql import (
     read,
 )
 from deniable.query.sql.quantile_bins import between_quantiles
-from deniable.release.answer import Release, shown_record, statement_view
+from deniable.release.answer import Release, statement_view
+from deniable.release.answer_record import table_record
 from deniable.release.release_facts import ReleaseFacts
 from deniable.release.staged import answer_stages, check_ending, explained_stages, stage_prices
 from deniable.release.statement import contribution
@@ -155,7 +156,7 @@ def _options(statement: Statement) -> dict[str, Any]:
 def _public(session: Session, rows: PublicRows) -> Release:
     columns = tuple(AnswerColumn(name, "public", values, None, None, "exact") for name, values in rows.columns.items())
     shown = AnswerTable((), ((),) * rows.count, columns)
-    record = shown_record(shown, 1.0, "Public: computed from public tables only, exact; nothing was charged.", [])
+    record = table_record(shown, 1.0, "Public: computed from public tables only, exact; nothing was charged.", [])
     facts = ReleaseFacts(
         scope=f"{', '.join(rows.columns)} from public tables of {session.name}",
         epsilon=Fraction(0),

@@ -49,7 +49,8 @@ from deniable.query.sql import (
 from deniable.query.sql.post import Cell
 from deniable.query.sql.quantile_bins import EDGE
 from deniable.query.sql.released_forms import TracedStatement, cell_name, computed_columns, released_numbers
-from deniable.release.answer import Release, shown_record, statement_view
+from deniable.release.answer import Release, statement_view
+from deniable.release.answer_record import table_record
 from deniable.release.promise import promise
 from deniable.release.query_mechanism import QueryMechanism
 from deniable.release.release_facts import ReleaseFacts
@@ -278,7 +279,7 @@ class _Shown:
         if bare:
             notes.append(f"No interval is said for {', '.join(bare)}.")
         shown = AnswerTable((), ((),) * found.count, columns)
-        record = shown_record(shown, last.confidence, self._guarantee(), notes)
+        record = table_record(shown, last.confidence, self._guarantee(), notes)
         return StagedRelease(record, self._facts(last.facts), last.receipt, stages)
 
     def _numbers(self, place: int, release: Release) -> dict[str, list[ReleasedNumber]]:

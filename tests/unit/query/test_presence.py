@@ -4,8 +4,8 @@ import pytest
 
 from deniable.plan.codebook import Codebook
 from deniable.plan.nodes import scan
+from deniable.plan.presence import present_columns
 from deniable.query import aggregates as ask
-from deniable.query.aggregates.measuring import present_columns
 from deniable.query.builder import Query
 from deniable.query.compile import compile_query
 

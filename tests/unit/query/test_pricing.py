@@ -12,8 +12,9 @@ from deniable.errors import InvalidArgument, QueryRefused
 from deniable.kernels.laws import Law
 from deniable.kernels.unit_sensitivity import Sensitivity
 from deniable.mechanisms.private_keys import new_key_delta
-from deniable.query.allocation import Additive, Measurements, Request, Selection, allocate, coarse
+from deniable.query.allocation import Request, allocate, coarse
 from deniable.query.columns import SliceColumn
+from deniable.query.measurements import Additive, Measurements, Selection
 
 EPSILON_RULE = Filters.single(Rule(RuleKind.BASIC, Spend(Fraction(10), Fraction(1, 10**5))))
 RHO_RULE = budget(rho=10, delta=1e-5).filters()

@@ -22,7 +22,7 @@ from deniable.engines.reference import ReferenceEngine
 from deniable.errors import EngineFailed, InvalidArgument, Retired, SpaceMismatch
 from deniable.kernels import Law
 from deniable.plan.codebook import Codebook
-from deniable.release.plain_values import value_from_record, value_record
+from deniable.release.value import value_from_record, value_record
 from deniable.testing import Silent
 
 BOOK = """

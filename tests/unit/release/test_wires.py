@@ -16,8 +16,9 @@ import deniable as dp
 from deniable.cost import Exponential
 from deniable.errors import EngineFailed, QueryRefused
 from deniable.ledger.anchor import FolderAnchor, Mark
-from deniable.query.allocation import Measurements, Selection, allocate, request
+from deniable.query.allocation import allocate, request
 from deniable.query.columns import SliceColumn
+from deniable.query.measurements import Measurements, Selection
 from deniable.query.sql import compiler
 from deniable.release.session import Session
 from deniable.testing import Silent

@@ -19,8 +19,8 @@ from deniable.exact.figures import error_figures
 from deniable.kernels import Noise
 from deniable.noise import Entropy
 from deniable.plan.expression import Expression
-from deniable.query.allocation import Selection
 from deniable.query.columns import AnswerColumn, NumberColumn, SliceColumn
+from deniable.query.measurements import Selection
 from deniable.query.ranking import Occupied
 
 if TYPE_CHECKING:

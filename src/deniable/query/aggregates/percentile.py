@@ -37,8 +37,8 @@ from deniable.query.aggregates.aggregate import (
     SqlCall,
 )
 from deniable.query.aggregates.measuring import Measuring
-from deniable.query.allocation import Selection
 from deniable.query.columns import AnswerColumn, SliceColumn
+from deniable.query.measurements import Selection
 from deniable.query.ranking import ranked_choices, ranked_ends
 
 _CANDIDATES = 1 << 40

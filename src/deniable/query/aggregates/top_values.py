@@ -31,8 +31,8 @@ from deniable.query.aggregates.aggregate import (
 )
 from deniable.query.aggregates.measuring import Measuring
 from deniable.query.aggregates.percentile import steps_above
-from deniable.query.allocation import Selection
 from deniable.query.columns import AnswerColumn, SliceColumn
+from deniable.query.measurements import Selection
 
 _MOST_VALUES = 10_000
 """The most numbers that compete: all of them have a chance, however rare."""

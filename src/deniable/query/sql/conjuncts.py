@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 from sqlglot import exp
@@ -60,8 +60,3 @@ def reads_only(part: exp.Expression, source: FromClause) -> bool:
     if part.find(exp.Select) is not None:
         return False
     return all(source.found(column) for column in part.find_all(exp.Column))
-
-
-def columns(parts: Sequence[exp.Expression]) -> list[exp.Column]:
-    """All columns in these conditions."""
-    return [column for part in parts for column in part.find_all(exp.Column)]

@@ -15,11 +15,13 @@ from sqlglot import exp
 from deniable.errors import QueryRefused
 from deniable.exact import number_of
 from deniable.plan.analysis import condition_facts
-from deniable.plan.expression import And, Column, Expression, IsNull, Not
+from deniable.plan.expression import And, Column, Expression
 from deniable.plan.nodes import Filter, JoinKind, Project, Relation, Scan, Union
+from deniable.plan.presence import may_be_missing
 from deniable.plan.relation import schema
 from deniable.query.sql.conjuncts import conjuncts, pairs_between, reads_only
 from deniable.query.sql.env import REASONS, Env, aggregates, checked_clauses, output_name, part
+from deniable.query.sql.from_joins import check_join, connected, using_pairs
 from deniable.query.sql.source import FromClause, Name, joined, placed, refused
 from deniable.query.sql.unit_subquery import belongs_to_units, per_unit
 
@@ -41,69 +43,23 @@ def joined_tables(select: exp.Expression, env: Env, conditions: list[exp.Express
     """All tables of FROM as one source; equalities of WHERE that join two of them are taken out of `conditions`."""
     pool = [item(part(select, "from").this, env)]
     for join in select.args.get("joins") or []:
-        _checked_join(join, env)
+        check_join(join, env)
         side, kind = (join.side or "").upper(), (join.kind or "").upper()
         other = item(join.this, env)
         on = conjuncts(join.args.get("on"))
         if side in ("LEFT", "RIGHT") or kind in ("SEMI", "ANTI"):
-            here = _connected(pool, conditions)
+            here = connected(pool, conditions)
             pool = [_outer(here, other, join, on, side or kind, env)]
         elif side or kind not in ("", "INNER", "CROSS"):
             raise refused(join, env.text, "join-kind", f"{side or kind} JOIN is not answered", "use LEFT JOIN")
         elif join.args.get("using"):
-            here = _connected(pool, conditions)
-            pairs, hidden = _using(here, other, join, env)
+            here = connected(pool, conditions)
+            pairs, hidden = using_pairs(here, other, join, env)
             pool = [joined(here, other, pairs, JoinKind.INNER, hidden=hidden)]
         else:
             conditions += on
             pool.append(other)
-    return _connected(pool, conditions)
-
-
-_JOIN_CLAUSES = {"this", "on", "using", "side", "kind"}
-
-
-def _checked_join(join: exp.Expression, env: Env) -> None:
-    for name, value in join.args.items():
-        if value and name not in _JOIN_CLAUSES:
-            said = str(value).upper() if name == "method" else name.upper()
-            raise refused(join, env.text, "join-kind", f"{said} JOIN is not answered", "write JOIN ... ON a = b")
-
-
-def _connected(pool: list[FromClause], conditions: list[exp.Expression]) -> FromClause:
-    """Inner joins in an order in which each table meets one it is matched with; what is left over is a cross join."""
-    current, waiting = pool[0], pool[1:]
-    while waiting:
-        refusal: QueryRefused | None = None
-        matched = [(other, pairs_between(current, other, conditions)) for other in waiting]
-        for other, found in sorted(matched, key=lambda entry: not entry[1]):
-            try:
-                together = joined(current, other, [pair for _, pair in found], JoinKind.INNER)
-            except QueryRefused as error:
-                refusal = refusal or error
-                continue
-            used = {id(part) for part, _ in found}
-            conditions[:] = [part for part in conditions if id(part) not in used]
-            current, waiting = together, [each for each in waiting if each is not other]
-            break
-        else:
-            assert refusal is not None
-            raise refusal
-    return current
-
-
-def _using(
-    left: FromClause, right: FromClause, join: exp.Expression, env: Env
-) -> tuple[list[tuple[Name, Name]], list[str]]:
-    hidden = [name.name for name in join.args["using"]]
-    pairs = []
-    for name in hidden:
-        node = exp.column(name)
-        here, there = left.found(node), right.found(node)
-        if len(here) != 1 or len(there) != 1:
-            raise refused(join, env.text, "unknown-column", f"USING ({name}) needs one such column on each side")
-        pairs.append((here[0], there[0]))
-    return pairs, hidden
+    return connected(pool, conditions)
 
 
 def _outer(
@@ -113,23 +69,18 @@ def _outer(
     if side == "RIGHT":
         left, right = right, left
     if join.args.get("using"):
-        pairs, hidden = _using(left, right, join, env)
+        pairs, hidden = using_pairs(left, right, join, env)
         return joined(left, right, pairs, kinds[side], hidden=hidden)
     found = pairs_between(left, right, on)
     used = {id(part) for part, _ in found}
     rest = [part for part in on if id(part) not in used]
     for condition in rest:
-        if not reads_only(condition, right) or (columns_of(condition) and reads_only(condition, left)):
+        if not reads_only(condition, right) or (condition.find(exp.Column) and reads_only(condition, left)):
             raise refused(
                 condition, env.text, "outer-join-condition", f"ON of a {side} JOIN matches columns or looks at the right",
                 "move the condition to WHERE or into a derived table",
             )  # fmt: skip
     return joined(left, _filtered(right, rest, env), [pair for _, pair in found], kinds[side])
-
-
-def columns_of(condition: exp.Expression) -> list[exp.Column]:
-    """The columns a condition reads."""
-    return list(condition.find_all(exp.Column))
 
 
 # WHERE ---------------------------------------------------------------------------------------------------------------
@@ -287,22 +238,14 @@ def _as_exists(node: exp.In, query: exp.Expression, kind: JoinKind, outer: Name,
     return exp.Exists(this=inside.where(exp.EQ(this=sides[0], expression=sides[1])))
 
 
-def _may_be_missing(relation: Relation, column: str) -> bool:
-    """Whether a column can be missing in a relation, filters taken into account."""
-    if not schema(relation)[column].nullable:
+def _may_be_missing(relation: Relation, name: str) -> bool:
+    """Whether a column can be missing in a relation, the filters below its projections taken into account."""
+    if not may_be_missing(relation, Column(name)):
         return False
-    if isinstance(relation, Filter):
-        return not _says_present(relation.condition, column) and _may_be_missing(relation.source, column)
-    if isinstance(relation, Project):
-        of = dict(relation.columns)[column]
-        return not isinstance(of, Column) or _may_be_missing(relation.source, of.name)
-    return True
-
-
-def _says_present(condition: Expression, column: str) -> bool:
-    if isinstance(condition, And):
-        return any(_says_present(each, column) for each in condition.parts)
-    return condition == Not(IsNull(Column(column)))
+    while isinstance(relation, Filter):
+        relation = relation.source
+    of = dict(relation.columns)[name] if isinstance(relation, Project) else None
+    return not (isinstance(relation, Project) and isinstance(of, Column)) or _may_be_missing(relation.source, of.name)
 
 
 # Tables --------------------------------------------------------------------------------------------------------------
