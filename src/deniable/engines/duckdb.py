@@ -19,10 +19,9 @@ from sqlglot import exp
 
 from deniable.engines.conformance import conform
 from deniable.engines.duckdb_profile import DuckDBProfile
-from deniable.engines.folder import PrivateFolder
 from deniable.engines.limit import HOUR, limit_seconds, stoppable
 from deniable.engines.results import Fetched
-from deniable.engines.sources import MemoryTable, ParquetFiles, TableSource, table_sources
+from deniable.engines.sources import MemoryTable, ParquetFiles, PrivateFolder, TableSource, table_sources
 from deniable.engines.sql.groups import Groups
 from deniable.engines.sql.relations import Source
 from deniable.engines.sql.sql_statement import Kept

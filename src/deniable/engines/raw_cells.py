@@ -13,8 +13,7 @@ from typing import Any, TypeAlias
 
 import duckdb
 
-from deniable.engines.folder import PrivateFolder
-from deniable.engines.sources import ParquetFiles, by_table, table_source
+from deniable.engines.sources import ParquetFiles, PrivateFolder, by_table, table_source
 from deniable.engines.text.file import TextFile
 from deniable.errors import InvalidArgument
 from deniable.plan.codebook import Codebook

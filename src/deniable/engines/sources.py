@@ -9,6 +9,9 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
+import tempfile
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -265,3 +268,23 @@ def _arrow(frame: Any, table: Table) -> MemoryTable:
         raise InvalidArgument(f"table {table.name}: expected an Arrow table, got {type(frame).__name__}")
     _checked_names(frame.column_names, table)
     return MemoryTable(frame.select([variable.name for variable in table.variables]))
+
+
+class PrivateFolder:
+    """A new folder for rows that are kept: only this user can read it, and it is removed when it is closed or forgotten.
+
+    A forked process leaves its parent's alone.
+    """
+
+    def __init__(self) -> None:
+        self.path = Path(tempfile.mkdtemp(prefix="deniable-"))
+        self._remove = weakref.finalize(self, _removed, self.path, os.getpid())
+
+    def close(self) -> None:
+        """Remove it with everything in it."""
+        self._remove()
+
+
+def _removed(folder: Path, process: int) -> None:
+    if os.getpid() == process:
+        shutil.rmtree(folder, ignore_errors=True)

@@ -12,10 +12,9 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any, Generic, Never, Protocol, TypeVar, Unpack
 
 from deniable.core.step import MechanismFamily
-from deniable.errors import InvalidArgument, QueryRefused
+from deniable.errors import InvalidArgument
 from deniable.exact.guards import Real, integer, positive, shown
-from deniable.plan.expression import Column, Expression
-from deniable.plan.functions.bins import Bin
+from deniable.plan.expression import Expression
 from deniable.plan.nodes import (
     ByHash,
     ByOrder,
@@ -27,12 +26,12 @@ from deniable.plan.nodes import (
     Relation,
     Union,
 )
-from deniable.plan.provenance import bin_labels, declared_bins
-from deniable.plan.relation import derive, join, schema, shape
+from deniable.plan.relation import derive, join, schema
 from deniable.plan.translate import parse
 from deniable.query.aggregates import Aggregate, Of, OfUnit
 from deniable.query.answer_views import Viewable
 from deniable.query.contribution import ChosenBounds, choose_bounds
+from deniable.query.keys import MOST_BINS, Key, key_of
 from deniable.query.payment import Payment, PaymentTerms, with_payment
 from deniable.query.per_unit import PerUnit
 
@@ -43,25 +42,7 @@ if TYPE_CHECKING:
 Answer = TypeVar("Answer", covariant=True)
 """What a query releases; a session's queries release a `Release`."""
 
-MOST_BINS = 100
-"""The most bins between private quantiles."""
-
 _BY_HASH = ByHash()
-
-
-@dataclass(frozen=True, slots=True)
-class Key:
-    """One group key: its name, what it is, and the values to show when the analyst declares them.
-
-    `labels` are the words for its numbers 0, 1, ... where these stand for the codebook's bins. With `quantiles`, `of` is cut at
-    so many private quantiles, less one, which are released first.
-    """
-
-    name: str
-    of: Expression
-    values: tuple[Any, ...] | None = None
-    labels: tuple[str, ...] | None = None
-    quantiles: int | None = None
 
 
 class QueryRunner(Protocol[Answer]):
@@ -192,13 +173,16 @@ class Query(Viewable, Generic[Answer]):
         """
         for key in keys:
             if not isinstance(key, str):
-                raise InvalidArgument(f"keys are texts, one after another: {_unpacked(key)}, got {shown(key)}")
+                names = ", ".join(
+                    f'"{name}"' for name in (key if isinstance(key, list | tuple | set) else ["origin", "year"])
+                )
+                raise InvalidArgument(f"keys are texts, one after another: group_by({names}), got {shown(key)}")
         declared = dict(values or {})
         asked = {**{key: key for key in keys}, **named}
         unknown = sorted(set(declared) - set(asked))
         if unknown:
             raise InvalidArgument(f"values are given for {unknown[0]!r}, which is not a key; keys are {sorted(asked)}")
-        built = [self._key(name, self._read(of), _listed(declared.get(name))) for name, of in asked.items()]
+        built = [key_of(self.source, name, self._read(of), declared.get(name)) for name, of in asked.items()]
         grouped = replace(self, keys=(*self.keys, *built))
         _check_names(grouped)
         return grouped
@@ -217,18 +201,6 @@ class Query(Viewable, Generic[Answer]):
         grouped = replace(self, keys=(*self.keys, Key(name, self._read(of), quantiles=bins)))
         _check_names(grouped)
         return grouped
-
-    def _key(self, name: str, of: Expression, values: tuple[Any, ...] | None) -> Key:
-        """A key; a number with bins in the codebook is grouped by them unless its values are listed."""
-        below = shape(self.source)
-        if isinstance(of, Column) and (of.name in below.anchors or (below.unit and of.name == below.unit.id)):
-            raise QueryRefused(
-                "group-by-unit",
-                "every group would hold one unit, so none could be shown",
-                rewrite="group by something many units share, or sum up each unit with per_unit(...)",
-            )
-        edges = declared_bins(self.source, of) if values is None else None
-        return Key(name, of, values) if edges is None else Key(name, Bin(of, edges), None, bin_labels(edges))
 
     def rollup(self) -> Query[Answer]:
         """Sub-totals too: by all keys, by all but the last, ..., and the grand total.
@@ -420,16 +392,3 @@ def _pairs(on: str | Sequence[str] | Mapping[str, str]) -> tuple[tuple[str, str]
     if not (isinstance(on, Mapping | Sequence) and all(isinstance(name, str) for pair in found for name in pair)):
         raise InvalidArgument(f"on takes column names, such as 'id' or {{'left': 'right'}}, got {shown(on)}")
     return found
-
-
-def _unpacked(key: Any) -> str:
-    names = key if isinstance(key, list | tuple | set) else ["origin", "year"]
-    return "group_by(" + ", ".join(f'"{name}"' for name in names) + ")"
-
-
-def _listed(values: Sequence[Any] | None) -> tuple[Any, ...] | None:
-    if values is None:
-        return None
-    if not values or len(set(values)) != len(values):
-        raise InvalidArgument(f"declared key values must be distinct and at least one, got {list(values)!r}")
-    return tuple(values)

@@ -21,8 +21,8 @@ from deniable.query.allocation import Allocation
 from deniable.query.columns import Noisy, NumberColumn
 from deniable.query.compile import CompiledQuery
 from deniable.query.found_values import draw_found
+from deniable.query.measurements import Slice
 from deniable.query.ranking import Occupied
-from deniable.query.slices import Slice
 
 Integers: TypeAlias = NDArray[np.int64]
 

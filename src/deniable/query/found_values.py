@@ -30,8 +30,7 @@ from deniable.query.aggregates.aggregate import Forecast, SliceAnswer
 from deniable.query.builder import Query
 from deniable.query.columns import AnswerColumn, SliceColumn
 from deniable.query.keys import KeySet
-from deniable.query.measurements import FoundSelection, Measurements
-from deniable.query.slices import Slice
+from deniable.query.measurements import FoundSelection, Measurements, Slice
 
 _VALUE, _ROWS, _UNITS, _CHOICE = "value", "m0", "m1", "c0"
 _CANDIDATES = 1000

@@ -13,7 +13,7 @@ from fractions import Fraction
 from functools import lru_cache
 from itertools import product
 from math import prod
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from deniable.engines.evaluate import evaluate
 from deniable.errors import InvalidArgument, QueryRefused
@@ -23,6 +23,7 @@ from deniable.plan.analysis import facts
 from deniable.plan.canonical import with_parts
 from deniable.plan.expression import Arithmetic, Case, Column, Divide, Expression, Literal, children, columns
 from deniable.plan.facts import Facts, Kind, date_of, timestamp_of
+from deniable.plan.functions.bins import Bin
 from deniable.plan.functions.calendar import (
     CalendarPart,
     DatePart,
@@ -33,9 +34,15 @@ from deniable.plan.functions.calendar import (
 )
 from deniable.plan.functions.scalar import Cell, ScalarFunction
 from deniable.plan.nodes import Filter, Join, KeyColumn, Project, Relation
-from deniable.plan.relation import schema
-from deniable.query.builder import Key, Query
+from deniable.plan.provenance import bin_labels, declared_bins
+from deniable.plan.relation import schema, shape
 from deniable.query.public_conditions import listed_keys, narrowed, possible_keys
+
+if TYPE_CHECKING:
+    from deniable.query.builder import Query
+
+MOST_BINS = 100
+"""The most bins between private quantiles."""
 
 _MOST_VALUES = 1000
 """A bounded whole number with more values than this is not taken as a declared key."""
@@ -48,6 +55,38 @@ _MOST_EVALUATED = 10_000
 
 _HOUR = 3_600_000_000
 _PARTS_OF_DAYS = (CalendarPart.HOUR, CalendarPart.MINUTE)
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """One group key: its name, what it is, and the values to show when the analyst declares them.
+
+    `labels` are the words for its numbers 0, 1, ... where these stand for the codebook's bins. With `quantiles`, `of` is cut at
+    so many private quantiles, less one, which are released first.
+    """
+
+    name: str
+    of: Expression
+    values: tuple[Any, ...] | None = None
+    labels: tuple[str, ...] | None = None
+    quantiles: int | None = None
+
+
+def key_of(source: Relation, name: str, of: Expression, values: Sequence[Any] | None) -> Key:
+    """A key; a number with bins in the codebook is grouped by them unless its values are listed."""
+    if values is not None and (not values or len(set(values)) != len(values)):
+        raise InvalidArgument(f"declared key values must be distinct and at least one, got {list(values)!r}")
+    below = shape(source)
+    if isinstance(of, Column) and (of.name in below.anchors or (below.unit and of.name == below.unit.id)):
+        raise QueryRefused(
+            "group-by-unit",
+            "every group would hold one unit, so none could be shown",
+            rewrite="group by something many units share, or sum up each unit with per_unit(...)",
+        )
+    edges = declared_bins(source, of) if values is None else None
+    if edges is not None:
+        return Key(name, Bin(of, edges), None, bin_labels(edges))
+    return Key(name, of, None if values is None else tuple(values))
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,8 +27,8 @@ from deniable.query.aggregates.percentile import QuantileOf
 from deniable.query.allocation import Allocation, Request, allocate
 from deniable.query.columns import shown_error
 from deniable.query.compile import CompiledQuery
+from deniable.query.measurements import Slice
 from deniable.query.simultaneous import simultaneous_betas
-from deniable.query.slices import Slice
 
 _MAX_FACTOR = Fraction(1000)
 """A wanted error that costs more than so many units of budget is refused."""

@@ -14,7 +14,7 @@ from math import prod
 from deniable.errors import QueryRefused
 from deniable.exact import expm1, ln
 from deniable.query.compile import CompiledQuery
-from deniable.query.slices import Slice
+from deniable.query.measurements import Slice
 
 
 def simultaneous_betas(compiled: CompiledQuery, beta: Fraction) -> Mapping[str, Fraction]:

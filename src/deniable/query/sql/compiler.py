@@ -18,9 +18,9 @@ from deniable.plan.codebook import Codebook
 from deniable.plan.expression import Column, Expression
 from deniable.plan.relation import shape
 from deniable.query.aggregates import CountUnits
-from deniable.query.builder import Key, Query, QueryRunner
+from deniable.query.builder import Query, QueryRunner
 from deniable.query.compile import compile_query
-from deniable.query.keys import key_set
+from deniable.query.keys import Key, key_set
 from deniable.query.sql.aggregates import AggregateCalls
 from deniable.query.sql.averages import averages_units, over_units
 from deniable.query.sql.ending import NotPublic, public_ending

@@ -19,7 +19,8 @@ from deniable.plan.expression import Case, Column, Compare, Comparison, Expressi
 from deniable.plan.nodes import Filter, Join, Relation, ValueTable
 from deniable.plan.relation import schema
 from deniable.query.aggregates.percentile import UNWRITTEN, Quantile
-from deniable.query.builder import MOST_BINS, Query
+from deniable.query.builder import Query
+from deniable.query.keys import MOST_BINS
 from deniable.query.sql.env import part
 
 EDGES = "edges"

@@ -19,9 +19,8 @@ from deniable.plan.expression import And, Column, Expression
 from deniable.plan.nodes import Filter, JoinKind, Project, Relation, Scan, Union
 from deniable.plan.presence import may_be_missing
 from deniable.plan.relation import schema
-from deniable.query.sql.conjuncts import conjuncts, pairs_between, reads_only
 from deniable.query.sql.env import REASONS, Env, aggregates, checked_clauses, output_name, part
-from deniable.query.sql.from_joins import check_join, connected, using_pairs
+from deniable.query.sql.join_terms import check_join, conjuncts, connected, pairs_between, reads_only, using_pairs
 from deniable.query.sql.source import FromClause, Name, joined, placed, refused
 from deniable.query.sql.unit_subquery import belongs_to_units, per_unit
 

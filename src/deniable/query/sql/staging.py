@@ -17,10 +17,9 @@ from deniable.plan.expression import Column
 from deniable.plan.facts import Facts, Kind
 from deniable.plan.nodes import JoinKind, Project, Relation, Scan, ValueTable
 from deniable.plan.relation import schema
-from deniable.query.builder import Key
-from deniable.query.keys import key_set
-from deniable.query.sql.conjuncts import conjuncts, pairs_between, reads_only
+from deniable.query.keys import Key, key_set
 from deniable.query.sql.env import Env, checked_clauses, output_name, own_nodes, part
+from deniable.query.sql.join_terms import conjuncts, pairs_between, reads_only
 from deniable.query.sql.released_facts import released_facts
 from deniable.query.sql.select_rows import joined_tables, restricted
 from deniable.query.sql.source import FromClause, Name, joined, placed, refused

@@ -15,9 +15,9 @@ from deniable.plan.expression import Column, Expression
 from deniable.plan.nodes import Filter, Project, Relation, UnitAgg, UnitSummary, UnitValue
 from deniable.plan.relation import OWN_UNIT, derive, schema, shape
 from deniable.query.per_unit import MOST_ROWS, mean_step, unit_mean
-from deniable.query.sql.conjuncts import conjuncts
 from deniable.query.sql.env import Env, is_aggregate, output_name, own_aggregates
 from deniable.query.sql.grouping import grouping_sets, one_set
+from deniable.query.sql.join_terms import conjuncts
 from deniable.query.sql.source import FromClause, Name, refused
 
 _SUMMARIES: dict[type[exp.Expression], UnitSummary] = {
