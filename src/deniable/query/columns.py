@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,16 +31,37 @@ class SliceColumn:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Adjustment:
+    """Where a column was moved so that it adds up: its numbers, and the least-squares estimate they came from.
+
+    `deviation` is the standard deviation of the estimate (None when only the measured interval is known to hold), `reach` the
+    sum of absolute weights of the measured cells in it, which bounds what rounding to the grid adds.
+    """
+
+    values: Floats
+    estimate: Floats
+    deviation: float | None = None
+    reach: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Noisy:
     """One noisy column: integers on a grid of `step`, the noise they carry, and what it is shown in whole multiples of.
 
-    A column that is measured in parts of its own step is shown in whole ones (`grain`); others as they are.
+    A column that is measured in parts of its own step is shown in whole ones (`grain`); others as they are. What was moved so
+    that it adds up keeps what was measured beside its adjustment.
     """
 
     steps: NDArray[np.int64]
     step: Fraction
     noise: Noise
     grain: Fraction | None = None
+    adjustment: Adjustment | None = None
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether its numbers are as they were measured, so that their noises are independent."""
+        return self.adjustment is None
 
     @property
     def shown_in(self) -> Fraction:
@@ -48,7 +69,7 @@ class Noisy:
         return self.step if self.grain is None else self.grain
 
     def shown(self) -> NDArray[np.int64]:
-        """The nearest whole multiples of what it is shown in, halves upwards."""
+        """The nearest whole multiples of what it is shown in, halves upwards, as measured."""
         size = int(self.shown_in / self.step)
         return self.steps if size == 1 else self.steps // size + (2 * (self.steps % size) >= size)
 
@@ -57,14 +78,34 @@ class Noisy:
         return shown_error(self.noise.error(beta), self.step, self.shown_in)
 
     @property
-    def values(self) -> Floats:
-        """The numbers people read."""
+    def measured_values(self) -> Floats:
+        """The numbers as they were measured."""
         return self.steps.astype(np.float64) * float(self.step)
 
+    @property
+    def values(self) -> Floats:
+        """The numbers people read."""
+        return self.measured_values if self.adjustment is None else self.adjustment.values
+
     def around(self, beta: Fraction) -> Intervals:
-        """The values with the interval that fails with probability at most beta."""
-        half = self.noise.error(beta) * float(self.step)
-        return Intervals(self.values, self.values - half, self.values + half)
+        """The values with an interval that fails with probability at most beta, about the estimate or what was measured.
+
+        Which of the two is decided from public facts: the narrower. It is widened where an adjusted number lies outside it.
+        """
+        half, centre = self.noise.error(beta) * float(self.step), self.measured_values
+        if self.adjustment is None:
+            return Intervals(centre, centre - half, centre + half)
+        fitted = self._fitted_error(self.adjustment, beta)
+        if fitted is not None and fitted < half:
+            half, centre = fitted, self.adjustment.estimate
+        return Intervals(self.values, np.minimum(centre - half, self.values), np.maximum(centre + half, self.values))
+
+    def _fitted_error(self, adjustment: Adjustment, beta: Fraction) -> float | None:
+        if adjustment.deviation is None:
+            return None
+        deviation, reach = Fraction(adjustment.deviation), Fraction(adjustment.reach)
+        within = self.noise.weighted_error(deviation=deviation, reach=reach, beta=beta)
+        return None if within is None else float(within) * float(self.step) * (1 + 1e-9)
 
 
 def shown_error(half: int, step: Fraction, grain: Fraction) -> Fraction:
@@ -83,19 +124,6 @@ class Intervals:
     def clipped(self, lower: float, upper: float) -> Intervals:
         """The same, within public bounds."""
         return Intervals(*(np.clip(part, lower, upper) for part in (self.value, self.lower, self.upper)))
-
-
-class NumberColumn(Protocol):
-    """A released column of numbers, as measured or fitted, and how far they can be trusted."""
-
-    @property
-    def values(self) -> Floats:
-        """The numbers people read."""
-        ...
-
-    def around(self, beta: Fraction) -> Intervals:
-        """The values with an interval that fails with probability at most beta."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from deniable.mechanisms.carried import saturated_sum
 from deniable.noise import Entropy
 from deniable.plan.facts import LARGEST
 from deniable.query.allocation import Allocation
-from deniable.query.columns import Noisy, NumberColumn
+from deniable.query.columns import Noisy
 from deniable.query.compile import CompiledQuery
 from deniable.query.found_values import draw_found
 from deniable.query.measurements import Slice
@@ -39,7 +39,7 @@ class DrawnSlice:
 
     part: Slice
     groups: tuple[tuple[Any, ...], ...]
-    columns: Mapping[str, NumberColumn]
+    columns: Mapping[str, Noisy]
     choices: Mapping[str, tuple[tuple[Any, ...], ...]]
 
 

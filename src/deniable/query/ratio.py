@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from deniable.query.columns import Floats, Intervals, Noisy, NumberColumn, Truths
+from deniable.query.columns import Floats, Intervals, Noisy, Truths
 from deniable.query.noise_sum import HALVINGS, NoiseSum
 
 if TYPE_CHECKING:
@@ -28,12 +28,12 @@ _CENTRES = Fraction(1, 50)
 """The part of an error probability that a variance leaves to the means it is about; its value hardly depends on them."""
 
 
-def mean_intervals(output: MeanOf, noisy: Mapping[str, NumberColumn], beta: Fraction) -> Intervals:
+def mean_intervals(output: MeanOf, noisy: Mapping[str, Noisy], beta: Fraction) -> Intervals:
     """A mean with the interval of all means that the noise explains; the whole public range where the count is lost in noise."""
     total, count = noisy[output.total], noisy[output.count]
     centre, lower, upper = float(output.centre), float(output.lower), float(output.upper)
     value = np.clip(total.values / np.maximum(count.values, 1.0) + centre, lower, upper)
-    if not (isinstance(total, Noisy) and isinstance(count, Noisy)):
+    if not (total.is_measured and count.is_measured):
         ratio = _quotient(total.around(beta / 2), count.around(beta / 2))
         return Intervals(value, ratio.lower + centre, ratio.upper + centre).clipped(lower, upper)
     low, high = _centred_mean(total, count, lower - centre, upper - centre, beta)
@@ -48,11 +48,11 @@ def _centred_mean(total: Noisy, count: Noisy, lower: float, upper: float, beta: 
     return inversion.ends(lower, upper)
 
 
-def quotient_intervals(top: NumberColumn, bottom: NumberColumn, beta: Fraction) -> Intervals:
+def quotient_intervals(top: Noisy, bottom: Noisy, beta: Fraction) -> Intervals:
     """One measured number over another, with all quotients that the noise explains; any number where the divisor is lost in it."""
     with np.errstate(divide="ignore", invalid="ignore"):
         value = np.nan_to_num(top.values / bottom.values, nan=0.0, posinf=0.0, neginf=0.0)
-    if not (isinstance(top, Noisy) and isinstance(bottom, Noisy)):
+    if not (top.is_measured and bottom.is_measured):
         return _signed_quotient(value, top.around(beta / 2), bottom.around(beta / 2))
     one = np.ones(len(top.steps))
     noises = NoiseSum((top.noise, bottom.noise), (top.step, bottom.step))
@@ -78,19 +78,14 @@ def _signed_quotient(value: Floats, top: Intervals, bottom: Intervals) -> Interv
     return Intervals(value, np.where(lost, -np.inf, corners.min(axis=0)), np.where(lost, np.inf, corners.max(axis=0)))
 
 
-def moment_intervals(output: MomentOf, noisy: Mapping[str, NumberColumn], beta: Fraction) -> Intervals:
+def moment_intervals(output: MomentOf, noisy: Mapping[str, Noisy], beta: Fraction) -> Intervals:
     """A variance, standard deviation or covariance with its interval."""
     lower, upper, shift = float(output.lower), float(output.upper), float(output.shift)
     sums = [noisy[name] for name in (output.products, output.left, output.right, output.count)]
     products, left, right, count = sums
     rows = np.maximum(count.values, 1.0)
     value = np.clip(products.values / rows + shift - (left.values / rows) * (right.values / rows), lower, upper)
-    if (
-        isinstance(products, Noisy)
-        and isinstance(left, Noisy)
-        and isinstance(right, Noisy)
-        and isinstance(count, Noisy)
-    ):
+    if all(each.is_measured for each in sums):
         low, high = _moment_ends(output, products, left, right, count, beta)
         found = _around(value, low + shift, high + shift, lower, upper)
     else:
@@ -295,7 +290,7 @@ def _least_error(
 # Their noises are no longer independent: each number keeps to its own interval, and the error probability is shared.
 
 
-def _moment_apart(output: MomentOf, noisy: Mapping[str, NumberColumn], beta: Fraction, value: Floats) -> Intervals:
+def _moment_apart(output: MomentOf, noisy: Mapping[str, Noisy], beta: Fraction, value: Floats) -> Intervals:
     part = beta / len(output.columns)
     count = noisy[output.count].around(part)
     products = _quotient(noisy[output.products].around(part), count)

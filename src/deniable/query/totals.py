@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from itertools import combinations, pairwise
 from math import ceil, log2, prod
 from typing import Any, TypeAlias
@@ -19,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.plan.nodes import Aggregate, Histogram, RowCount, Total, Units
-from deniable.query.columns import Floats, Intervals, Noisy, NumberColumn
+from deniable.query.columns import Adjustment, Floats, Noisy
 from deniable.query.compile import CompiledQuery
 from deniable.query.drawing import DrawnSlice
 
@@ -143,47 +142,6 @@ def _on_simplex(total: float, wanted: Floats) -> Floats:
 # Columns that add up ---------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Fitted:
-    """A column moved so that it adds up: its numbers, the least-squares estimate they came from, and what was measured.
-
-    `deviation` is the standard deviation of the estimate (None when only the measured interval is known to hold), `reach` the
-    sum of absolute weights of the measured cells in it, which bounds what rounding to the grid adds;
-    `whole` numbers are whole multiples of what the column is shown in.
-    """
-
-    values: Floats
-    estimate: Floats
-    measured: Noisy
-    deviation: float | None
-    reach: float
-    whole: bool
-
-    @property
-    def is_count(self) -> bool:
-        """Whether whole numbers were measured."""
-        return self.measured.shown_in == 1
-
-    def around(self, beta: Fraction) -> Intervals:
-        """An interval that fails with probability at most beta, around the estimate or around what was measured.
-
-        Which of the two is decided from public facts: the narrower. It is widened where the number lies outside it.
-        """
-        raw = self.measured.around(beta)
-        half = self._half_width(beta)
-        low, high = raw.lower, raw.upper
-        if half is not None and half < self.measured.noise.error(beta) * float(self.measured.step):
-            low, high = self.estimate - half, self.estimate + half
-        return Intervals(self.values, np.minimum(low, self.values), np.maximum(high, self.values))
-
-    def _half_width(self, beta: Fraction) -> float | None:
-        if self.deviation is None:
-            return None
-        deviation, reach = Fraction(self.deviation), Fraction(self.reach)
-        within = self.measured.noise.weighted_error(deviation=deviation, reach=reach, beta=beta)
-        return None if within is None else float(within) * float(self.measured.step) * (1 + 1e-9)
-
-
 def fit_totals(compiled: CompiledQuery, parts: tuple[DrawnSlice, ...]) -> tuple[DrawnSlice, ...]:
     """The same slices with columns that add up, where adding up is defined; whole numbers if the query asked for them."""
     done = list(parts)
@@ -196,13 +154,8 @@ def fit_totals(compiled: CompiledQuery, parts: tuple[DrawnSlice, ...]) -> tuple[
     return tuple(done)
 
 
-def _with(drawn: DrawnSlice, name: str, column: NumberColumn) -> DrawnSlice:
+def _with(drawn: DrawnSlice, name: str, column: Noisy) -> DrawnSlice:
     return replace(drawn, columns={**drawn.columns, name: column})
-
-
-def _noisy(drawn: DrawnSlice, name: str) -> Noisy:
-    column = drawn.columns[name]
-    return column.measured if isinstance(column, Fitted) else column  # type: ignore[return-value]
 
 
 def _whole(compiled: CompiledQuery, name: str) -> bool:
@@ -216,12 +169,12 @@ def _whole(compiled: CompiledQuery, name: str) -> bool:
 # Declared levels -------------------------------------------------------------------------------------------------------
 
 
-def _levels(compiled: CompiledQuery, name: str, parts: Sequence[DrawnSlice]) -> list[Fitted]:
+def _levels(compiled: CompiledQuery, name: str, parts: Sequence[DrawnSlice]) -> list[Noisy]:
     """One column, fitted over all declared levels."""
     names = [key.name for key in compiled.keys.columns if any(key.name in each.part.level for each in parts)]
     sizes = [len(key.domain or ()) for key in compiled.keys.columns if key.name in names]
     axes = [tuple(names.index(key) for key in each.part.level) for each in parts]
-    noisy = [_noisy(each, name) for each in parts]
+    noisy = [each.columns[name] for each in parts]
     solved = fit(sizes, {level: float(column.noise.variance) for level, column in zip(axes, noisy, strict=True)})
     step = float(noisy[0].step)
     tables = {level: _shaped(column, level, sizes) for level, column in zip(axes, noisy, strict=True)}
@@ -229,7 +182,7 @@ def _levels(compiled: CompiledQuery, name: str, parts: Sequence[DrawnSlice]) -> 
     whole = _whole(compiled, name)
     if not whole and _add_up(axes, noisy, sizes):  # the best estimate of numbers that add up is these numbers
         return [
-            _fitted(column.values, column.values, column, solved, level, whole)
+            _fitted(column.measured_values, column.measured_values, column, solved, level)
             for level, column in zip(axes, noisy, strict=True)
         ]
     if whole:
@@ -240,7 +193,7 @@ def _levels(compiled: CompiledQuery, name: str, parts: Sequence[DrawnSlice]) -> 
         even = on_grid(units, binary_places(units))
         values = {level: _summed(even, level, sizes) for level in axes}
     return [
-        _fitted(values[level], _summed(full * step, level, sizes), column, solved, level, whole)
+        _fitted(values[level], _summed(full * step, level, sizes), column, solved, level)
         for level, column in zip(axes, noisy, strict=True)
     ]
 
@@ -257,10 +210,11 @@ def _add_up(axes: Sequence[Axes], noisy: Sequence[Noisy], sizes: Sequence[int]) 
     )
 
 
-def _fitted(values: Floats, estimate: Floats, column: Noisy, solved: Fit, level: Axes, whole: bool) -> Fitted:
+def _fitted(values: Floats, estimate: Floats, column: Noisy, solved: Fit, level: Axes) -> Noisy:
     shape = column.steps.shape
     deviation = float(np.sqrt(solved.variance[level]))
-    return Fitted(values.reshape(shape), estimate.reshape(shape), column, deviation, solved.reach[level], whole)
+    adjustment = Adjustment(values.reshape(shape), estimate.reshape(shape), deviation, solved.reach[level])
+    return replace(column, adjustment=adjustment)
 
 
 def _shaped(column: Noisy, level: Axes, sizes: Sequence[int], kind: Any = np.float64) -> Any:
@@ -322,21 +276,21 @@ def _apart(compiled: CompiledQuery, name: str, done: list[DrawnSlice], places: S
     """Nothing to add up to: whole numbers are only made non-negative."""
     for index in places:
         column = done[index].columns.get(name)
-        if _whole(compiled, name) and isinstance(column, Noisy):
+        if _whole(compiled, name) and column is not None and column.is_measured:
             values = np.maximum(column.shown(), 0).astype(np.float64) * float(column.shown_in)
-            done[index] = _with(done[index], name, _moved(column, values, whole=True))
+            done[index] = _with(done[index], name, _moved(column, values))
 
 
-def _moved(column: Noisy, values: Floats, whole: bool) -> Fitted:
-    return Fitted(values, values, column, None, 0.0, whole)
+def _moved(column: Noisy, values: Floats) -> Noisy:
+    return replace(column, adjustment=Adjustment(values, values))
 
 
 def _beneath(
     compiled: CompiledQuery, name: str, parent: DrawnSlice, shown: DrawnSlice, other: DrawnSlice
 ) -> tuple[DrawnSlice, DrawnSlice]:
     above = parent.columns[name]
-    children = (_noisy(shown, name), _noisy(other, name))
-    values = [column.values.astype(np.float64) for column in children]
+    children = (shown.columns[name], other.columns[name])
+    values = [column.measured_values for column in children]
     members: Mapping[tuple[object, ...], list[int]] = _members(compiled, shown, other)
     whole, step = _whole(compiled, name), float(children[0].shown_in)
     for place, group in enumerate(parent.groups):
@@ -344,7 +298,7 @@ def _beneath(
         mine = np.stack([*values[0][here], values[1][place]])
         spread = np.array([*[float(children[0].noise.variance)] * len(here), float(children[1].noise.variance)])
         values[0][here], values[1][place] = _to_parent(above.values[place], mine, spread, whole, step)
-    first, second = (_moved(column, found, whole) for column, found in zip(children, values, strict=True))
+    first, second = (_moved(column, found) for column, found in zip(children, values, strict=True))
     return _with(shown, name, first), _with(other, name, second)
 
 

@@ -1,5 +1,6 @@
 """Intervals of means, variances and covariances hold the truth as often as they say: by enumerating every draw of the noise."""
 
+from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 
@@ -10,10 +11,9 @@ from deniable.kernels import noise_of
 from deniable.kernels.laws import Law
 from deniable.query import noise_sum
 from deniable.query.aggregates import MeanOf, MomentOf
-from deniable.query.columns import Noisy
+from deniable.query.columns import Adjustment, Noisy
 from deniable.query.noise_sum import NoiseSum
 from deniable.query.ratio import mean_intervals, moment_intervals
-from deniable.query.totals import Fitted
 
 LAWS = list(Law)
 TABLES = {
@@ -145,7 +145,7 @@ def test_columns_of_several_laws_and_fitted_columns_keep_to_their_own_errors():
     count = Noisy(len(data) + of_count, Fraction(1), noises[1])
     truth, beta = sum(data) / len(data), Fraction(1, 10)
     assert held(mean_intervals(MEAN, {"s": total, "n": count}, beta), truth, chances) >= 1 - beta
-    fitted = Fitted(count.values, count.values, count, None, 0.0, whole=False)
+    fitted = replace(count, adjustment=Adjustment(count.values, count.values))
     assert held(mean_intervals(MEAN, {"s": total, "n": fitted}, beta), truth, chances) >= 1 - beta
 
 

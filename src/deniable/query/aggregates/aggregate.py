@@ -19,7 +19,7 @@ from deniable.exact.figures import error_figures
 from deniable.kernels import Noise
 from deniable.noise import Entropy
 from deniable.plan.expression import Expression
-from deniable.query.columns import AnswerColumn, NumberColumn, SliceColumn
+from deniable.query.columns import AnswerColumn, Noisy, SliceColumn
 from deniable.query.measurements import Selection
 from deniable.query.ranking import Occupied
 
@@ -79,7 +79,7 @@ class SliceAnswer:
     """What was drawn in one slice, and how often an interval may fail: what an output makes its column of."""
 
     groups: int
-    columns: Mapping[str, NumberColumn]
+    columns: Mapping[str, Noisy]
     choices: Mapping[str, tuple[tuple[Any, ...], ...]]
     beta: Fraction
 

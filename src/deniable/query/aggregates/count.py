@@ -26,7 +26,7 @@ from deniable.query.aggregates.aggregate import (
     SqlCall,
 )
 from deniable.query.aggregates.measuring import Measuring
-from deniable.query.columns import AnswerColumn, Noisy, NumberColumn, even_column, interval_column
+from deniable.query.columns import AnswerColumn, Noisy, even_column, interval_column
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,14 +48,14 @@ class Plain(Output):
         return Error(forecast.shown_error(self.column), "")
 
 
-def _plain(name: str, column: NumberColumn, beta: Fraction, error: str) -> AnswerColumn:
-    if isinstance(column, Noisy):
+def _plain(name: str, column: Noisy, beta: Fraction, error: str) -> AnswerColumn:
+    if column.is_measured:
         half, shown, grain = column.shown_error(beta), column.shown(), column.shown_in
         if grain == 1:
             return even_column(name, "number", shown.tolist(), int(half), error)
         return even_column(name, "number", (shown.astype(np.float64) * float(grain)).tolist(), float(half), error)
     found = interval_column(name, "number", column.around(beta), error)
-    whole = getattr(column, "is_count", False) and all(value == floor(value) for value in found.values)
+    whole = column.shown_in == 1 and all(value == floor(value) for value in found.values)
     if not whole or found.lower is None or found.upper is None:
         return found
     ends = (tuple(map(floor, found.lower)), tuple(map(ceil, found.upper)))

@@ -23,7 +23,7 @@ from deniable.query.aggregates.aggregate import (
     SliceAnswer,
 )
 from deniable.query.aggregates.measuring import Measuring
-from deniable.query.columns import AnswerColumn, Noisy
+from deniable.query.columns import AnswerColumn
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class HistogramOf(Output):
     def answer(self, name: str, drawn: SliceAnswer, error: str) -> AnswerColumn:
         """A list of counts for every group, with lists of ends."""
         column = drawn.columns[self.column]
-        if isinstance(column, Noisy):
+        if column.is_measured:
             half, shown = int(column.shown_error(drawn.beta)), column.shown()
             tables: tuple[Any, ...] = (shown, shown - half, shown + half)
         else:
