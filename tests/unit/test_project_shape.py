@@ -16,15 +16,15 @@ import pytest
 from tests import shape
 
 LIMITS = {
-    "modules": 563,
+    "modules": 565,
     "public names in dp": 60,
     "double class names": 0,
     "double file names": 0,
     "import cycles": 0,
-    "modules that one other uses and could hold": 28,
+    "modules that one other uses and could hold": 29,
     "files under 40 lines": 13,
     "files above 400 lines": 1,
-    "lines the type checker is told to ignore": 47,
+    "lines the type checker is told to ignore": 46,
     "files run by a grouped count": 95,
     "files run by the same in SQL": 102,
     "modules loaded by the first calculus": 53,
@@ -43,6 +43,7 @@ USED_ONCE = {
         "models.theil_sen < models.linear",
         "query.aggregates.quotient < query.sql.aggregates",
         "synth.measured.engine_cells < synth.measured.coded",
+        "synth.measured.mwem_rounds < synth.synthesis",
         "synth.measured.pate_ctgan_rounds < synth.network_synthesis",
         "synth.measured.private_cuts < synth.synthesis",
         "synth.measured.quail_rounds < synth.network_synthesis",
