@@ -173,10 +173,7 @@ class Query(Viewable, Generic[Answer]):
         """
         for key in keys:
             if not isinstance(key, str):
-                names = ", ".join(
-                    f'"{name}"' for name in (key if isinstance(key, list | tuple | set) else ["origin", "year"])
-                )
-                raise InvalidArgument(f"keys are texts, one after another: group_by({names}), got {shown(key)}")
+                raise InvalidArgument(f"keys are texts, one after another: {_unpacked(key)}, got {shown(key)}")
         declared = dict(values or {})
         asked = {**{key: key for key in keys}, **named}
         unknown = sorted(set(declared) - set(asked))
@@ -392,3 +389,8 @@ def _pairs(on: str | Sequence[str] | Mapping[str, str]) -> tuple[tuple[str, str]
     if not (isinstance(on, Mapping | Sequence) and all(isinstance(name, str) for pair in found for name in pair)):
         raise InvalidArgument(f"on takes column names, such as 'id' or {{'left': 'right'}}, got {shown(on)}")
     return found
+
+
+def _unpacked(key: Any) -> str:
+    names = key if isinstance(key, list | tuple | set) else ["origin", "year"]
+    return "group_by(" + ", ".join(f'"{name}"' for name in names) + ")"
