@@ -16,12 +16,12 @@ import pytest
 from tests import shape
 
 LIMITS = {
-    "modules": 567,
+    "modules": 569,
     "public names in dp": 60,
     "double class names": 0,
     "double file names": 0,
     "import cycles": 0,
-    "modules that one other uses and could hold": 29,
+    "modules that one other uses and could hold": 28,
     "files under 40 lines": 12,
     "files above 400 lines": 1,
     "lines the type checker is told to ignore": 46,
@@ -36,7 +36,6 @@ USED_ONCE = {
         "accounting.measures.bounded_range < accounting.strength",
         "accounting.measures.characteristic < accounting.strength",
         "accounting.measures.whole < accounting.strength",
-        "audit.rate_pairs < audit.two_halves",
         "kernels.gaussian_laws < kernels.integer_noise",
         "models.centring < models.descent",
         "models.objective < models.logistic",
