@@ -86,6 +86,8 @@ class TracedStatement:
             traced.forms = [None if each is None else LinearForm(((Fraction(1), each, "one"),)) for each in places]
         else:
             traced._select(traced.tree)
+        if not traced.hidden:  # nothing to say, so nothing is added in sub-queries either
+            traced.tree = tree
         return traced
 
     def _united(self, tree: Any) -> list[int | None]:
