@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 from deniable.models import LinearRegression, LogisticRegression, objective
+from deniable.models.linear import products, products_square
 from deniable.models.objective import SLACK, Perturbation, gradient_steps, minimum
-from tests.models_kit import book
+from deniable.models.unit_totals import PrivateRows, root_up
+from tests.models_kit import book, table
 
 WEIGHTS = np.linspace(-60, 60, 60001)
 
@@ -120,10 +122,9 @@ def test_two_algorithms_have_two_names():
     """Erratum 21: the functional mechanism and objective perturbation are different; each is asked for by its own name."""
     reading = LinearRegression("wage").reading(book())
     functional = LinearRegression("wage", method="functional").at(reading, 2).cost(d_in=1)
-    most = reading.encoding.most + 1
-    assert (
-        functional.sensitivity == 2**20 * most * (most + 1) // 2
-    )  # all coefficients of the squared error as a polynomial
+    every_number_at_its_end = PrivateRows.of(table(reading, [(40, 16, 1, 2, 1, 50)]))
+    farthest = products(every_number_at_its_end, reading, norm=root_up(products_square(reading)))
+    assert functional.sensitivity == sum(abs(int(each)) for each in farthest)
     reading = LogisticRegression("smoker").reading(book())
     objective = LogisticRegression("smoker", method="objective").at(reading, 2).cost(d_in=1)
     assert type(objective) is not type(functional)
