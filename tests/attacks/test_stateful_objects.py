@@ -141,6 +141,8 @@ ELSEWHERE = {
     "test_b2_one_query_allowed_and_four_forked_copies_answer_exactly_once",
     "deniable.ledger.replay:Replay": "tests/attacks/test_ledger_threats.py::"
     "test_b1_sixteen_threads_times_five_tenths_of_one_are_granted_exactly_ten",
+    "deniable.ledger.postgres_journal:_Kept": "tests/attacks/test_ledger_threats.py::"
+    "test_b2_forking_while_other_threads_spend_neither_deadlocks_nor_overspends",
     "deniable.ledger.opening:OpenedLedger": "tests/attacks/test_ledger_threats.py::"
     "test_b2_one_query_allowed_and_four_forked_copies_answer_exactly_once",
     **dict.fromkeys(
@@ -163,6 +165,7 @@ HARMLESS = {
         "deniable.noise.race:_Runner",
         "deniable.query.aggregates.measuring:Measuring",
         "deniable.query.sql.averages:_Rewriting",
+        "deniable.query.sql.released_forms:TracedStatement",
         "deniable.query.sql.compiler:_Boundary",
         "deniable.query.sql.aggregates:AggregateCalls",
         "deniable.query.sql.aggregates:_Call",

@@ -48,4 +48,4 @@ def test_a_round_counts_what_a_gate_takes() -> None:
         except dp.errors.BudgetExceeded:
             break
         rounds += 1
-    assert rounds == filters.counted(parts)["side by side"] == 2
+    assert rounds == filters.counted(parts)["side by side"] == 3

@@ -45,6 +45,7 @@ NEVER_ONE = {
     "release.twin_scores": "a target of several categories",
     "svg.elements": "a drawing's characters",
     "synth.fitted.twin_query": "more than two columns",
+    "synth.resources": "tables of several columns, and more cells than fit",
     "synth.synthesis": "more cells than fit",
 }
 
