@@ -199,7 +199,7 @@ def _session(count=400):
 
 def test_a_convolution_learns_and_says_which_path_it_took():
     rows, asked = _session()
-    model = Training(Network((4,), IMAGE), target="up", steps=40, rate=Fraction(1, 4), speed=4)
+    model = Training(Network((16,), IMAGE), target="up", steps=40, rate=Fraction(1, 4), speed=2)
     fitted = model.fit(asked, epsilon=100)
     assert "convolutions and dense layers on whole numbers" in fitted.card()["Noise"]
     assert (np.array(fitted.predict(rows)) == np.array(rows["up"])).mean() > 0.7
