@@ -5,7 +5,13 @@ The threats every ledger must withstand run on it too, in `tests/attacks/test_le
 
 from __future__ import annotations
 
+import gc
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
+from time import monotonic, sleep
 
 import pytest
 
@@ -14,6 +20,7 @@ from deniable.cost import Bounded
 from deniable.errors import InvalidArgument, LedgerError
 from deniable.ledger import Ledger, Terms, fingerprint, journal_at, verify
 from deniable.ledger.anchor import Unanchored
+from deniable.ledger.chain import EventKind
 from tests.needs import require_module
 from tests.servers import PASSWORD, POSTGRES, Postgres
 
@@ -233,3 +240,84 @@ def test_two_ledgers_in_one_database_are_two_budgets(postgres: Postgres, used: L
     other = Ledger.open(postgres.url(ledger=postgres.fresh("ledger")), terms=terms("other"))
     other.charge(Bounded(epsilon=1))
     assert used.spent.loss * 10 == 2
+
+
+# the connection that is kept between operations
+
+
+def backend(ledger: Ledger) -> int | None:
+    """The server's number of the kept connection, if one is open."""
+    connection = ledger._replay.journal._kept._connection
+    return None if connection is None else int(connection.info.backend_pid)
+
+
+def backends(postgres: Postgres) -> set[int]:
+    """Connections of ledgers that the server has now."""
+    return {
+        pid for (pid,) in postgres.sql("SELECT pid FROM pg_stat_activity WHERE application_name = 'deniable ledger'")
+    }
+
+
+def test_one_connection_serves_all_threads_and_a_fork_finds_none_open(postgres: Postgres, url: str, used: Ledger):
+    kept = backend(used)
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(lambda _: used.charge(Bounded(epsilon=0.01)), range(8)))
+    assert backend(used) == kept is not None
+    child = os.fork()
+    if child == 0:  # neither has what the other could write into
+        code = 1
+        with suppress(BaseException):
+            code = int(backend(used) is not None)
+            used.charge(Bounded(epsilon=0.01))
+            code += int(backend(used) in (None, kept))
+        os._exit(code)
+    after_fork = backend(used)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert after_fork is None
+    assert used.spent.loss * 100 == 29
+    assert kept not in backends(postgres)
+    assert verify(url).sound
+
+
+def test_a_connection_that_the_server_ended_is_replaced(postgres: Postgres, used: Ledger):
+    """As a restart of the server does."""
+    kept = backend(used)
+    postgres.sql(f"SELECT pg_terminate_backend({kept}, 5000)")
+    used.charge(TENTH)
+    assert used.spent.loss * 10 == 3
+    assert backend(used) != kept
+
+
+def test_an_error_in_the_middle_leaves_nothing_committed_and_no_connection(postgres: Postgres, used: Ledger):
+    before, kept = used.mark, backend(used)
+
+    def half(then: Callable[[], object]) -> None:
+        with used._replay.transaction() as transaction:
+            transaction.append(EventKind.NOTE, {"text": "half"})
+            then()
+
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        half(interrupt)
+    assert backend(used) is None
+    assert used.mark == before
+    with pytest.raises(LedgerError, match="cannot be used"):
+        half(lambda: postgres.sql(f"SELECT pg_terminate_backend({backend(used)}, 5000)"))
+    assert used.mark == before
+    assert backend(used) not in (None, kept)
+    used.charge(TENTH)
+    assert used.mark.count == before.count + 1
+
+
+def test_a_ledger_that_is_let_go_closes_its_connection(postgres: Postgres, url: str):
+    ledger = Ledger.open(url, terms=terms())
+    kept = backend(ledger)
+    assert kept in backends(postgres)
+    del ledger
+    gc.collect()
+    deadline = monotonic() + 10
+    while kept in backends(postgres) and monotonic() < deadline:
+        sleep(0.01)
+    assert kept not in backends(postgres)

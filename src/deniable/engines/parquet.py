@@ -1,4 +1,7 @@
-"""What a Parquet file says of its columns: names and types, from its schema alone, no row is read. And answers as Parquet."""
+"""What a Parquet file says of its columns: names and types, from its schema alone, no row is read. And answers as Parquet.
+
+DuckDB is loaded when a file is read or written, and not before.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,6 @@ from collections.abc import Mapping, Sequence
 from datetime import date, datetime
 from pathlib import Path
 from typing import Any
-
-import duckdb
 
 from deniable.errors import InvalidArgument
 from deniable.plan.variable import Type
@@ -27,6 +28,8 @@ _TYPES = {
 
 def parquet_columns(path: Path) -> dict[str, Type]:
     """The columns of a Parquet file and the type of the codebook each would be read as; text where nothing else fits."""
+    import duckdb
+
     try:
         with duckdb.connect() as connection:
             described = connection.execute("DESCRIBE SELECT * FROM read_parquet(?)", [str(path)]).fetchall()
@@ -43,6 +46,8 @@ def _type(name: str) -> Type:
 
 def write_parquet(columns: Mapping[str, Sequence[Any]], path: Path) -> None:
     """Write columns of plain values that are public, each as the narrowest type that holds all of them."""
+    import duckdb
+
     names = ", ".join(f"{_identifier(name)} {_column_type(values)}" for name, values in columns.items())
     rows = list(zip(*columns.values(), strict=True))
     try:
@@ -57,6 +62,8 @@ def write_parquet(columns: Mapping[str, Sequence[Any]], path: Path) -> None:
 
 def write_arrays(columns: Mapping[str, Any], path: Path) -> None:
     """Write arrays that are public, such as made-up data, with the types they have."""
+    import duckdb
+
     with duckdb.connect(":memory:") as connection:
         connection.register("arrays", dict(columns))
         connection.table("arrays").write_parquet(str(path))

@@ -12,8 +12,6 @@ from fractions import Fraction
 from threading import Timer
 from typing import Any
 
-import duckdb
-
 from deniable.engines.engine import Engine
 from deniable.errors import QueryRefused
 from deniable.plan.codebook import Codebook
@@ -49,6 +47,8 @@ def public_rows(
     released: Mapping[str, ReleasedTable] | None = None,
 ) -> tuple[list[str], list[tuple[Any, ...]]]:
     """The names and rows of a statement over public and released tables; without an engine public ones are empty."""
+    import duckdb  # a web process has prices to show long before somebody asks about a public table
+
     with duckdb.connect(":memory:", config=_CONFIG) as database:
         for name in tables:
             scan = Scan(codebook, name)

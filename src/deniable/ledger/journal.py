@@ -16,7 +16,26 @@ from typing import Protocol
 from deniable.ledger.chain import Event
 from deniable.ledger.store import Answer
 
-ONE_AT_A_TIME = threading.Lock()
+
+class _Turn:
+    """A lock that says so where a thread would wait for itself."""
+
+    def __init__(self) -> None:
+        self._lock, self._holder = threading.Lock(), 0
+        self.acquire, self.release = self._lock.acquire, self._lock.release
+
+    def __enter__(self) -> None:
+        if self._holder == threading.get_ident():
+            raise RuntimeError("this thread holds a ledger open: no other look and nothing written inside")
+        self.acquire()
+        self._holder = threading.get_ident()
+
+    def __exit__(self, *_: object) -> None:
+        self._holder = 0
+        self.release()
+
+
+ONE_AT_A_TIME = _Turn()
 LET_GO: list[Callable[[], None]] = []
 """What closes connections that are kept between operations; called before a fork, while `ONE_AT_A_TIME` is held."""
 

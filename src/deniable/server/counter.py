@@ -6,12 +6,13 @@ It holds a session whose engine has no rows and refuses before anything could be
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from math import isfinite
-from threading import Lock
+from threading import Lock, RLock
 from typing import Any, NoReturn
 
 from deniable.accounting import Spend
@@ -93,7 +94,7 @@ class Counter:
                 f"the web_ledger of {data.name} could write a charge: run `deniable serve check` with the ledger's own role"
             )
         self._clock = clock or (lambda: datetime.now(UTC))
-        self._rehearsing = Lock()
+        self._rehearsing, self._turn = Lock(), RLock()
         self._begin(open_ledger(Ledger, data.counter_ledger, data, clock=clock))
 
     def _begin(self, ledger: Ledger) -> None:
@@ -110,14 +111,26 @@ class Counter:
 
     def refresh(self) -> Counter:
         """This counter, by the terms of now: after an amendment it prices by the new codebook."""
-        if self.ledger.stale:
-            self._begin(Ledger.existing(self.data.counter_ledger, clock=self._clock))
+        with self._turn:
+            if self.ledger.stale:
+                self._begin(Ledger.existing(self.data.counter_ledger, clock=self._clock))
         return self
+
+    @contextmanager
+    def _held(self) -> Iterator[None]:
+        """One codebook and one state of its ledger, whatever other threads find amended meanwhile."""
+        with self._turn, self.ledger.held():
+            yield
 
     def offer(self, text: str, *, dialect: str, payment: Mapping[str, Any]) -> Offer:
         """The price of a question, with a payment that says everything: later it means the same."""
-        self.refresh()
-        with self.ledger.held():
+        with self._turn:
+            self.refresh()
+            return self._remembered(text, dialect=dialect, payment=payment)
+
+    def _remembered(self, text: str, *, dialect: str, payment: Mapping[str, Any]) -> Offer:
+        """A price found before, if nothing that it depends on is another one by now."""
+        with self._held():
             spent = self.ledger.balances()[0]
             asked = text, dialect, repr(sorted(payment.items())), spent.tally, spent.whole, self.ledger.terms.codebook
             found = self._offers.get(asked)
@@ -262,7 +275,7 @@ class Counter:
         """
         name, error = next(iter(offer.price.errors.items()))
         terms, off = exact_terms(offer.payment), []
-        with self.ledger.held():
+        with self._held():
             for place in range(1, DOTS, 2):
                 payment = Payment.read(**{**terms, "confidence": Fraction(place, DOTS)})
                 off.append(float(self._session.price_query(offer.private.query, payment).errors[name].within))
@@ -288,7 +301,7 @@ class Counter:
         unit = self._session.filters.unit
         paid = number_from_text(offer.payment[unit])
         found = []
-        with self.ledger.held():
+        with self._held():
             for factor in factors:
                 exact = {**offer.payment, unit: number_text(paid * Fraction(factor))}
                 price = self._session.price_query(offer.private.query, Payment.read(**exact_terms(exact)))

@@ -34,7 +34,7 @@ def test_inside_all_is_one_state_and_others_wait(ledger: Ledger):
         other.join(0.1)
         assert other.is_alive()  # it waits
         assert (ledger.mark, ledger.spent.loss) == (before, 0)
-    other.join(60)
+    other.join(10)
     assert (ledger.mark.count, ledger.spent.loss * 10) == (before.count + 1, 1)
 
 
@@ -51,6 +51,13 @@ def test_nothing_is_written_inside_and_nested_looks_are_the_outer_one(ledger: Le
     assert ledger.reserve(TENTH, request="r1").charged
 
 
+def test_another_ledger_inside_is_refused_and_not_waited_for(ledger: Ledger, path: Path | str, tmp_path: Path, terms):
+    for one in (Ledger.open(tmp_path / "other.ledger", terms=terms()), Ledger.existing(path)):
+        with ledger.held(), pytest.raises(RuntimeError, match="holds a ledger open"):
+            one.spent  # noqa: B018
+        assert one.spent.loss == 0
+
+
 def test_an_error_inside_lets_go(ledger: Ledger):
     def fail() -> None:
         with ledger.held(), ledger.held():
@@ -60,7 +67,7 @@ def test_an_error_inside_lets_go(ledger: Ledger):
         fail()
     ledger.charge(TENTH)
     other = elsewhere(lambda: ledger.charge(TENTH))
-    other.join(60)
+    other.join(10)
     assert ledger.spent.loss * 5 == 1
 
 
@@ -70,7 +77,7 @@ def test_what_one_thread_holds_is_not_shown_to_another(ledger: Ledger):
     with ledger.held():
         held = ledger._replay._held.snapshot
         other = elsewhere(lambda: seen.append(getattr(ledger._replay._held, "snapshot", None)))
-        other.join(60)
+        other.join(10)
     assert held is not None
     assert seen == [None]
     assert ledger._replay._held.snapshot is None

@@ -11,7 +11,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
-import duckdb
 import numpy as np
 
 from deniable.engines.duckdb_profile import DuckDBProfile
@@ -32,6 +31,8 @@ LONGEST_ROW = 1 << 28
 
 def parts(file: TextFile, known: Header, variables: Sequence[Variable], folder: Path) -> tuple[str, ...]:
     """The Parquet files, new in `folder`, that hold the file's rows: a typed column for each variable."""
+    import duckdb  # when a text file is opened: most processes open none
+
     chosen = [known.names.index(variable.name) for variable in variables]
     writer = _Writer(variables, chosen, len(known.names), folder)
     try:
@@ -84,6 +85,8 @@ class _Writer:
         self._names = [f"c{index}" for index in range(width)]
         self._chosen = [self._names[index] for index in chosen]
         self._paths: list[str] = []
+        import duckdb
+
         self._connection = duckdb.connect(":memory:", config={"autoload_known_extensions": "false"})
         self._connection.execute("SET enable_progress_bar=false")
         self._connection.execute("SET preserve_insertion_order=false")
