@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from hashlib import sha256
 
 import pytest
 
@@ -31,6 +32,13 @@ def test_the_story_from_the_shell(listening, tmp_path, monkeypatch, capsys):
     assert json.loads(remote("alma", "grant", "visits", account, id, "--days", "2"))["state"] == "approved"
     listening.work()
     assert "=A" in remote("ana", "wait", "visits", account, id)
+    (tmp_path / "minutes.txt").write_text("agreed", encoding="utf-8")
+    blocking = json.loads(remote("carl", "checklist", "visits", account, id))["blocking"]
+    words = ("--role", "curator", "--text", "the wards", "--file", str(tmp_path / "minutes.txt"))
+    said = remote("carl", "sign", "visits", account, id, "audience", *words)
+    assert said == f"audience is signed; {len(blocking) - 1} items still block publication\n"
+    signed = listening.call("ana", "GET", f"/datasets/visits/requests/{account}/{id}/checklist").json()["items"]
+    assert sha256(b"agreed").hexdigest() in json.dumps(signed)
     assert json.loads(remote("olga", "publish", "visits", account, id))["state"] == "published"
     assert json.loads(remote("ben", "wait", "visits", account, id, "--json"))["receipt"]
     _, other = remote("ana", "ask", "visits", SQL, "--epsilon", "0.2", "--purpose", "more").split()[:2]

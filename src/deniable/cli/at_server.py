@@ -1,4 +1,4 @@
-"""`deniable remote`: price, ask, wait, grant, refuse, publish and amend at a server, from the shell.
+"""`deniable remote`: price, ask, wait, grant, refuse, publish, sign and amend at a server, from the shell.
 
 The server's address is in --url or DENIABLE_URL; the token in the file named by --token or DENIABLE_TOKEN, never on
 the command line.
@@ -19,7 +19,7 @@ from deniable.deciding import dossier
 from deniable.errors import InvalidArgument
 from deniable.server.client import Client, connect
 
-app = application("Ask a server: price, ask, wait, grant, refuse, publish, amend.")
+app = application("Ask a server: price, ask, wait, grant, refuse, publish, sign, amend.")
 
 Url = Annotated[str, typer.Option("--url", envvar="DENIABLE_URL", help="The server's address.", show_default=False)]
 TokenFile = Annotated[
@@ -174,6 +174,34 @@ def publish(dataset: DataName, account: Account, request: Id, url: Url, token: T
     """For owners and curators: make an answer readable by everybody with a role."""
     with _client(url, token) as client:
         _shown(client.publish(dataset, account, request))
+
+
+@app.command()
+def checklist(dataset: DataName, account: Account, request: Id, url: Url, token: TokenFile) -> None:
+    """The checklist of a request: what is signed, and what still blocks publication."""
+    with _client(url, token) as client:
+        _shown(client.checklist(dataset, account, request))
+
+
+@app.command()
+def sign(
+    dataset: DataName,
+    account: Account,
+    request: Id,
+    item: Annotated[str, typer.Argument(help="The item; `deniable remote checklist` lists them.", show_default=False)],
+    url: Url,
+    token: TokenFile,
+    role: Annotated[str, typer.Option("--role", help="The role you sign in.", show_default=False)],
+    text: Annotated[str, typer.Option("--text", help="The answer, or why it does not apply.", show_default=False)],
+    applies: Annotated[bool, typer.Option("--applies/--not-applicable", help="Does the item apply here?")] = True,
+    link: Annotated[str, typer.Option("--link", help="A link to evidence.")] = "",
+    file: Annotated[str, typer.Option("--file", help="A file that is evidence; only its SHA-256 is sent.")] = "",
+) -> None:
+    """Sign one item of a request's checklist."""
+    with _client(url, token) as client:
+        more: dict[str, Any] = {"applies": applies, "link": link, "file": file}
+        found = client.sign(dataset, account, request, item, role=role, text=text, **more)
+        print(f"{item} is signed; {len(found['blocking'])} items still block publication")
 
 
 @app.command()

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from hashlib import file_digest
 from pathlib import Path
 from typing import Any, NoReturn
 from urllib.parse import quote, urlsplit
@@ -150,6 +151,30 @@ class Client:
         found: dict[str, Any] = self._call("POST", f"/datasets/{quote(dataset, safe='')}/codebook", json=body)
         return found
 
+    def checklist(self, dataset: str, account: str, request: str) -> dict[str, Any]:
+        """A request's checklist: every item with its evidence, and which still block publication."""
+        found: dict[str, Any] = self._call("GET", _path(dataset, account, request) + "/checklist")
+        return found
+
+    def sign(
+        self,
+        dataset: str,
+        account: str,
+        request: str,
+        item: str,
+        *,
+        role: str,
+        text: str,
+        applies: bool = True,
+        link: str = "",
+        file: str = "",
+    ) -> dict[str, Any]:
+        """Sign one item of a checklist in a role one has; of a `file` that is evidence only its SHA-256 is sent."""
+        body = {"item": item, "role": role, "text": text, "applies": applies, "link": link}
+        body["file_hash"] = _file_hash(file) if file else ""
+        found: dict[str, Any] = self._call("POST", _path(dataset, account, request) + "/checklist", json=body)
+        return found
+
     def close(self) -> None:
         """Hang up."""
         self._http.close()
@@ -252,6 +277,16 @@ def _token(token: str) -> str:
     if not text.startswith("dn_"):
         raise InvalidArgument("token must be a token that begins with dn_, or the name of a file that holds one")
     return text
+
+
+def _file_hash(name: str) -> str:
+    try:
+        with Path(name).open("rb") as file:
+            return file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise InvalidArgument(
+            f"the file {name!r} cannot be read: {error.strerror}; give one that is evidence"
+        ) from None
 
 
 def _asked(
