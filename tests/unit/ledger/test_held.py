@@ -34,7 +34,7 @@ def test_inside_all_is_one_state_and_others_wait(ledger: Ledger):
         other.join(0.1)
         assert other.is_alive()  # it waits
         assert (ledger.mark, ledger.spent.loss) == (before, 0)
-    other.join(10)
+    other.join(60)
     assert (ledger.mark.count, ledger.spent.loss * 10) == (before.count + 1, 1)
 
 
@@ -67,7 +67,7 @@ def test_an_error_inside_lets_go(ledger: Ledger):
         fail()
     ledger.charge(TENTH)
     other = elsewhere(lambda: ledger.charge(TENTH))
-    other.join(10)
+    other.join(60)
     assert ledger.spent.loss * 5 == 1
 
 
@@ -77,7 +77,7 @@ def test_what_one_thread_holds_is_not_shown_to_another(ledger: Ledger):
     with ledger.held():
         held = ledger._replay._held.snapshot
         other = elsewhere(lambda: seen.append(getattr(ledger._replay._held, "snapshot", None)))
-        other.join(10)
+        other.join(60)
     assert held is not None
     assert seen == [None]
     assert ledger._replay._held.snapshot is None
