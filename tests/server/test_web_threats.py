@@ -295,6 +295,17 @@ def test_an_odd_epsilon_is_refused(server, epsilon):
     assert answer.status_code == 422 or epsilon in ("1", True)
 
 
+@pytest.mark.parametrize("odd", [{"days": "nan"}, {"days": "1e999"}, {"part": "nan"}, {"part": "-inf"}, {"days": "x"}])
+def test_an_odd_number_in_a_form_is_refused_in_words(server, odd):
+    server.ask()
+    browser = server.browse("alma")
+    csrf = re.search(r'name="csrf" value="(\w+)"', browser.get("/").text)[1]
+    page = browser.post("/data/visits/requests/ana/r1", data={"action": "grant", "csrf": csrf, **odd})
+    assert page.status_code == 422
+    assert "expected a number, got" in page.text
+    assert server.call("ana", "GET", "/datasets/visits/requests/ana/r1").json()["state"] == "pending"
+
+
 def test_an_unexpected_failure_is_one_constant_text(server, monkeypatch, caplog):
     monkeypatch.setattr("deniable.server.counter.Counter.offer", lambda *_, **__: 1 / 0)
     with caplog.at_level(logging.INFO):

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import base64
 import hmac
+from math import isfinite, nan
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -377,9 +378,12 @@ def _drawn(release: Any) -> Figure | None:
 
 def _number(text: str) -> float:
     try:
-        return float(text)
+        number = float(text)
     except ValueError:
-        raise QueryRefused("number", f"expected a number, got {text[:40]!r}") from None
+        number = nan
+    if not isfinite(number):
+        raise QueryRefused("number", f"expected a number, got {text[:40]!r}")
+    return number
 
 
 def _in_words(error: DeniableError) -> str:
