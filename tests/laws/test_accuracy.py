@@ -198,6 +198,29 @@ def test_the_first_above_gives_up_as_often_as_said():
         assert mechanism.accuracy(confidence=1 - missed).error == truth
 
 
+MADE_OF_SEVERAL = {
+    "sampled": lambda several: dp.calculus.sampled(several, rate=QUARTER),
+    "in_batches": lambda several: dp.calculus.in_batches(several, batches=3),
+    "timed": lambda several: dp.calculus.timed(several, slowdown=1, scale=1, radius=2, author="the test"),
+    "in_each": lambda several: (
+        dp.calculus.partition_by(lambda row: row, keys=["x", "y"], author="the test") >> dp.calculus.in_each(several)
+    ),
+    "together": dp.calculus.together,
+}
+
+
+@pytest.mark.parametrize("name", MADE_OF_SEVERAL)
+def test_several_as_one_state_the_error_of_each_whatever_is_made_of_them(name):
+    counts = [dp.calculus.count() >> m.laplace(scale=scale) for scale in (1, 3)]
+    made = ROWS >> MADE_OF_SEVERAL[name](dp.calculus.together(*counts))
+    for together in (False, True):
+        stated = made.accuracy(simultaneous=together)
+        first, second = stated[0] if name == "together" else stated
+        alone = [(ROWS >> count).accuracy().error for count in counts]
+        assert [first.error > alone[0], second.error > alone[1]] == [together] * 2
+        assert first.confidence == Fraction(19, 20)
+
+
 def test_an_answer_that_was_processed_says_where_to_ask():
     with pytest.raises(InvalidArgument, match="before its answer was processed"):
         ((PAIR >> m.laplace(scale=1)) >> sum).accuracy()

@@ -127,6 +127,8 @@ class Categories:
     values: tuple[Hashable, ...]
 
     def __post_init__(self) -> None:
+        if not all(isinstance(value, Hashable) for value in self.values):
+            raise InvalidArgument(f"a category must be hashable (a text, a number, a tuple), got {self.values!r}")
         if not self.values or len(set(self.values)) != len(self.values):
             raise InvalidArgument(f"categories must be distinct and at least one, got {self.values!r}")
 

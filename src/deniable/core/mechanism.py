@@ -6,7 +6,7 @@ charge first and remember.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, NoReturn, Protocol
@@ -86,6 +86,28 @@ class Utility:
             return Accuracy(self.error(1 - chance), chance, self.measure)
         return Accuracy(self.everywhere(1 - chance), chance, f"{self.measure}, all at once")
 
+    def reworded(self, words: Callable[[Utility], Utility]) -> Utility:
+        return words(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Utilities:
+    """Of an answer that is a tuple: how good each entry is, in order; None where none is stated."""
+
+    entries: tuple[Utility | Utilities | None, ...]
+
+    def accuracy(self, *, confidence: Real, simultaneous: bool) -> Any:
+        """Of each entry by itself, or with `simultaneous` such that all of them hold together (a union bound)."""
+        chance = open_probability(confidence=confidence)
+        stated = sum(each is not None for each in self.entries) if simultaneous else 1
+        alone = 1 - (1 - chance) / max(stated, 1)
+        found = [each and each.accuracy(confidence=alone, simultaneous=simultaneous) for each in self.entries]
+        return _stated_at(chance, found)
+
+    def reworded(self, words: Callable[[Utility], Utility]) -> Utilities:
+        """The same of each entry, in other words."""
+        return Utilities(tuple(each and each.reworded(words) for each in self.entries))
+
 
 @dataclass(frozen=True, slots=True)
 class Accuracy:
@@ -104,6 +126,14 @@ class Accuracy:
         return f"± {error_figures(self.error)} ({self.measure}) with probability {float(self.confidence):g}"
 
 
+def _stated_at(confidence: Fraction, found: Iterable[Any]) -> tuple[Any, ...]:
+    """Errors as they are stated together: at the confidence that was asked, not the one each of them needed for it."""
+    return tuple(
+        replace(each, confidence=confidence) if isinstance(each, Accuracy) else each and _stated_at(confidence, each)
+        for each in found
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Mechanism:
     """d(x, y) <= d implies that the laws of the answers are as close as the cost `privacy_map(d)` says.
@@ -115,7 +145,7 @@ class Mechanism:
     source: Space
     function: Callable[[Any, Entropy], Any]
     privacy_map: Callable[[Distance], Cost]
-    utility: Utility | None = None
+    utility: Utility | Utilities | None = None
     claims: tuple[str, ...] = ()
     parameter: Any = None
     recipe: str | None = None
@@ -136,7 +166,8 @@ class Mechanism:
     def accuracy(self, *, confidence: Real = Fraction(19, 20), simultaneous: bool = False) -> Accuracy:
         """How close the answer is to the truth it randomises, in this mechanism's own utility.
 
-        Of many outputs the error is that of each one, or with `simultaneous` one that all keep to together.
+        Of many outputs the error is that of each one, or with `simultaneous` one that all keep to together. Of several mechanisms
+        made into one it is a tuple, one for each, and None where none is stated.
         """
         if self.utility is None:
             raise InvalidArgument(

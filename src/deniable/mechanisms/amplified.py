@@ -52,7 +52,7 @@ def sampled(
     def cost(d_in: Distance) -> Cost:
         return drawn.cost(mechanism.privacy_map, d_in)
 
-    utility = _about(mechanism.utility, "of the sample that was drawn")
+    utility = mechanism.utility and mechanism.utility.reworded(_about_the_sample)
     return Mechanism(space, answer, cost, utility, mechanism.claims)
 
 
@@ -79,7 +79,8 @@ def shuffled(space: Space, local: Step[Mechanism]) -> Mechanism:
         changed = int(plain(d_in))  # whole rows change: a distance below one is none
         return FREE if not changed else price if changed == 1 else price.group(changed)
 
-    utility = _about_each(report.utility, domain.size, "of each report about its own row")
+    each = _about_each(domain.size, "of each report about its own row")
+    utility = report.utility and report.utility.reworded(each)
     return Mechanism(space, answer, cost, utility, report.claims)
 
 
@@ -103,21 +104,24 @@ def in_batches(space: Space, inner: Step[Mechanism], *, batches: int) -> Mechani
             groups[index].append(row)
         return [mechanism.function(group, entropy) for group in groups]
 
-    utility = _about_each(mechanism.utility, count, "of each answer about its own batch")
+    each = _about_each(count, "of each answer about its own batch")
+    utility = mechanism.utility and mechanism.utility.reworded(each)
     return Mechanism(space, answer, _one_batch(mechanism.privacy_map, space), utility, mechanism.claims)
 
 
-def _about(inner: Utility | None, whom: str) -> Utility | None:
+def _about_the_sample(inner: Utility) -> Utility:
     """The inner accuracy, which holds whatever the inner mechanism was given, and says of what."""
-    return inner and Utility(f"{inner.measure}, {whom}", inner.error, inner.everywhere)
+    return Utility(f"{inner.measure}, of the sample that was drawn", inner.error, inner.everywhere)
 
 
-def _about_each(inner: Utility | None, count: int, whom: str) -> Utility | None:
+def _about_each(count: int, whom: str) -> Callable[[Utility], Utility]:
     """The same of each of `count` answers; all at once by adding up the chances of failure."""
-    if inner is None:
-        return None
-    one = inner.everywhere or inner.error
-    return Utility(f"{inner.measure}, {whom}", inner.error, lambda beta: one(beta / count))
+
+    def said(inner: Utility) -> Utility:
+        one = inner.everywhere or inner.error
+        return Utility(f"{inner.measure}, {whom}", inner.error, lambda beta: one(beta / count))
+
+    return said
 
 
 def _one_batch(inner: Callable[[Distance], Cost], space: Space) -> Callable[[Distance], Cost]:

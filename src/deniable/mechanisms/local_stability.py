@@ -157,7 +157,9 @@ def local_stability(query: Transformation, *, most_rows: int | None = None) -> L
     sizes = [most] if is_sized else list(range(most + 2))
     number = sum(comb(size + len(members) - 1, size) for size in sizes)
     if not number <= _MOST_DATA_SETS:
-        raise InvalidArgument(f"there are {number} data sets to try, more than {_MOST_DATA_SETS}: fewer rows or kinds")
+        raise InvalidArgument(
+            f"there are more than {_MOST_DATA_SETS:,} data sets to try; declare fewer rows or fewer kinds"
+        )
     answers = {
         _tally(rows, len(members)): int(query.function([members[place] for place in rows], _NoDraws()))
         for size in sizes

@@ -81,7 +81,7 @@ def private_iqr(space: Space, *, lower: Real, upper: Real, grid: Real, scale: Re
     quartiles = private_quantiles(
         qs=(_QUARTER, 3 * _QUARTER), lower=lower, upper=upper, grid=grid, scale=scale, ties=ties
     ).build(space)
-    assert quartiles.utility is not None
+    assert isinstance(quartiles.utility, Utility)
     ranks = Utility("rank, for each quartile", quartiles.utility.error)
     return quartiles.post(lambda pair: pair[1] - pair[0], utility=ranks)
 

@@ -30,6 +30,7 @@ from deniable.core import (
 )
 from deniable.core.cells import entry, names_of
 from deniable.core.guard import Run
+from deniable.core.mechanism import Utilities
 from deniable.core.metric import GroupMetric
 from deniable.core.stream import Pipe, StreamMechanism, pipe
 from deniable.core.transformation import meet
@@ -198,19 +199,21 @@ def _nothing(space: Space) -> Any:
     return [] if _by_rows(space) else 0
 
 
-def _utility(built: tuple[Mechanism, ...], parts: int | None) -> Utility | None:
+def _utility(built: tuple[Mechanism, ...], parts: int | None) -> Utility | Utilities | None:
     """Of each part by itself; of all parts at once by a union bound, where it is known how many there are."""
     utility = built[0].utility if len(built) == 1 else None
-    if utility is None:
-        return None
-    one = utility.everywhere or utility.error
+    return utility and utility.reworded(lambda inner: _in_each_part(inner, parts))
+
+
+def _in_each_part(inner: Utility, parts: int | None) -> Utility:
+    one = inner.everywhere or inner.error
 
     def everywhere(beta: Fraction) -> Fraction:
         if parts is None:
             raise InvalidArgument("how many pieces will come is not known: ask for the error of each piece by itself")
         return one(beta / parts)
 
-    return Utility(f"{utility.measure}, in each part", utility.error, everywhere)
+    return Utility(f"{inner.measure}, in each part", inner.error, everywhere)
 
 
 class EachPiece(Run):
