@@ -30,6 +30,11 @@ def sources(word: str, codebook: Codebook) -> Any:
     return files[0] if len(files) == 1 else files
 
 
+def first_file(word: str) -> Path:
+    """The file a draft is made of: the only one, or the first that a pattern stands for."""
+    return Path(word) if Path(word).exists() else Path(_matched(word)[0])
+
+
 def _matched(part: str) -> list[str]:
     if not has_magic(part):
         return [part]

@@ -22,6 +22,7 @@ from deniable.exact import number_of
 from deniable.ledger import Cap, Each, Ledger, Period, Verification, history, journal_at, verify
 from deniable.ledger.anchor import FolderAnchor
 from deniable.ledger.receipt import Receipt
+from deniable.ledger.verify import ABSENT
 from deniable.plan.codebook import Codebook
 from deniable.release.dataset import amend
 from deniable.release.registry import Registry
@@ -239,6 +240,8 @@ def _receipt(path: Path) -> Receipt:
 
 
 def _report(found: Verification) -> str:
+    if found.problems == (ABSENT,):
+        return f"{found.place}: {ABSENT}"
     if not found.sound:
         return "\n".join([f"{found.place} is not sound:", *(f"  {problem}" for problem in found.problems)])
     lines = [

@@ -51,7 +51,8 @@ def _file_counts(source: Any, table: Table) -> Counts:
         with duckdb.connect(":memory:") as connection:
             connection.execute("SET enable_progress_bar=false")
             rows = connection.read_parquet(list(found.paths))
-            return {variable.name: _distinct(rows, variable.name) for variable in table.variables}
+            kinds = {name: str(kind) for name, kind in zip(rows.columns, rows.types, strict=True)}
+            return {each.name: _distinct(rows, each.name, kinds[each.name]) for each in table.variables}
     finally:
         folder.close()
 
@@ -60,9 +61,12 @@ def _plain_text(variable: Variable) -> Variable:
     return Variable(name=variable.name, type=Type.STRING)
 
 
-def _distinct(rows: duckdb.DuckDBPyRelation, name: str) -> dict[Any, int]:
-    quoted = '"' + name.replace('"', '""') + '"'
-    return _counted_pairs(rows.aggregate(f"{quoted}, count(*)", quoted).fetchall())
+def _distinct(rows: duckdb.DuckDBPyRelation, name: str, kind: str) -> dict[Any, int]:
+    """Moments with a zone are taken as the engine reads them, in UTC."""
+    cell = '"' + name.replace('"', '""') + '"'
+    if kind == "TIMESTAMP WITH TIME ZONE":
+        cell = f"TRY(make_timestamp(epoch_us({cell})))"
+    return _counted_pairs(rows.aggregate(f"{cell}, count(*)", cell).fetchall())
 
 
 def _column(source: Any, name: str) -> Iterable[Any]:

@@ -174,7 +174,9 @@ def secret(bits: int) -> str:
 
 def _vanished(place: str, resident: str | None) -> LedgerError:
     if resident is None:
-        return LedgerError(f"{place} holds no ledger; open it with its terms")
+        return LedgerError(
+            f"{place} holds no ledger; look at the name, or ask first: a ledger is made at its first charge"
+        )
     return LedgerError(
         f"ledger {resident[:12]} lived at {place} and is no longer there; put its file back, or give a new ledger a new name"
     )

@@ -52,6 +52,9 @@ class Verification:
         }
 
 
+ABSENT = "there is no ledger here; one is made at the first charge"
+
+
 def verify(
     ledger: str | os.PathLike[str] | Journal, *, anchor: Anchor | None = None, receipts: Iterable[Receipt] = ()
 ) -> Verification:
@@ -64,7 +67,7 @@ def verify(
     problems: list[str] = []
     if not journal.exists:
         resident = replay.anchor.living_at(journal.place)
-        problems.append(f"the file of ledger {resident[:12]} is gone" if resident else "there is no ledger here")
+        problems.append(f"the file of ledger {resident[:12]} is gone" if resident else ABSENT)
         return Verification(journal.place, resident or "", 0, "", 0, (), tuple(problems))
     try:
         journal.check()

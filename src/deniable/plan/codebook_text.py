@@ -66,6 +66,18 @@ _WANTED: dict[str | int, str] = {
 }
 
 
+_MEANT = {
+    **dict.fromkeys(("called", "name", "noun"), "label"),
+    **dict.fromkeys(("bound", "range", "limits"), "bounds"),
+    **dict.fromkeys(("values", "levels", "domain"), "categories"),
+    **dict.fromkeys(("column", "key", "primary_key"), "id"),
+    "max_groups": "groups",
+    "max_rows": "rows",
+    "grid": "step",
+}
+"""What else a field is called by those who write their first codebook."""
+
+
 def from_yaml(text: str, build: Callable[..., Book], *, source: str) -> Book:
     """The codebook in YAML text; every refusal names the line."""
     try:
@@ -82,6 +94,8 @@ def from_yaml(text: str, build: Callable[..., Book], *, source: str) -> Book:
         mark = getattr(error, "problem_mark", None)
         place = f", line {mark.line + 1}" if mark else ""
         reason = getattr(error, "problem", None) or "it cannot be read"
+        if mark and any(UNSTATED in line for line in text.splitlines()[mark.line : mark.line + 1]):
+            raise InvalidArgument(f"{source}{place}: it is still {UNSTATED}; write what is publicly known") from None
         raise InvalidArgument(f"{source}{place}: not plain YAML: {reason}") from None
 
 
@@ -133,7 +147,8 @@ def _fields(record: object, known: set[str], path: Path) -> Mapping[str, Any]:
         raise _Mistake(path, f"expected fields ({', '.join(sorted(known))}), got {record!r}")
     for name in record:
         if name not in known:
-            raise _Mistake((*path, str(name)), f"unknown field; known here: {', '.join(sorted(known))}")
+            meant = f"did you mean {_MEANT[name]}? " if _MEANT.get(name) in known else ""
+            raise _Mistake((*path, str(name)), f"unknown field; {meant}known here: {', '.join(sorted(known))}")
     return record
 
 
@@ -329,7 +344,8 @@ def _value(value: object, kind: Type, path: Path) -> Any:
 
 def _bounds(value: object, kind: Type, path: Path) -> tuple[Any, Any]:
     if not (isinstance(value, list) and len(value) == 2):
-        raise _Mistake(path, f"expected [lower, upper], got {value!r}")
+        quoted = "; take away the quotes" if isinstance(value, str) and value.startswith("[") else ""
+        raise _Mistake(path, f"expected [lower, upper], got {value!r}{quoted}")
     return _value(value[0], kind, path), _value(value[1], kind, path)
 
 

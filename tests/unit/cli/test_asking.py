@@ -142,6 +142,10 @@ def test_codebook_drafts_from_names_alone(capsys, place):
     assert (code, "unit: one who" in out) == (0, True)
     out, _, code = run(capsys, "codebook", "init", "visits.parquet")
     assert 'patient_id: {type: integer, bounds: "???"}' in out
+    assert run(capsys, "codebook", "init", "visits*.parquet")[0] == out
+    out, _, _ = run(capsys, "codebook", "check", "visits.yaml")
+    assert "unit: one patient_id, in at most 4 groups, 5 rows in each" in out
+    assert "unbounded" not in out
 
 
 def test_a_datasheet_is_a_page_for_readers(capsys, place):

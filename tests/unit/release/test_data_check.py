@@ -106,6 +106,17 @@ def _by_key(cells, name):
     return sum(len(each) > 1 for each in groups.values()), sum(max(each.values()) > 2 for each in groups.values())
 
 
+def test_moments_with_a_zone_in_a_file_are_those_the_engine_reads(tmp_path):
+    moments = pd.to_datetime(["2024-01-05 10:00", "2024-01-05 10:00", None]).tz_localize("Europe/Berlin")
+    pd.DataFrame({"p": [1, 2, 3], "at": moments}).to_parquet(tmp_path / "v.parquet")
+    at = {"type": "timestamp", "bounds": ["2024-01-05T08:45:00", "2024-01-05T09:15:00"]}
+    book = {"name": "v", "unit": {"id": "p", "groups": 1, "rows_per_group": 1}, "table": "v"}
+    book["variables"] = {"p": "integer", "at": at}
+    (found,) = dp.Dataset(tmp_path / "v.parquet", codebook=book).check().tables
+    column = {each.name: each for each in found.columns}["at"]
+    assert (column.empty, column.unreadable.cells, column.outside.cells) == (1, 0, 0)
+
+
 def test_a_table_that_fits_has_no_findings():
     good = {
         "p": [1, 2],
