@@ -400,7 +400,7 @@ def test_what_stands_in_a_column_depends_on_its_own_draw_alone():
     ("event", "words"),
     [
         (AnswerEvent("answer", ((-math.inf, 0.0),)), "the answer is at most 0"),
-        (AnswerEvent("answer", ((0.0, 2.0), (5.0, math.inf))), "the answer is above 0 and at most 2 or above 5"),
+        (AnswerEvent("answer", ((0.0, 2.0), (5.0, math.inf))), "the answer is above 0 and at most 2, or above 5"),
         (AnswerEvent("answer: place of the lowest bit", ((-math.inf, -54.0),)), "the answer is no multiple of 2**-53"),
         (
             AnswerEvent("answer: place of the lowest bit", ((-2.0, math.inf),)),
@@ -416,6 +416,28 @@ def test_what_stands_in_a_column_depends_on_its_own_draw_alone():
         (AnswerEvent("answer: keys", names=("['a']",)), "the keys of the answer are ['a']"),
         (AnswerEvent("answer[1] - answer[0]", ((0.0, math.inf),)), "answer[1] - answer[0] is above 0"),
         (AnswerEvent("answer", names=("0", "-1", "-2", "12")), "the answer is from -2 to 0 or 12"),
+        (AnswerEvent("answer", ((-math.inf, 0.0), (5.0, math.inf))), "the answer is at most 0 or above 5"),
+        (AnswerEvent("answer", names=("-4", "-2", "0", "2")), "the answer is a multiple of 2 from -4 to 2"),
+        (AnswerEvent("answer", names=("1", "4", "7", "10")), "the answer is 1, 4 and so on up to 10"),
+        (
+            AnswerEvent("answer", names=tuple(str(k * k) for k in range(10))),
+            "the answer is from 0 to 1 or 4 or 9 or 16 or 25 or 36 or one of 3 more up to 81",
+        ),
+        (
+            AnswerEvent("answer", names=tuple(f"[0, {-k}]" for k in range(24))),
+            "the answer is one of 24 lists such as [0, 0], [0, -1] and [0, -2], "
+            "with 0 in the first place and -23 to 0 in the second place",
+        ),
+        (AnswerEvent("answer", names=tuple("abcdefgh")), "the answer is one of 8 values such as a, b and c"),
+        (
+            AnswerEvent("answer: place of the lowest bit", ((-2.0, -1.0), (0.0, 3.0), (4.0, math.inf))),
+            "the largest power of two that divides the answer is 0.5 or from 2 to 8 or at least 32",
+        ),
+        (AnswerEvent("answer: place of the lowest bit", ((2.0, 3.0),)), "the answer is an odd multiple of 8"),
+        (
+            AnswerEvent("answer: exponent", ((0.0, 2.0), (4.0, math.inf))),
+            "the answer is in absolute value at least 1 and below 4, or at least 16",
+        ),
         (
             AnswerEvent("answer: sum: place of the lowest bit", ((-math.inf, 0.0),)),
             "the sum of the answer is no multiple of 2",

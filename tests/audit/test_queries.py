@@ -42,7 +42,9 @@ def test_a_question_is_worth_what_it_was_charged(ask):
 def test_half_the_noise_and_no_noise_are_found(monkeypatch):
     with monkeypatch.context() as patch:
         plant(patch, "draw", scaled(2))
-        assert dp.audit.check(counted, tables=dp.audit.small_tables(BOOK)).broken
+        quiet = dp.audit.check(counted, tables=dp.audit.small_tables(BOOK))
+    assert quiet.broken
+    assert str(quiet.event) == "the answer is one of n = 1 (0 to 2), n = 2 (1 to 3)"
     plant(monkeypatch, "draw", lambda _: lambda self, count, entropy: np.zeros(count, dtype=np.int64))
     verdict = dp.audit.check(counted, tables=dp.audit.small_tables(BOOK))
     assert verdict.broken

@@ -7,8 +7,10 @@ and unions of cells ordered by how much more often they were seen on one side th
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -18,7 +20,8 @@ from deniable.audit.answer_columns import ABSENT, NUMBER, Sample, SampleColumn
 
 _CELLS = 24
 _ATOMS = 400
-_SHOWN = 6
+_SHOWN, _EXAMPLES = 6, 3
+_PLACES = ("first", "second", "third", "fourth")
 _EXPONENT, _LOWEST, _KIND = ": exponent", ": place of the lowest bit", ": kind of number"
 
 
@@ -29,6 +32,8 @@ class AnswerEvent:
     of: str
     intervals: tuple[tuple[float, float], ...] = ()
     names: tuple[str, ...] = ()
+    said: str = field(default="", repr=False, compare=False)
+    """The event in words, where its names are too long to be read; otherwise `str` finds words of its own."""
 
     def count(self, sample: Sample, *, draws: int) -> int:
         """In how many of these draws it happened; where the column is not there, every draw reads as absent."""
@@ -46,7 +51,7 @@ class AnswerEvent:
         return found
 
     def __str__(self) -> str:
-        return event_text(self.of, self.intervals, self.names)
+        return self.said or event_text(self.of, self.intervals, self.names)
 
     def record(self) -> dict[str, Any]:
         """As plain JSON; an end that is not finite is null."""
@@ -178,16 +183,15 @@ def _joined(lows: Any, ends: Any, cells: list[int]) -> tuple[tuple[float, float]
 
 def event_text(of: str, intervals: Sequence[tuple[float, float]], names: Sequence[str]) -> str:
     """The event that column `of` of an answer lies in one of the intervals (low, high], or is one of the names."""
-    for ending, words in ((_EXPONENT, _size_text), (_LOWEST, _multiple_text)):
+    for ending, words in ((_EXPONENT, _sizes_text), (_LOWEST, _multiples_text)):
         if of.endswith(ending) and intervals:
-            what = subject_words(of.removesuffix(ending))
-            return f"{what} {' or '.join(words(low, high) for low, high in intervals)}"
+            return words(subject_words(of.removesuffix(ending)), intervals)
     what, verb = subject_words(of.removesuffix(_KIND)), "are" if of.endswith(": keys") else "is"
     if of == "error" and ABSENT in names:
         return "there is no error" if len(names) == 1 else "there is no error, or another one than usual"
     if names:
-        return f"{what} {verb} {_names_text(names)}"
-    return f"{what} is {' or '.join(_interval_text(low, high) for low, high in intervals)}"
+        return f"{what} {verb} {names_text(names)}"
+    return f"{what} is {_either([_interval_text(low, high) for low, high in intervals])}"
 
 
 def subject_words(of: str) -> str:
@@ -197,21 +201,52 @@ def subject_words(of: str) -> str:
     return f"the {aspect} of {owner}" if mark else owner
 
 
-def _names_text(names: Sequence[str]) -> str:
+def _either(parts: Sequence[str]) -> str:
+    """One of these, of which the first few are said; a comma stands before "or" where a part has an "and" of its own."""
+    shown = [*parts[:_SHOWN], *([f"in one of {len(parts) - _SHOWN} more ranges"] if len(parts) > _SHOWN else [])]
+    return (", or " if any(" and " in part for part in shown) else " or ").join(shown)
+
+
+def names_text(names: Sequence[str]) -> str:
+    """Values by name: whole numbers as runs, many lists by what stands in each place, of many others the first few."""
     if len(names) > 1 and all(name.removeprefix("-").isdecimal() for name in names):
-        return _runs_text(sorted(map(int, names)))
+        return _numbers_text(sorted(map(int, names)))
     plain = {ABSENT: "not there", NUMBER: "a number", "finite": "a finite number"}
-    shown = [plain.get(name, name) for name in names[:_SHOWN]]
-    more = f" or one of {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return f"one of {', '.join(shown)}{more}" if len(names) > 1 else shown[0]
+    shown = [plain.get(name, name) for name in names]
+    if len(names) <= _SHOWN:
+        return f"one of {', '.join(shown)}" if len(names) > 1 else shown[0]
+    such = f"such as {', '.join(shown[: _EXAMPLES - 1])} and {shown[_EXAMPLES - 1]}"
+    places = _places_text(names)
+    return f"one of {len(names)} {'lists' if places else 'values'} {such}{places}"
 
 
-def _runs_text(numbers: list[int]) -> str:
-    """Whole numbers, those that follow one another as a run."""
+def _places_text(names: Sequence[str]) -> str:
+    """Of lists of a few whole numbers: between which ends each place lies; nothing of anything else."""
+    if not all(re.fullmatch(r"\[-?\d+(, -?\d+)*\]", name) for name in names):
+        return ""
+    lists = [list(map(int, name[1:-1].split(", "))) for name in names]
+    if len({len(each) for each in lists}) > 1 or len(lists[0]) > len(_PLACES):
+        return ""
+    ends = [(min(column), max(column)) for column in zip(*lists, strict=True)]
+    said = [
+        f"{low if low == high else f'{low} to {high}'} in the {place} place"
+        for (low, high), place in zip(ends, _PLACES, strict=False)
+    ]
+    return f", with {', '.join(said[:-1])} and {said[-1]}" if len(said) > 1 else f", with {said[0]}"
+
+
+def _numbers_text(numbers: list[int]) -> str:
+    """Whole numbers, those that follow one another as a run, and those at equal steps as such."""
+    steps = {after - before for before, after in pairwise(numbers)}
+    if len(numbers) > 3 and len(steps) == 1 and (step := steps.pop()) > 1:
+        first, second, *_, last = numbers
+        every = f"a multiple of {step} from {first} to {last}"
+        return every if first % step == 0 else f"{first}, {second} and so on up to {last}"
     starts = [k for k, number in enumerate(numbers) if k == 0 or numbers[k - 1] != number - 1]
-    runs = [(numbers[k], numbers[end - 1]) for k, end in zip(starts, [*starts[1:], len(numbers)], strict=True)]
-    shown = [str(low) if low == high else f"from {low} to {high}" for low, high in runs[:_SHOWN]]
-    return " or ".join(shown) + (f" or one of {len(runs) - _SHOWN} more" if len(runs) > _SHOWN else "")
+    runs = [numbers[k:end] for k, end in pairwise([*starts, len(numbers)])]
+    shown = [f"{run[0]}" if len(run) == 1 else f"from {run[0]} to {run[-1]}" for run in runs[:_SHOWN]]
+    rest = sum(map(len, runs[_SHOWN:]))
+    return " or ".join([*shown, *([f"one of {rest} more up to {numbers[-1]}"] if rest else [])])
 
 
 def _interval_text(low: float, high: float) -> str:
@@ -230,15 +265,34 @@ def _power_text(exponent: float) -> str:
     return f"{2.0**place:g}" if -4 <= place <= 16 else f"2**{place}"
 
 
-def _size_text(low: float, high: float) -> str:
+def _sizes_text(what: str, intervals: Sequence[tuple[float, float]]) -> str:
     """A binary exponent e says 2**(e - 1) <= |x| < 2**e; that of zero is 0."""
+    sizes = _either([_size_text(low, high) for low, high in intervals])
+    if intervals[0] == (-math.inf, math.inf):
+        return f"{what} is a number"
+    return f"{what} is {sizes} in absolute value" if len(intervals) == 1 else f"{what} is in absolute value {sizes}"
+
+
+def _size_text(low: float, high: float) -> str:
     parts = [] if math.isinf(low) else [f"at least {_power_text(low)}" + (", or zero," if low < 0 else "")]
-    parts += [] if math.isinf(high) else [f"below {_power_text(high)}"]
-    return f"is {' and '.join(parts)} in absolute value" if parts else "is a number"
+    return " and ".join([*parts, *([] if math.isinf(high) else [f"below {_power_text(high)}"])])
 
 
-def _multiple_text(low: float, high: float) -> str:
+def _multiples_text(what: str, intervals: Sequence[tuple[float, float]]) -> str:
     """The lowest bit that is set stands at k or above: a multiple of 2**k that is not zero."""
+    if len(intervals) > 1:
+        return f"the largest power of two that divides {what} is {_either([_powers_text(*each) for each in intervals])}"
+    low, high = map(math.floor, intervals[0]) if all(map(math.isfinite, intervals[0])) else intervals[0]
+    if high - low == 1:
+        return f"{what} is an odd multiple of {_power_text(high)}"
     parts = [] if math.isinf(low) else [f"a multiple of {_power_text(low + 1)} other than zero"]
     parts += [] if math.isinf(high) else [f"no multiple of {_power_text(high + 1)}"]
-    return f"is {' and '.join(parts) or 'not zero'}"
+    return f"{what} is {' and '.join(parts) or 'not zero'}"
+
+
+def _powers_text(low: float, high: float) -> str:
+    """The powers of two above that of `low`, up to that of `high`."""
+    first, last = (None if math.isinf(low) else math.floor(low) + 1), (None if math.isinf(high) else math.floor(high))
+    if first is None or last is None:
+        return f"at least {_power_text(first)}" if first is not None else f"at most {_power_text(high)}"
+    return _power_text(first) if first == last else f"from {_power_text(first)} to {_power_text(last)}"

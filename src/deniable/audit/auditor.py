@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from deniable.audit.answer_columns import Failure, columns, whole
-from deniable.audit.answer_events import AnswerEvent
+from deniable.audit.answer_events import AnswerEvent, names_text
 from deniable.audit.claims import ClaimCurve, claim_text, curve_of
 from deniable.audit.comparison import compare, hockey_stick
 from deniable.audit.exact_law import PLACES, NotEnumerable, OutputLaw, Pruned, output_law
@@ -247,8 +247,9 @@ def verdict_of_laws(
     *,
     notes: tuple[str, ...] = (),
     losses: Sequence[Real] | None = None,
+    words: Callable[[Any], str] | None = None,
 ) -> Verdict:
-    """Two exact laws for each pair, held against each claim in both directions."""
+    """Two exact laws for each pair, held against each claim in both directions; `words` says an answer as a person reads it."""
     listed = [(left, right) for left, right in laws]
     least, broken, kept, event, rates = 0.0, False, True, None, None
     for left, right in listed:
@@ -257,7 +258,8 @@ def verdict_of_laws(
             found = compare(left, right, curve.cost, losses=losses or _lines(curve))
             kept = kept and found.kept
             if not broken and found.broken:
-                broken, event = True, _worst_event(left, right, curve) or _worst_event(right, left, curve)
+                broken = True
+                event = _worst_event(left, right, curve, words) or _worst_event(right, left, curve, words)
                 rates = (_chance(left, event), _chance(right, event)) if event else None
     return Verdict(
         name,
@@ -317,7 +319,9 @@ def _about_epsilon(left: OutputLaw, right: OutputLaw, delta: float) -> float:
     return low
 
 
-def _worst_event(p: OutputLaw, q: OutputLaw, curve: ClaimCurve) -> AnswerEvent | None:
+def _worst_event(
+    p: OutputLaw, q: OutputLaw, curve: ClaimCurve, words: Callable[[Any], str] | None
+) -> AnswerEvent | None:
     """The answers that are too likely at the most crossed line."""
     crossed = [
         (hockey_stick(p, q, Fraction(e)).lower - Fraction(d), e)
@@ -328,7 +332,8 @@ def _worst_event(p: OutputLaw, q: OutputLaw, curve: ClaimCurve) -> AnswerEvent |
         return None
     factor = exp(Fraction(loss)).upper
     often = [answer for answer, (low, _) in p.chances.items() if low > factor * q.chances.get(answer, (0, 0))[1]]
-    return AnswerEvent("answer", names=tuple(sorted(map(_written, often))))
+    said = "" if words is None else f"the answer is {names_text(list(dict.fromkeys(map(words, often))))}"
+    return AnswerEvent("answer", names=tuple(sorted(map(_written, often))), said=said)
 
 
 def _chance(law: OutputLaw, event: AnswerEvent) -> float:

@@ -94,6 +94,26 @@ def visible(answer: Any) -> Any:
     )
 
 
+def answers_text(seen: tuple[Any, ...]) -> str:
+    """What was seen of the answers to a question, as a person reads it: rows and their intervals, or the error."""
+    if seen and seen[0] == "error":
+        return f"the error {seen[1]}"
+    return ", then ".join(map(_answer_text, seen))
+
+
+def _answer_text(seen: Any) -> str:
+    if not (isinstance(seen, tuple) and len(seen) == 7 and isinstance(seen[1], tuple)):
+        return str(seen)
+    rows = [_row_text({name: value for name, _, value in row}) for row in seen[1]]
+    return "; ".join(rows) or "no group"
+
+
+def _row_text(row: Mapping[str, Any]) -> str:
+    ends = {name: f" ({row[f'{name}_low']} to {row[f'{name}_high']})" for name in row if f"{name}_low" in row}
+    own = {f"{name}{end}" for name in ends for end in ("_low", "_high")}
+    return " ".join(f"{name} = {value!r}{ends.get(name, '')}" for name, value in row.items() if name not in own)
+
+
 def _flat(value: Any) -> Any:
     return tuple(map(_flat, value)) if isinstance(value, list | tuple) else value
 
@@ -175,7 +195,7 @@ class SmallTables:
                     engine.close()
         most = Fraction(curves[0].losses[-1])
         few = [most, most / 2] if isinstance(curves[0].cost, Bounded) else None
-        return verdict_of_laws(_name(ask), laws, curves, losses=few)
+        return verdict_of_laws(_name(ask), laws, curves, losses=few, words=answers_text)
 
     def _engine(self, side: Columns) -> RememberingEngine:
         return RememberingEngine(self.connect({self.table: dict(side)}, self.codebook, key=ORDER_KEY))
