@@ -21,8 +21,9 @@ from deniable.engines.table_space import table_space
 from deniable.errors import InvalidArgument
 from deniable.exact.guards import Real, positive
 from deniable.mechanisms.best_of import best_of
-from deniable.models.estimator import RowsReader
-from deniable.models.private_scores import METRICS, score_cost, score_family
+from deniable.models.clusters import KMeans
+from deniable.models.estimator import RowsReader, RowsReading
+from deniable.models.private_scores import METRICS, ScoreRule, rule_of, score_cost, score_family
 from deniable.noise import Entropy
 from deniable.plan.codebook import Codebook
 
@@ -69,7 +70,8 @@ def _candidate(codebook: Codebook, model: Any, score: str, multiplier: Real) -> 
     """One model with its score in its settings, as one mechanism; fit and score are composed."""
     fit = model.family(codebook).at(multiplier)
     reading = model.reading(codebook)
-    price = None if score in OWN_SCORES else score_cost(reading.per_unit, METRICS[score], multiplier)
+    rule = _rule(model, reading, score)
+    price = None if rule is None else score_cost(reading.per_unit, rule, multiplier)
 
     def function(data: Any, entropy: Entropy) -> Any:
         fitted = fit.function(data, entropy)
@@ -84,6 +86,19 @@ def _candidate(codebook: Codebook, model: Any, score: str, multiplier: Real) -> 
         return composed([fit.privacy_map(d_in), *([] if price is None else [_grouped(price, d_in, reading.replaces)])])
 
     return Mechanism(table_space(codebook), function, privacy_map)
+
+
+def _rule(model: Any, reading: RowsReading, score: str) -> ScoreRule | None:
+    """How such models are scored, None by themselves; what could not be scored is refused here, before anything is charged."""
+    if score in OWN_SCORES:
+        if not isinstance(model, KMeans):
+            raise InvalidArgument(f"{score} is a score of k-means, got a {model.title}")
+        return None
+    if reading.target is None:
+        raise InvalidArgument(f"{score} needs a model with a target, got {model.title}; k-means has {OWN_SCORES[0]}")
+    if model.values:
+        raise InvalidArgument("models with listed values are not scored; declare the categories in the codebook")
+    return rule_of(score, reading.target)
 
 
 def _grouped(price: Cost, d_in: Distance, replaces: bool) -> Cost:

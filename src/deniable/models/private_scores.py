@@ -314,14 +314,17 @@ def _score(
 def _checked(fitted: Any, metric: str) -> ScoreRule:
     if not isinstance(fitted, FittedModel) or fitted.target is None:
         raise InvalidArgument(f"score takes a fitted model with a target, got {type(fitted).__name__}")
+    return rule_of(metric, fitted.target)
+
+
+def rule_of(metric: str, target: Feature) -> ScoreRule:
+    """A metric by name, refused where it is not for such a target."""
     if metric not in METRICS:
         raise InvalidArgument(f"metric must be one of {', '.join(METRICS)}, got {metric!r}")
-    chosen, classes = METRICS[metric], len(fitted.classes)
+    chosen, classes = METRICS[metric], len(target.values)
     if (chosen.classes == 0) != (classes == 0) or (chosen.classes == 2 and classes != 2):
         kind = {0: "a number as target", 2: "a target with two classes", None: "a target with classes"}
-        raise InvalidArgument(
-            f"{metric} needs {kind[chosen.classes]}; {fitted.target.name!r} has {classes or 'no'} classes"
-        )
+        raise InvalidArgument(f"{metric} needs {kind[chosen.classes]}; {target.name!r} has {classes or 'no'} classes")
     return chosen
 
 

@@ -244,6 +244,10 @@ def test_the_number_of_clusters_is_chosen_by_a_score_of_its_own():
         ([NaiveBayes("smoker")], "luck", 2, "score must be"),
         ([NaiveBayes("smoker")], "auc", 1, "above 1"),
         ([NaiveBayes("smoker"), NaiveBayes("smoker", features=["age"])], "auc", 2, "cost differently"),
+        ([NaiveBayes("town")], "auc", 2, "two classes"),
+        ([NaiveBayes("smoker")], "mae", 2, "a number as target"),
+        ([NaiveBayes("smoker")], "calinski_harabasz", 2, "a score of k-means"),
+        ([KMeans(2)], "auc", 2, "a model with a target"),
     ],
 )
 def test_selections_that_make_no_sense_are_refused(models, score, tries, text):
