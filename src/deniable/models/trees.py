@@ -157,9 +157,14 @@ class DecisionTree(Estimator):
         steps, spread = score_range(self.split, len(reading.target_classes()), self.cap)
         return TreePlan(self.depth, positive(multiplier=multiplier), reading.per_unit, steps, spread)
 
+    def cuts(self, reading: RowsReading) -> tuple[Cut, ...]:
+        """The cuts to choose from; the one that all rows pass where every feature has one value, as found bounds may say."""
+        first = reading.features[0]
+        return candidates(reading.features, self.thresholds) or (Cut(first.name, first.upper, False),)
+
     def at(self, reading: RowsReading, multiplier: Real) -> Mechanism:
         plan = self.plan(reading, multiplier)
-        cuts = candidates(reading.features, self.thresholds)
+        cuts = self.cuts(reading)
 
         def run(compositor: Compositor) -> FittedTrees:
             return fitted_trees(self, reading, Growing(self, reading, plan, cuts).trees(compositor, [None]), plan)
@@ -167,8 +172,7 @@ class DecisionTree(Estimator):
         return planned_task(reading.space, costs=plan.costs, run=run, recipe=self.recipe())
 
     def forecast(self, reading: RowsReading, multiplier: float) -> str:
-        candidate_count = len(candidates(reading.features, self.thresholds))
-        choices = number_of(candidate_count, "candidate")
+        choices = number_of(len(self.cuts(reading)), "candidate")
         return f"a split may be worse than the best by about {multiplier:.4g} rows times the log of {choices}"
 
 
@@ -190,7 +194,7 @@ class RandomForest(DecisionTree):
 
     def at(self, reading: RowsReading, multiplier: Real) -> Mechanism:
         plan = self.plan(reading, multiplier)
-        cuts = candidates(reading.features, self.thresholds)
+        cuts = self.cuts(reading)
 
         def prepare(rows: PrivateRows) -> None:
             rows.kept["part"] = part_of_row(rows, self.trees).astype(np.float64)

@@ -130,6 +130,26 @@ def test_other_units_and_empty_tables_get_bounds_too(text):
         assert dp.models.LogisticRegression("smoker", steps=2, bounds="private").fit(asked, epsilon=1).coefficients
 
 
+@pytest.mark.parametrize("value", [0, 1])
+@pytest.mark.parametrize(
+    "model",
+    [
+        dp.models.DecisionTree("smoker", features=["age"], depth=2, bounds="private"),
+        dp.models.RandomForest("smoker", features=["age"], depth=1, trees=2, bounds="private"),
+        dp.models.AdditiveModel("smoker", features=["age"], turns=1, bounds="private"),
+        dp.models.NaiveBayes("smoker", features=["age"], law="lognormal", bounds="private"),
+    ],
+    ids=lambda model: model.title,
+)
+def test_found_bounds_of_one_value_fit_like_any_others(model, value):
+    """A failure would say, after the charge, that all rows are alike."""
+    rows = {**people(60), "age": [value] * 60}
+    fitted = model.fit(session(rows, text=OPEN_BOOK, entropy=Seeded(4)), epsilon=100)
+    (age,) = fitted.features
+    assert (age.lower, age.upper) == (value, value)
+    assert len(fitted.predict(rows)) == 60
+
+
 def test_other_words_are_refused():
     with pytest.raises(InvalidArgument, match="bounds must be 'private'"):
         dp.models.LinearRegression("wage", bounds="guess")
