@@ -21,6 +21,8 @@ from deniable.audit.rate_pairs import RatePairs
 
 FAVOURITE, RIVAL, OTHERS = 0.62, 0.2, 0.18
 """How the error is shared: the two events chosen on few draws and tested on most, and those chosen on one half of them."""
+TURNED = 0.05
+"""What the middle half-line gets the other way round, out of the others' share, where the first draws leave the side open."""
 TESTED = 3
 """Events tested on the second half: the most significant one, the most significant of another column, the largest bound."""
 _AHEAD, _BEHIND = 1.0, 3.0
@@ -84,8 +86,10 @@ def two_halves(left: Any, right: Any, *, curve: ClaimCurve, error: float) -> lis
     sides, draws = [columns(left), columns(right)], len(left)
     early, half = _until_clear(*sides, draws=draws), draws // 2
     chosen = [(early, choice, share) for choice, share in likeliest(*_firsts(sides, early), draws=early, curve=curve)]
-    others = choose(*_firsts(sides, half), draws=half, curve=curve)
-    chosen += [(half, choice, OTHERS / len(others)) for choice in others]
+    turned = other_side(*_firsts(sides, early), draws=early, curve=curve)
+    chosen += [(early, choice, TURNED) for choice in turned]
+    others, rest = choose(*_firsts(sides, half), draws=half, curve=curve), OTHERS - TURNED * len(turned)
+    chosen += [(half, choice, rest / len(others)) for choice in others]
     return [
         try_event(
             choice, *(parts(side, size)[1] for side in sides), draws=draws - size, curve=curve, error=error * share
@@ -135,6 +139,14 @@ def likeliest(left: Sample, right: Sample, *, draws: int, curve: ClaimCurve) -> 
         return [(middle, FAVOURITE + RIVAL)]
     ranked = (other, middle) if promise > hope + _BEHIND else (middle, other)
     return list(zip(ranked, (FAVOURITE, RIVAL), strict=True))
+
+
+def other_side(left: Sample, right: Sample, *, draws: int, curve: ClaimCurve) -> list[Choice]:
+    """The middle half-line as the likelier one of the side that looks the unlikelier, if these draws do not say which is which."""
+    _, middle = _best(_of_middles(list(_oriented(left, right, draws)), draws, curve))
+    if middle is None or _is_clear(left, right, draws=draws):
+        return []
+    return [Choice(middle.event, not middle.reversed, middle.slope)]
 
 
 def _of_middles(groups: list[_Oriented], draws: int, curve: ClaimCurve) -> list[tuple[float, Choice]]:
