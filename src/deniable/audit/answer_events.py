@@ -282,8 +282,8 @@ def _multiples_text(what: str, intervals: Sequence[tuple[float, float]]) -> str:
     """The lowest bit that is set stands at k or above: a multiple of 2**k that is not zero."""
     if len(intervals) > 1:
         return f"the largest power of two that divides {what} is {_either([_powers_text(*each) for each in intervals])}"
-    low, high = map(math.floor, intervals[0]) if all(map(math.isfinite, intervals[0])) else intervals[0]
-    if high - low == 1:
+    low, high = intervals[0]
+    if math.isfinite(high - low) and math.floor(high) - math.floor(low) == 1:
         return f"{what} is an odd multiple of {_power_text(high)}"
     parts = [] if math.isinf(low) else [f"a multiple of {_power_text(low + 1)} other than zero"]
     parts += [] if math.isinf(high) else [f"no multiple of {_power_text(high + 1)}"]
