@@ -141,6 +141,7 @@ ELSEWHERE = {
     "test_b2_one_query_allowed_and_four_forked_copies_answer_exactly_once",
     "deniable.ledger.replay:Replay": "tests/attacks/test_ledger_threats.py::"
     "test_b1_sixteen_threads_times_five_tenths_of_one_are_granted_exactly_ten",
+    "deniable.ledger.journal:_Turn": "tests/unit/ledger/test_held.py::test_what_one_thread_holds_is_not_shown_to_another",
     "deniable.ledger.postgres_journal:_Kept": "tests/attacks/test_ledger_threats.py::"
     "test_b2_forking_while_other_threads_spend_neither_deadlocks_nor_overspends",
     "deniable.ledger.opening:OpenedLedger": "tests/attacks/test_ledger_threats.py::"

@@ -25,8 +25,8 @@ LIMITS = {
     "files under 40 lines": 12,
     "files above 400 lines": 1,
     "lines the type checker is told to ignore": 46,
-    "files run by a grouped count": 95,
-    "files run by the same in SQL": 102,
+    "files run by a grouped count": 96,
+    "files run by the same in SQL": 103,
     "modules loaded by the first calculus": 53,
     "modules loaded by the first data set": 101,
 }

@@ -35,7 +35,6 @@ NEVER_ONE = {
     "mechanisms.grid": "more points than 64 bits count",
     "mechanisms.private_quantiles": "more points than 64 bits count",
     "models.training": "the kind of batch, not how many",
-    "models.torch_modules": "a layer's sizes, of which the first is a constant and more",
     "plan.nodes": "more features than a row has columns",
     "plan.unit_tables": "more cells than may be",
     "query.compile": "one row has a sentence of its own",
@@ -46,7 +45,6 @@ NEVER_ONE = {
     "svg.elements": "a drawing's characters",
     "synth.fitted.twin_query": "more than two columns",
     "synth.resources": "tables of several columns, and more cells than fit",
-    "synth.synthesis": "more cells than fit",
 }
 
 

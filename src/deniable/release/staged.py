@@ -21,7 +21,7 @@ from deniable.cost import Composed
 from deniable.engines.engine import Engine
 from deniable.engines.public_database import ReleasedTable
 from deniable.engines.table_space import PrivateTables
-from deniable.errors import InvalidArgument
+from deniable.errors import InvalidArgument, QueryRefused
 from deniable.exact import loss_text
 from deniable.ledger.receipt import Receipt
 from deniable.ledger.store import Packed
@@ -47,6 +47,7 @@ from deniable.query.sql import (
     public_answer,
 )
 from deniable.query.sql.post import Cell
+from deniable.query.sql.public import PublicRows
 from deniable.query.sql.quantile_bins import EDGE
 from deniable.query.sql.released_forms import TracedStatement, cell_name, computed_columns, released_numbers
 from deniable.release.answer import Release, statement_view
@@ -251,7 +252,6 @@ class _Shown:
         return self._public(self.staged.end, stages)
 
     def _public(self, tree: exp.Expression, stages: Mapping[str, Release]) -> Release:
-        assert self.statement is not None
         cells: list[ReleasedNumber] = []
         places: dict[str, dict[str, range]] = {}
         for place, stage in enumerate(self.staged.stages):
@@ -259,13 +259,13 @@ class _Shown:
             for name, column in self._numbers(place, stages[stage.name]).items():
                 places[stage.name][name] = range(len(cells), len(cells) + len(column))
                 cells += column
+        codebook = self.session.codebook
         traced = TracedStatement.of(tree, [(name, column) for name, each in places.items() for column in each])
-        tables = {
-            stage.name: _released_table(stage, stages[stage.name], places[stage.name] if traced.hidden else {})
-            for stage in self.staged.stages
-        }
-        asked, codebook = replace(self.statement, tree=traced.tree), self.session.codebook
-        found = public_answer(asked, codebook, _public_names(tree, codebook), self.engine, tables)
+        try:
+            found = self._rows(traced, stages, places)
+        except QueryRefused:  # the statement was tried before the charge, what is added to it was not
+            traced = TracedStatement(tree, ())
+            found = self._rows(traced, stages, places)
         last = stages[self.staged.stages[-1].name]
         columns = computed_columns(traced, found.columns, cells, Fraction(last.confidence).limit_denominator(10**9))
         notes = self._notes(tuple(note for release in stages.values() for note in release.notes))
@@ -281,6 +281,17 @@ class _Shown:
         shown = AnswerTable((), ((),) * found.count, columns)
         record = table_record(shown, last.confidence, self._guarantee(), notes)
         return StagedRelease(record, self._facts(last.facts), last.receipt, stages)
+
+    def _rows(
+        self, traced: TracedStatement, stages: Mapping[str, Release], places: Mapping[str, Mapping[str, range]]
+    ) -> PublicRows:
+        assert self.statement is not None
+        tables = {
+            stage.name: _released_table(stage, stages[stage.name], places[stage.name] if traced.hidden else {})
+            for stage in self.staged.stages
+        }
+        asked, codebook = replace(self.statement, tree=traced.tree), self.session.codebook
+        return public_answer(asked, codebook, _public_names(traced.tree, codebook), self.engine, tables)
 
     def _numbers(self, place: int, release: Release) -> dict[str, list[ReleasedNumber]]:
         """The released columns of a stage that have intervals, cell by cell."""

@@ -8,6 +8,7 @@ Anything else, such as a rank or a maximum, has no interval. `docs/theory/releas
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -23,6 +24,9 @@ from deniable.query.price import Price
 from deniable.query.sql.env import output_name, part
 from deniable.query.sql.post import Field
 from deniable.query.sql.staging import StagePart
+
+MOST_LISTED = 40_000
+"""Characters of the lists of cells that all rows of a quotient rest on, up to which it is inverted: some seconds of work."""
 
 Place: TypeAlias = tuple[str, str]
 """A released column: the stage's name and the column's."""
@@ -121,9 +125,10 @@ class TracedStatement:
         if select.args.get("group") or select.args.get("distinct") or any(map(_aggregates, select.expressions)):
             return {}
         seen, found = self._seen(select, bodies), {}
+        named = Counter(output_name(each).lower() for each in select.expressions)
         for each in list(select.expressions):
             cell = seen.get(_name(each))
-            if cell is not None:
+            if cell is not None and named[output_name(each).lower()] == 1:
                 found[output_name(each).lower()] = cell_name(output_name(each))
                 select.append("expressions", exp.alias_(cell.copy(), cell_name(output_name(each)), quoted=True))
         return found
@@ -131,8 +136,10 @@ class TracedStatement:
     def _seen(self, select: Any, bodies: Mapping[str, dict[str, str]]) -> dict[tuple[str, str], exp.Column]:
         """The released columns a SELECT sees, by table and name, each with the column of its cells."""
         found: dict[tuple[str, str], exp.Column] = {}
-        origin = part(select, "from")
-        for item in [*([origin.this] if origin is not None else []), *(j.this for j in select.args.get("joins") or [])]:
+        origin, joins = part(select, "from"), select.args.get("joins") or []
+        for item in [*([origin.this] if origin is not None else []), *(join.this for join in joins)]:
+            if item.args.get("alias") is not None and item.args["alias"].args.get("columns"):
+                continue  # its columns have other names above
             names: Mapping[str, str] = {}
             if isinstance(item, exp.Subquery):
                 names = self._passed(item.this, bodies)
@@ -143,12 +150,14 @@ class TracedStatement:
                 alias = item.alias_or_name
                 cell = exp.column(exp.to_identifier(cells, quoted=True), exp.to_identifier(alias, quoted=True))
                 found[alias.lower(), name] = found["", name] = cell
+        for both in (each.name.lower() for join in joins for each in join.args.get("using") or []):
+            found.pop(("", both), None)  # of which side it is depends on the row
         return found
 
     def _form(self, node: Any, seen: Mapping[tuple[str, str], exp.Column], whole: bool) -> Form | None:
         match node:
             case exp.Paren() | exp.Cast():
-                number = not isinstance(node, exp.Cast) or node.to.is_type("double", "float", "decimal")
+                number = not isinstance(node, exp.Cast) or node.to.is_type("double")  # others round
                 return self._form(node.this, seen, whole) if number else None
             case exp.Literal():
                 return None if node.is_string else LinearForm((), Fraction(node.this))
@@ -199,6 +208,8 @@ def _followed(tree: Any) -> bool:
     if any(isinstance(star.parent, exp.Select) for star in tree.find_all(exp.Star)):
         return False
     if any(join.args.get("method") for join in tree.find_all(exp.Join)):
+        return False
+    if any(union.args.get("by_name") for union in tree.find_all(exp.Union)):
         return False
     if isinstance(tree, exp.Union):
         sides = _sides(tree)
@@ -253,7 +264,9 @@ def form_ends(
     parts = (form,) if isinstance(form, LinearForm) else (form.top, form.bottom)
     if value is None:
         return EVERYWHERE
-    weights = [_weights(each, items, cells) for each in parts]
+    weights = [weights for each in parts if (weights := _weights(each, items, cells)) is not None]
+    if len(weights) < len(parts):
+        return None
     numbers = [cells[place] for each in weights for place in each]
     if isinstance(form, LinearForm) and form.constant == 0 and [*weights[0].values()] == [1]:
         return numbers[0].ends
@@ -272,12 +285,17 @@ def form_ends(
     return noises.quotient(*tops, value=value, beta=beta)
 
 
-def _weights(form: LinearForm, items: Sequence[Any], cells: Sequence[ReleasedNumber]) -> dict[int, Fraction]:
-    """The released numbers a form is of at one row, by their place, with what each is multiplied by."""
+def _weights(form: LinearForm, items: Sequence[Any], cells: Sequence[ReleasedNumber]) -> dict[int, Fraction] | None:
+    """The released numbers a form is of at one row, by their place, with what each is multiplied by.
+
+    None where a term rests on none that is there, such as the other side of an outer join.
+    """
     found: dict[int, Fraction] = {}
     for factor, item, how in form.terms:
         given = [items[item]] if how == "one" else json.loads((items[item] or "[]").replace("None", "null"))
         places = [place for place in given if place is not None and cells[place].value is not None]
+        if not places:
+            return None
         for place in places:
             found[place] = found.get(place, Fraction(0)) + factor / (len(places) if how == "mean" else 1)
     return found
@@ -305,6 +323,8 @@ def _column(
 ) -> AnswerColumn:
     none = AnswerColumn(name, "computed", values, None, None, "no interval is said")
     if form is None or (isinstance(form, LinearForm) and not form.terms):
+        return none
+    if isinstance(form, QuotientForm) and sum(len(str(cell)) for row in items for cell in row) > MOST_LISTED:
         return none
     ends = [form_ends(form, row, value, cells, 1 - confidence) for row, value in zip(items, values, strict=True)]
     if not ends or None in ends:
