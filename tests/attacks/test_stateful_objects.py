@@ -200,7 +200,6 @@ HARMLESS = {
     "knows who is at the door of a web process; what is charged is in the ledger": {
         "deniable.server.identity:RateLimit",
         "deniable.server.identity:Tokens",
-        "deniable.server.identity:Visits",
         "deniable.server.single_sign_on:SingleSignOn",
         "deniable.server.letters:Postman",
         "deniable.server.webhooks:Messenger",
