@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
+from sqlglot import parse_one
 
 from deniable.accounting import budget
 from deniable.engines import reference
@@ -23,7 +24,7 @@ from deniable.plan.value_tables import with_values
 from deniable.query import compile_query
 from deniable.query.aggregates.count import count
 from deniable.query.aggregates.mean import mean
-from deniable.query.sql import Explanation, compile_stages, compile_statement, filled, read
+from deniable.query.sql import Explanation, compile_stages, compile_statement, filled, read, released_forms
 from deniable.query.sql.released_facts import held_value
 from deniable.release.dataset import Dataset
 from deniable.release.session import Session
@@ -415,6 +416,28 @@ def test_columns_that_pass_keep_their_intervals(text: str, sure: str) -> None:
     answer = session.sql(text, epsilon=4)
     assert {name for name, column in answer.columns.items() if column.lower is not None} == set(sure)
     assert not any("cell" in name or "trace" in name for name in answer.columns)
+
+
+def test_a_share_of_very_many_numbers_has_no_interval(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(released_forms, "MOST_LISTED", 0)
+    answer = Dataset(plain_rows(), codebook=BINNED).session(budget(epsilon=40), entropy=Silent()).sql(_WIDE, epsilon=4)
+    assert answer.columns["share"].lower is None
+    assert answer.columns["more"].lower is not None
+
+
+def test_a_statement_that_the_engine_cannot_follow_is_asked_as_it_was_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is added for intervals is not tried before the charge, so it must not cost the answer."""
+    honest = released_forms.TracedStatement.of
+
+    def broken(tree, columns):
+        traced = honest(tree, columns)
+        traced.tree.append("expressions", parse_one("no_such_function(1)"))
+        return traced
+
+    monkeypatch.setattr(released_forms.TracedStatement, "of", broken)
+    answer = Dataset(plain_rows(), codebook=BINNED).session(budget(epsilon=40), entropy=Silent()).sql(_WIDE, epsilon=4)
+    assert [row["share"] for row in answer.table][1] == 50
+    assert all(column.lower is None for column in answer.columns.values())
 
 
 @pytest.mark.parametrize("bins", [2, 4])
