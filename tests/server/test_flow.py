@@ -250,6 +250,7 @@ def test_a_lost_answer_and_a_dear_one_raise_as_in_a_session(listening):
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:The .* attribute with value")  # FastAPI hides it, but not from two threads at once
 def test_sixteen_clients_of_two_web_parts_ask_for_the_last_tenth_and_one_gets_it(listening):
     """Two of them are browsers, logged in at one of the two and served by the other."""
     server = listening
