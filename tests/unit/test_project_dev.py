@@ -89,17 +89,17 @@ def test_uv_looks_where_pip_looks(dev, monkeypatch):
     printed = "\n".join(
         [
             ":env:.find-links='/mine'",
-            "global.extra-index-url='file:///a/simple\\nfile:///b/simple'",
+            "global.extra-index-url='file:///a/index\\nfile:///b/index'",
             "global.find-links='/hidden /by-mine'",
             "global.timeout='3'",
-            "install.index-url='https://example.org/simple'",
-            "freeze.index-url='https://example.org/other'",
+            "install.index-url='https://example.org/index'",
+            "freeze.index-url='https://example.org/second'",
         ]
     )
     told = dev.uv_variables(printed)
-    assert told["UV_INDEX"] == "file:///a/simple file:///b/simple"
+    assert told["UV_INDEX"] == "file:///a/index file:///b/index"
     assert told["UV_FIND_LINKS"] == "/mine"
-    assert told["UV_DEFAULT_INDEX"] == "https://example.org/simple"
+    assert told["UV_DEFAULT_INDEX"] == "https://example.org/index"
     assert told["UV_INDEX_STRATEGY"] == "unsafe-best-match"
     assert told.items() >= dev.environment_variables().items()
     monkeypatch.setenv("UV_INDEX", "file:///own")

@@ -268,7 +268,7 @@ class ExamplePath:
 
         rows = np.stack([np.full(width, float(GRID)), np.linspace(-GRID, GRID, width)])
         with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(0)
+            torch.manual_seed(0)  # the same for every row: a module's own dropout, never the noise that protects
             state = torch.get_rng_state()
             first, _, again = (self._one(self.module, state, rows[row], np.zeros(outputs)) for row in (0, 1, 0))
             torch.set_rng_state(state)
@@ -303,7 +303,7 @@ class ExamplePath:
         starts = np.arange(rows.count) if rows.starts is None else rows.starts
         ends, held = np.append(starts, rows.count), rows.kept
         with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(0)
+            torch.manual_seed(0)  # the same for every row: a module's own dropout, never the noise that protects
             state = torch.get_rng_state()
             for first, last in pairwise(ends.tolist()):
                 whole = np.zeros(len(weights))
