@@ -123,7 +123,8 @@ class Accuracy:
     def __str__(self) -> str:
         from deniable.exact.figures import error_figures
 
-        return f"± {error_figures(self.error)} ({self.measure}) with probability {float(self.confidence):g}"
+        within = "±" if self.measure.startswith(("value ", "value,")) or self.measure == "value" else "off by at most"
+        return f"{within} {error_figures(self.error)} ({self.measure}) with probability {float(self.confidence):g}"
 
 
 def _stated_at(confidence: Fraction, found: Iterable[Any]) -> tuple[Any, ...]:

@@ -64,11 +64,12 @@ def step(constructor: Callable[Concatenate[Space, P], Built]) -> Callable[P, Ste
     """Turn a function of (space, parameters) into one of the parameters alone that returns a `Step`."""
 
     ours = constructor.__module__.startswith("deniable.")
-    parameter = inspect.signature(constructor).parameters.get("scale")
-    has_scale = parameter is not None and parameter.default is inspect.Parameter.empty
+    settings = list(inspect.signature(constructor).parameters.values())[1:]
+    has_scale = any(each.name == "scale" and each.default is each.empty for each in settings)
 
     @functools.wraps(constructor)
     def waiting(*args: P.args, **kwargs: P.kwargs) -> Step[Built]:
+        _check_settings(constructor.__name__, settings, args, kwargs)
         told = ", ".join([*(repr(a) for a in args), *(f"{k}={v!r}" for k, v in kwargs.items())])
         name, is_known = f"{constructor.__name__}({told})", ours and all(map(_is_plain, (*args, *kwargs.values())))
         if has_scale and "scale" not in kwargs:
@@ -76,6 +77,33 @@ def step(constructor: Callable[Concatenate[Space, P], Built]) -> Callable[P, Ste
         return Step(name, lambda space: constructor(space, *args, **kwargs), is_known=is_known)
 
     return waiting
+
+
+def _check_settings(
+    name: str, settings: list[inspect.Parameter], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> None:
+    """Refuse, before there is a space, settings that the constructor does not take; a scale may be left out."""
+    given = {each.name: Fraction(1) for each in settings if each.name == "scale"} | kwargs
+    try:
+        inspect.Signature(settings).bind(*args, **given)
+    except TypeError:
+        required = [each for each in settings if each.default is each.empty and each.kind is not each.VAR_POSITIONAL]
+        unknown = [repr(key) for key in kwargs if key not in {each.name for each in settings}]
+        left = [each for place, each in enumerate(required) if not (_by_place(each) and place < len(args))]
+        missing = [each.name for each in left if each.name not in given]
+        listed = ", ".join(each.name for each in settings)
+        if not settings:
+            raise InvalidArgument(f"{name} has no settings: {name}()") from None
+        if unknown:
+            raise InvalidArgument(f"{name} has no setting {unknown[0]}; it takes {listed}") from None
+        if missing:
+            shown = ", ".join(each.name if _by_place(each) else f"{each.name}=..." for each in required)
+            raise InvalidArgument(f"{name} needs {' and '.join(missing)}: {name}({shown})") from None
+        raise InvalidArgument(f"{name} takes its settings by name, and these: {listed}") from None
+
+
+def _by_place(parameter: inspect.Parameter) -> bool:
+    return parameter.kind is parameter.POSITIONAL_OR_KEYWORD
 
 
 def _family(space: Space, constructor: Callable[..., Step[Any]], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -177,15 +177,21 @@ class ValueRelease:
     def __str__(self) -> str:
         if isinstance(self.accuracy, tuple):
             parts = zip(self.value, self.accuracy, strict=True)
-            lines = [f"{value}{'' if error is None else f' {error}'}" for value, error in parts]
+            lines = [_with_error(value, error) for value, error in parts]
         else:
-            lines = [f"{self.value}{'' if self.accuracy is None else f' {self.accuracy}'}"]
+            lines = [_with_error(self.value, self.accuracy)]
         return "\n".join([*lines, self.guarantee, str(self.receipt)])
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
         return f"<pre>{html.escape(str(self))}</pre>"
+
+
+def _with_error(value: Any, error: Stated) -> str:
+    """What people read: 12 ± 3, or 12 and in words how far off it may be where that is no distance of values."""
+    said = "" if error is None else str(error)
+    return f"{value}{' ' if said.startswith('±') else ', ' if said else ''}{said}"
 
 
 def value_packed(value: Any, accuracy: Stated, guarantee: str, facts: ReleaseFacts) -> Packed:

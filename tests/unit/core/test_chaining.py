@@ -1,10 +1,12 @@
 """Chains meet or are refused when built; maps and functions compose in order; claims travel along."""
 
+import inspect
 from fractions import Fraction
 
 import pytest
 
 import deniable as dp
+from deniable import calculus as c
 from deniable import cost as costs
 from deniable.core import (
     AbsoluteDistance,
@@ -56,6 +58,33 @@ def test_steps_compose_before_a_space_arrives():
     assert isinstance(recipe, Step)
     assert (DATA >> recipe).cost(d_in=1) == costs.Laplace(scale=5, sensitivity=10)
     assert repr(recipe) == "total() >> noisy(scale=5)"
+
+
+STEPS = [
+    name for name in c.__all__ if hasattr(getattr(c, name), "__wrapped__") and inspect.isfunction(getattr(c, name))
+]
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_a_setting_that_is_not_there_is_refused_before_there_is_a_space(name):
+    with pytest.raises(InvalidArgument, match=f"{name} has no setting"):
+        getattr(c, name)(certainly_no_setting=1)
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: c.clamp(0, 60), "clamp needs lower and upper: clamp(lower=..., upper=...)"),
+        (lambda: c.clamp(lowr=0, upper=60), "clamp has no setting 'lowr'; it takes lower, upper, grid"),
+        (lambda: c.laplace(5), "laplace takes its settings by name, and these: scale"),
+        (lambda: c.total(5), "total has no settings: total()"),
+        (lambda: c.column(), "column needs name: column(name)"),
+    ],
+)
+def test_settings_are_told_in_words(call, said):
+    with pytest.raises(InvalidArgument) as refusal:
+        call()
+    assert str(refusal.value) == said
 
 
 def test_post_processing_keeps_the_cost():

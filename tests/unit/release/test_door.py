@@ -69,6 +69,16 @@ def test_any_mechanism_is_released_and_a_missing_scale_is_solved(session):
     assert len(answer.release_table().rows) == 8
 
 
+def test_an_error_in_ranks_is_not_printed_as_one_of_values(session):
+    """77 ± 510 would be read as between -433 and 587."""
+    minutes = session.rows(column="minutes")
+    median = session.release(minutes >> c.private_median(lower=0, upper=60, grid=1), epsilon=0.5)
+    assert str(median).startswith(f"{median.value}, off by at most ")
+    assert "(rank) with probability 0.95" in str(median)
+    total = session.release(minutes >> c.clamp(lower=0, upper=60) >> c.total() >> c.laplace(), epsilon=0.5)
+    assert f"{total.value} ± " in str(total)
+
+
 def test_what_is_drawn_is_the_mechanism_on_the_bounded_rows(silent):
     total = silent.rows(column="minutes") >> c.total() >> c.laplace()
     # 1 has three visits of 5 and keeps two, 2 is clamped to 60, 3 has 20; nobody's row and the missing value are left out
