@@ -29,7 +29,7 @@ _RANDOM = [
     (r"[▁▂▃▄▅▆▇█]+", "bars"),
 ]
 """What differs from run to run besides noise."""
-_NOISY = re.compile(r"\d [±\[]|'\w+_low':")
+_NOISY = re.compile(r"\d( [±\[]|, off by at most )|'\w+_low':")
 """A value with its error; a price has no value before the error."""
 
 
