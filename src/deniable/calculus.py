@@ -6,6 +6,7 @@
 from typing import TYPE_CHECKING, Any
 
 from deniable import core, mechanisms, transformations
+from deniable.lazy import no_public_name
 
 if TYPE_CHECKING:
     from deniable.core import *  # noqa: F403
@@ -16,7 +17,7 @@ else:
 
     def __getattr__(name: str) -> Any:
         if name not in _ROOMS:
-            raise AttributeError(f"deniable.calculus has no public name {name!r}; dir(deniable.calculus) lists them")
+            raise no_public_name("deniable.calculus", name, __all__)
         return getattr(_ROOMS[name], name)
 
     def __dir__() -> list[str]:

@@ -8,13 +8,22 @@ from __future__ import annotations
 
 import ast
 import sys
+from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 
-class LazyPackage(ModuleType):
+class NamedModule(ModuleType):
+    """A module that answers a name it does not have with the nearest one."""
+
+    def __getattr__(self, name: str) -> Any:
+        public = vars(self).get("__all__") or [each for each in vars(self) if not each.startswith("_")]
+        raise no_public_name(self.__name__, name, public)
+
+
+class LazyPackage(NamedModule):
     """A package whose public names come from their homes when they are first used."""
 
     _homes: dict[str, tuple[str, str]]
@@ -22,7 +31,7 @@ class LazyPackage(ModuleType):
 
     def __getattr__(self, name: str) -> Any:
         if name not in self._homes:
-            raise AttributeError(f"{self.__name__} has no public name {name!r}; dir({self.__name__}) lists them")
+            return super().__getattr__(name)
         module, attribute = self._homes[name]
         value = _value(module, attribute, package=self.__name__)
         ModuleType.__setattr__(self, name, value)
@@ -45,6 +54,20 @@ def lazy_package(name: str) -> None:
     homes, public = stub_names(stub.read_text(encoding="utf-8"))
     package.__dict__.update(_homes={each: homes[each] for each in public}, __all__=public)
     package.__class__ = LazyPackage
+
+
+def no_public_name(module: str, name: str, public: Sequence[str]) -> AttributeError:
+    """The error for a name that a module of ours does not have."""
+    from difflib import get_close_matches  # only for a name that is not there
+
+    near = [] if name.startswith("_") else get_close_matches(name, public, n=1)
+    advice = f"did you mean {module}.{near[0]}?" if near else f"dir({module}) lists them"
+    return AttributeError(f"{module} has no public name {name!r}; {advice}", name=name)
+
+
+def named_module(name: str) -> None:
+    """Make the module that is being loaded answer names it does not have."""
+    sys.modules[name].__class__ = NamedModule
 
 
 def stub_names(text: str) -> tuple[dict[str, tuple[str, str]], list[str]]:

@@ -69,12 +69,25 @@ def test_everything_can_be_imported_at_once():
 def test_an_unknown_name_is_refused_and_a_module_is_still_found():
     room = import_module("deniable.mechanisms")
     with pytest.raises(
-        AttributeError, match=r"deniable.mechanisms has no public name 'laplase'; dir\(deniable.mechanisms\)"
+        AttributeError,
+        match=r"deniable.mechanisms has no public name 'laplase'; did you mean deniable.mechanisms.laplace\?",
     ):
         _ = room.laplase
     from deniable.mechanisms import additive
 
     assert isinstance(additive, ModuleType)
+
+
+ROOMS = ("accounting", "attacks", "audit", "calculus", "ledger", "models", "noise")
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_a_misspelt_name_is_answered_with_the_nearest(room):
+    package = import_module(f"deniable.{room}")
+    name = max(package.__all__, key=len)
+    with pytest.raises(AttributeError, match=rf"deniable.{room} has no public name '{name}s'; did you mean") as refusal:
+        getattr(package, name + "s")
+    assert f"deniable.{room}.{name}?" in str(refusal.value)
 
 
 def test_a_name_can_be_replaced_for_a_test(monkeypatch):

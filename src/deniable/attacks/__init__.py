@@ -37,6 +37,9 @@ from deniable.attacks.model_attacks import (
 )
 from deniable.attacks.reconstruction import Reconstruction, random_groups, reconstruct, solve_tables
 from deniable.attacks.tracing import Tracing, power_curve, trace, tracing_world
+from deniable.lazy import named_module
+
+named_module(__name__)
 
 __all__ = [
     "AnonymityReport",

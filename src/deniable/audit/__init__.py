@@ -16,6 +16,9 @@ from deniable.audit.self_audit import SELF_SCHEMA, SelfReport, self_audit
 from deniable.audit.session_questions import SmallTables, small_tables
 from deniable.audit.timing import TimingReport, rank_correlation, timing
 from deniable.audit.verdict import SCHEMA, EventReplay, Verdict
+from deniable.lazy import named_module
+
+named_module(__name__)
 
 __all__ = [
     "PLANTED",

@@ -55,6 +55,10 @@ class Space:
         return self.metric.distance(left, right, self.domain)
 
     def __rshift__(self, step: Builds[Built]) -> Built:
+        if not hasattr(step, "build"):
+            name = getattr(step, "__name__", None)
+            said = f"write {name}(...), with its settings" if callable(step) and name else f"got {step!r}"
+            raise SpaceMismatch(f"a space is followed by a transformation or a mechanism; {said}")
         return step.build(self)
 
 
@@ -68,6 +72,11 @@ def adjacent(left: Any, right: Any, space: Space, *, d_in: Distance | Real | tup
     return apart <= limit  # type: ignore[operator]
 
 
+def _check_domain(values: object) -> None:
+    if not isinstance(values, Domain):
+        raise InvalidArgument(f"values come from a domain, such as integers(lower=0, upper=10), got {values!r}")
+
+
 _ROW_METRICS: tuple[type[Metric], ...] = (SymmetricDistance, InsertDelete, ChangeOne, Hamming)
 
 
@@ -76,6 +85,7 @@ def rows(element: Domain, *, size: int | None = None, metric: Metric | None = No
 
     Guarantee: none of its own; it fixes what "one person's row" means for everything built on it.
     """
+    _check_domain(element)
     default = SymmetricDistance() if size is None else ChangeOne()
     chosen = default if metric is None else metric
     if not isinstance(chosen, _ROW_METRICS):
@@ -85,6 +95,8 @@ def rows(element: Domain, *, size: int | None = None, metric: Metric | None = No
 
 def frame(columns: Mapping[str, Domain], *, identifier: str | None = None, size: int | None = None) -> Space:
     """A data frame. Neighbours add or remove rows, or everything of one `identifier` when a column names people."""
+    for each in columns.values():
+        _check_domain(each)
     domain = Frame(dict(columns), size)
     if identifier is not None:
         if identifier not in domain.columns:

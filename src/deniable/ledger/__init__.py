@@ -1,5 +1,6 @@
 """The durable ledger: one budget that threads, notebooks and processes share, and that nothing can shrink back."""
 
+from deniable.lazy import named_module
 from deniable.ledger.anchor import Anchor, FolderAnchor, Mark, Unanchored
 from deniable.ledger.applications import Application, Progress
 from deniable.ledger.caps import Balance, Cap, Each, Period
@@ -15,6 +16,8 @@ from deniable.ledger.sqlite_journal import SqliteJournal
 from deniable.ledger.state import Charge
 from deniable.ledger.terms import Terms, fingerprint
 from deniable.ledger.verify import Verification, verify
+
+named_module(__name__)
 
 __all__ = [
     "FORMAT",

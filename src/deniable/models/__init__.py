@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from deniable.lazy import named_module
 from deniable.models.additive_model import AdditiveModel, FittedAdditive
 from deniable.models.clusters import FittedClusters, KMeans
 from deniable.models.components import PCA, FittedComponents
@@ -20,6 +21,8 @@ from deniable.models.recommend import Recommendation, recommend
 from deniable.models.teachers import Labels, Teachers
 from deniable.models.training import FittedNetwork, Training
 from deniable.models.trees import DecisionTree, RandomForest
+
+named_module(__name__)
 
 
 def for_sklearn(model: Any, *, codebook: Any, ledger: str, epsilon: float, **terms: Any) -> Any:

@@ -87,6 +87,15 @@ def test_settings_are_told_in_words(call, said):
     assert str(refusal.value) == said
 
 
+def test_what_is_no_step_and_no_domain_is_told_in_words():
+    with pytest.raises(SpaceMismatch, match=r"write laplace\(\.\.\.\), with its settings"):
+        _ = DATA >> c.laplace
+    with pytest.raises(InvalidArgument, match="values come from a domain"):
+        c.rows(int)
+    with pytest.raises(InvalidArgument, match="values come from a domain"):
+        c.frame({"age": int})
+
+
 def test_post_processing_keeps_the_cost():
     doubled = (DATA >> total() >> noisy(scale=5)) >> (lambda answer: 2 * answer)
     assert doubled([1, 2]) == 6
