@@ -41,25 +41,29 @@ class _Record:
 
     def repeated(self, times: int) -> Cost:
         """This cost, `times` times over (adaptively chosen queries included)."""
-        return Repeated(_cost(self), times)
+        return Repeated(check_cost(self), times)
 
     def sampled(
         self, *, rate: Real, how: Sampling = Sampling.POISSON, neighbours: Neighbours = Neighbours.ADD_REMOVE
     ) -> Cost:
         """This cost, run on a secret random sample of the units."""
-        return Sampled(_cost(self), rate=rate, how=how, neighbours=neighbours)
+        return Sampled(check_cost(self), rate=rate, how=how, neighbours=neighbours)
 
     def group(self, size: int) -> Cost:
         """This cost for a group of `size` units that change together."""
-        return Grouped(_cost(self), size)
+        return Grouped(check_cost(self), size)
 
     def __add__(self, other: Cost) -> Cost:
-        return composed([_cost(self), other])
+        return composed([check_cost(self), other])
 
 
-def _cost(value: object) -> Cost:
+def check_cost(value: object) -> Cost:
+    """The value, if it is a cost; anything else is refused in words."""
     if not isinstance(value, _Record):
-        raise InvalidArgument(f"a cost is one of the records in deniable.cost, got {value!r}")
+        raise InvalidArgument(
+            f"a cost is a record of dp.costs, such as the .cost of a mechanism or a release, got {value!r}; "
+            "several become one by dp.costs.composed([...])"
+        )
     return value  # type: ignore[return-value]
 
 
@@ -247,7 +251,7 @@ class Composed(_Record):
     costs: tuple[Cost, ...]
 
     def __post_init__(self) -> None:
-        _fill(self, costs=tuple(map(_cost, self.costs)))
+        _fill(self, costs=tuple(map(check_cost, self.costs)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,7 +262,7 @@ class Repeated(_Record):
     times: int
 
     def __post_init__(self) -> None:
-        _fill(self, cost=_cost(self.cost), times=integer(times=self.times, least=0))
+        _fill(self, cost=check_cost(self.cost), times=integer(times=self.times, least=0))
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -282,7 +286,7 @@ class Sampled(_Record):
         how: Sampling = Sampling.POISSON,
         neighbours: Neighbours = Neighbours.ADD_REMOVE,
     ) -> None:
-        _fill(self, cost=_cost(cost), rate=probability(rate=rate), how=how, neighbours=neighbours)
+        _fill(self, cost=check_cost(cost), rate=probability(rate=rate), how=how, neighbours=neighbours)
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,7 +300,7 @@ class Allocated(_Record):
     steps: int
 
     def __post_init__(self) -> None:
-        _fill(self, cost=_cost(self.cost), steps=integer(steps=self.steps, least=1))
+        _fill(self, cost=check_cost(self.cost), steps=integer(steps=self.steps, least=1))
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -332,7 +336,7 @@ class Selected(_Record):
     def __init__(self, cost: Cost, *, stopping: Stopping, tries: Real, shape: Real = 1) -> None:
         _fill(
             self,
-            cost=_cost(cost),
+            cost=check_cost(cost),
             stopping=stopping,
             tries=positive(tries=tries),
             shape=rational(shape=shape),
@@ -350,7 +354,7 @@ class Parallel(_Record):
     costs: tuple[Cost, ...]
 
     def __post_init__(self) -> None:
-        _fill(self, costs=tuple(map(_cost, self.costs)))
+        _fill(self, costs=tuple(map(check_cost, self.costs)))
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -360,7 +364,7 @@ class Mixed(_Record):
     parts: tuple[tuple[Fraction, Cost], ...]
 
     def __init__(self, parts: Iterable[tuple[Real, Cost]]) -> None:
-        pairs = tuple((probability(chance=chance), _cost(cost)) for chance, cost in parts)
+        pairs = tuple((probability(chance=chance), check_cost(cost)) for chance, cost in parts)
         if sum(chance for chance, _ in pairs) != 1:
             raise InvalidArgument(f"the chances of a mixture add up to 1, got {[str(chance) for chance, _ in pairs]}")
         _fill(self, parts=pairs)
@@ -374,7 +378,7 @@ class Grouped(_Record):
     size: int
 
     def __post_init__(self) -> None:
-        _fill(self, cost=_cost(self.cost), size=integer(size=self.size, least=1))
+        _fill(self, cost=check_cost(self.cost), size=integer(size=self.size, least=1))
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -389,7 +393,7 @@ class Calibrated(_Record):
     delta: Fraction
 
     def __init__(self, cost: Cost, *, epsilon: Real, delta: Real = 0) -> None:
-        _fill(self, cost=_cost(cost), epsilon=nonnegative(epsilon=epsilon), delta=probability(delta=delta))
+        _fill(self, cost=check_cost(cost), epsilon=nonnegative(epsilon=epsilon), delta=probability(delta=delta))
 
 
 Cost: TypeAlias = (

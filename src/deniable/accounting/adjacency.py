@@ -19,6 +19,7 @@ from deniable.cost import (
     Sampled,
     Sampling,
     Selected,
+    check_cost,
 )
 from deniable.errors import Unaccountable
 
@@ -39,6 +40,7 @@ def neighbours_of(cost: Cost) -> Neighbours | None:
         case Repeated(each) | Grouped(each) | Selected(each) | Calibrated(each):
             return neighbours_of(each)
         case _:
+            check_cost(cost)
             return None
 
 

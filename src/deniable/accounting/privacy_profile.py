@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from deniable.accounting.adjacency import neighbours_of
 from deniable.accounting.bracket import Bracket
 from deniable.accounting.theorems import delta, epsilon
 from deniable.cost import Cost
@@ -56,4 +57,5 @@ class PrivacyProfile:
 
 def profile(cost: Cost) -> PrivacyProfile:
     """The privacy profile of a cost."""
+    neighbours_of(cost)
     return PrivacyProfile(cost)

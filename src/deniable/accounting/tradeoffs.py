@@ -13,6 +13,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from deniable.accounting.adjacency import neighbours_of
 from deniable.accounting.composition import Pairs
 from deniable.accounting.theorems import epsilon, tightest
 from deniable.cost import Cost
@@ -122,6 +123,7 @@ def largest_line(supports: Sequence[tuple[float, float]], alpha: float) -> float
 
 def tradeoff(cost: Cost) -> TradeOff:
     """The trade-off curve of a cost."""
+    neighbours_of(cost)
     return TradeOff(cost)
 
 
