@@ -394,8 +394,13 @@ def bench(words):
     )
     if not words or words[0] not in known:
         raise Stop(f"bench needs one of these names: {', '.join(known)}")
-    needed = ["base", "dev", "test"] if words[0] == "server" else ["base", "dev"]
-    return run(environment(*needed), "-m", "benchmarks." + words[0], *words[1:])
+    return run(environment(*needed_by(words[0])), "-m", "benchmarks." + words[0], *words[1:])
+
+
+def needed_by(benchmark):
+    """The requirement files of a benchmark: one that starts servers or a cluster has those of the tests."""
+    text = (ROOT / "benchmarks" / (benchmark + ".py")).read_text(encoding="utf-8")
+    return ["base", "dev"] + (["test"] if "from tests.servers import" in text else [])
 
 
 def golden(words):

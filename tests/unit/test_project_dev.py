@@ -378,6 +378,13 @@ def test_the_demo_of_a_server_goes_to_the_servers_own(dev, monkeypatch):
     assert ran[2][1:] == ["-m", "deniable", "demo"]
 
 
+def test_a_benchmark_that_starts_servers_has_what_they_need(dev, monkeypatch):
+    monkeypatch.setattr(dev, "ROOT", ROOT)
+    assert dev.needed_by("noise") == ["base", "dev"]
+    for name in ("server", "sql", "scale"):
+        assert dev.needed_by(name) == ["base", "dev", "test"], name
+
+
 class Item:
     """As much of a collected test as the order of the suite looks at."""
 

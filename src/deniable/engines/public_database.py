@@ -5,10 +5,12 @@ The engine's own words are never shown. Time, memory and rows are limited, so no
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from functools import cache
 from threading import Timer
 from typing import Any
 
@@ -49,15 +51,15 @@ def public_rows(
     """The names and rows of a statement over public and released tables; without an engine public ones are empty."""
     import duckdb  # a web process has prices to show long before somebody asks about a public table
 
-    with duckdb.connect(":memory:", config=_CONFIG) as database:
+    with duckdb.connect(":memory:", config=_CONFIG) if engine is not None else _kept(os.getpid()).cursor() as database:
         for name in tables:
             scan = Scan(codebook, name)
             known = schema(scan)
             _load(database, name, known, dict.fromkeys(known, ()) if engine is None else engine.public(scan))
         for name, table in (released or {}).items():
             _load_released(database, name, table)
-        database.execute(f"SET memory_limit = '{MEMORY}'")
-        database.execute("SET lock_configuration = true")
+        if engine is not None:
+            _limit(database)
         try:
             names, rows = _fetched(database, written)
         except (duckdb.InterruptException, duckdb.OutOfMemoryException):
@@ -67,6 +69,24 @@ def public_rows(
     if len(rows) > MOST_ROWS:
         raise _over_limits()
     return names, [tuple(map(_native, row)) for row in rows]
+
+
+def _limit(database: Any) -> None:
+    database.execute(f"SET memory_limit = '{MEMORY}'")
+    database.execute("SET lock_configuration = true")
+
+
+@cache
+def _kept(_process: int) -> Any:
+    """A database of this process for looks at tables without rows: to make one takes ten times as long as the look.
+
+    Guarantee: tables are temporary, so each connection sees its own and leaves none behind.
+    """
+    import duckdb
+
+    database = duckdb.connect(":memory:", config=_CONFIG)
+    _limit(database)
+    return database
 
 
 def _fetched(database: Any, text: str) -> tuple[list[str], list[tuple[Any, ...]]]:
@@ -91,7 +111,7 @@ def _over_limits() -> QueryRefused:
 
 def _load(database: Any, name: str, columns: Mapping[str, Facts], cells: Mapping[str, tuple[Any, ...]]) -> None:
     quoted = ", ".join(f"{_quoted(column)} {_type(known)}" for column, known in columns.items())
-    database.execute(f"CREATE TABLE {_quoted(name)} ({quoted})")
+    database.execute(f"CREATE TEMP TABLE {_quoted(name)} ({quoted})")
     values = [_numbers(cells[column], known) for column, known in columns.items()]
     if values and values[0]:
         lists = ", ".join(f"unnest(CAST(? AS {_type(known)}[]))" for known in columns.values())
@@ -102,7 +122,7 @@ def _load_released(database: Any, name: str, table: ReleasedTable) -> None:
     """A released table, its values as they were released."""
     types = {each: _released_type(known, table.columns[each]) for each, known in table.facts.items()}
     declared = ", ".join(f"{_quoted(column)} {kind}" for column, kind in types.items())
-    database.execute(f"CREATE TABLE {_quoted(name)} ({declared})")
+    database.execute(f"CREATE TEMP TABLE {_quoted(name)} ({declared})")
     values = [list(table.columns[column]) for column in types]
     if values and values[0]:
         lists = ", ".join(f"unnest(CAST(? AS {kind}[]))" for kind in types.values())

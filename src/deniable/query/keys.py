@@ -340,8 +340,12 @@ def _finite(of: Expression, known: Facts) -> tuple[object, ...] | None:
             return _moments(of, known)
 
 
+@lru_cache(maxsize=64)
 def _moments(of: Expression, known: Facts) -> tuple[object, ...] | None:
-    """The days of a bounded date, or the starts of the periods a bounded time was cut to."""
+    """The days of a bounded date, or the starts of the periods a bounded time was cut to.
+
+    Remembered, because a statement asks it of one column many times over.
+    """
     low, high = known.ends
     if known.kind is Kind.DATE:
         if high - low >= 366 * _MOST_VALUES:

@@ -46,15 +46,10 @@ def pairs_between(
 ) -> list[tuple[exp.Expression, tuple[Name, Name]]]:
     """The equalities among `parts` that match a column of `left` with one of `right`."""
     found = []
-    for part in parts:
-        if not is_column_pair(part):
-            continue
-        for one, other in ((part.this, part.expression), (part.expression, part.this)):
-            here, there = left.found(one), right.found(other)
-            crossed = left.found(other) or right.found(one)
-            if len(here) == 1 and len(there) == 1 and not crossed:
-                found.append((part, (here[0], there[0])))
-                break
+    for part in filter(is_column_pair, parts):
+        match [(left.found(side), right.found(side)) for side in (part.this, part.expression)]:
+            case [([here], []), ([], [there])] | [([], [there]), ([here], [])]:
+                found.append((part, (here, there)))
     return found
 
 

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+
+import duckdb
 import pytest
 
 import deniable as dp
@@ -111,3 +116,40 @@ def test_a_public_column_may_be_called_like_such_a_word() -> None:
         release = asked.sql(f"SELECT {written} AS x FROM p")
         assert isinstance(release, Release)
         assert release.table == [{"x": "Ada"}], written
+
+
+def _looked_at(column: str, query: str = "SELECT * FROM p") -> list[str]:
+    """The columns a statement finds when it looks at a public table `p` without rows, which has this one column."""
+    book = dp.Codebook.from_yaml(
+        "{unit: rows, tables: {t: {variables: {x: boolean}}, p: {public: true, variables: {" + column + ": string}}}}"
+    )
+    return public.public_rows(query, book, ("p",), None)[0]
+
+
+def test_looks_at_empty_tables_share_a_database_and_no_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept, meet = public._kept(os.getpid()), Barrier(4)
+
+    def look(column: str) -> list[list[str]]:
+        meet.wait()
+        return [_looked_at(column) for _ in range(5)]
+
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(look, "abcd")) == [[[column]] * 5 for column in "abcd"]
+    monkeypatch.setattr(public, "SECONDS", 0.1)
+    for query in ("SELECT nothing FROM p", FOREVER.replace(", cities", "")):
+        with pytest.raises(QueryRefused):
+            _looked_at("a", query)
+    assert kept.execute("SELECT count(*) FROM duckdb_tables()").fetchone() == (0,)
+    assert public._kept(os.getpid()) is kept
+    with pytest.raises(duckdb.InvalidInputException, match="locked"):
+        kept.execute("SET memory_limit = '9GB'")
+    with pytest.raises(duckdb.PermissionException):
+        kept.execute("SELECT * FROM read_csv('/etc/passwd')")
+
+
+def test_a_forked_process_looks_in_a_database_of_its_own() -> None:
+    assert _looked_at("a") == ["a"]
+    made, child = public._kept.cache_info().currsize, os.fork()
+    if child == 0:
+        os._exit(0 if _looked_at("b") == ["b"] and public._kept.cache_info().currsize == made + 1 else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
