@@ -344,7 +344,9 @@ class Selected(_Record):
         if not self.shape > -1:
             raise InvalidArgument(f"shape must be above -1, got {shape!r}")
         if stopping is Stopping.NEGATIVE_BINOMIAL and not self.tries < 1:
-            raise InvalidArgument(f"gamma must be below 1, got {tries!r}")
+            raise InvalidArgument(
+                f"tries is the chance to stop after a run (gamma), below 1, got {tries!r}; for a mean number say stopping=dp.costs.Stopping.POISSON"
+            )
 
 
 @dataclass(frozen=True, slots=True)

@@ -180,6 +180,8 @@ def test_a_candidate_with_a_renyi_curve_and_refusals():
     for wrong in ({"tries": 1}, {"tries": 0}, {"tries": HALF, "shape": -1}):
         with pytest.raises(InvalidArgument):
             YES_NO >> dp.calculus.best_of(TOLD, score=float, **wrong)
+    with pytest.raises(InvalidArgument, match="tries is the chance to stop"):
+        YES_NO >> dp.calculus.best_of(TOLD, score=float, tries=3)
     with pytest.raises(InvalidArgument, match="at least one candidate"):
         YES_NO >> dp.calculus.best_of([], score=float, tries=HALF)
     with pytest.raises(InvalidArgument):

@@ -6,7 +6,6 @@ Exit codes: 0 all is well, 1 it could not be done, 2 the command was not underst
 from __future__ import annotations
 
 import json
-from fractions import Fraction
 from pathlib import Path
 from typing import Annotated
 
@@ -15,12 +14,9 @@ import typer
 from deniable.cli.app import application
 from deniable.cli.data_words import first_file
 from deniable.errors import InvalidArgument
-from deniable.exact.figures import counted
 from deniable.plan.codebook import Codebook
-from deniable.plan.datasheet import datasheet
+from deniable.plan.datasheet import datasheet, unit_said, variable_said
 from deniable.plan.smartnoise import from_smartnoise
-from deniable.plan.unit import Unit
-from deniable.plan.variable import Type, Variable
 from deniable.release.draft import drafted
 
 app = application("Draft, check or import a codebook.")
@@ -46,41 +42,11 @@ def check(codebook: Annotated[Path, typer.Argument(help="A codebook (YAML).")], 
     if as_json:
         print(json.dumps(book.to_record(), indent=2))
         return
-    print(f"unit: {_promise(book.unit)}" if book.unit else "unit: not stated yet")
+    print(f"unit: {unit_said(book.unit)}")
     for table in book.tables:
         print(f"{table.name}{' (public)' if table.public else ''}")
         for variable in table.variables:
-            print(f"  {variable.name}: {_said(variable)}")
-
-
-def _promise(unit: Unit) -> str:
-    """The unit and how much one of them may add, as far as the codebook says it."""
-    said = [f"{unit} ({unit.called})" if unit.called else str(unit)]
-    if unit.groups:
-        said.append(f"in at most {counted(unit.groups, 'group')}")
-    if unit.rows:
-        said.append(f"{counted(unit.rows, 'row')} in each")
-    if unit.total:
-        said.append(f"{counted(unit.total, 'row')} in all")
-    return ", ".join(said)
-
-
-def _said(variable: Variable) -> str:
-    """What the codebook says of a column, in its own words."""
-    said = [variable.type.value]
-    if variable.type is Type.STRING and variable.values:
-        said.append(f"one of {', '.join(variable.values)}")
-    if variable.lower is not None:
-        said[0] += " in [{}, {}]".format(*map(_written_out, variable.bounds))
-    elif variable.type.numeric:
-        said.append("without bounds")
-    if variable.step is not None:
-        said.append(f"step {_written_out(variable.step)}")
-    return ", ".join(said if variable.facts().nullable else [*said, "never missing"])
-
-
-def _written_out(end: object) -> str:
-    return str(float(end)) if isinstance(end, Fraction) and end.denominator > 1 else str(end)
+            print(f"  {variable.name}: {variable_said(variable)}")
 
 
 @app.command("datasheet")

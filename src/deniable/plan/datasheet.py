@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 from deniable.exact.figures import counted
 from deniable.plan.codebook import Codebook
 from deniable.plan.tables import SECTIONS, Table
-from deniable.plan.variable import Impute, Variable
+from deniable.plan.unit import Unit
+from deniable.plan.variable import Impute, Type, Variable
 
 
 def datasheet(codebook: Codebook) -> str:
@@ -21,6 +24,38 @@ def datasheet(codebook: Codebook) -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
+def unit_said(unit: Unit | None) -> str:
+    """The unit and how much one of them may add, as far as the codebook says it."""
+    if unit is None:
+        return "not stated"
+    said = [f"{unit} ({unit.called})" if unit.called else str(unit)]
+    if unit.groups and not unit.is_row:
+        said.append(f"in at most {counted(unit.groups, 'group')}")
+    if unit.rows and not unit.is_row:
+        said.append(f"{counted(unit.rows, 'row')} in each")
+    if unit.total:
+        said.append(f"{counted(unit.total, 'row')} in all")
+    return ", ".join(said)
+
+
+def variable_said(variable: Variable) -> str:
+    """What the codebook says of a column, in its own words."""
+    said = [variable.type.value]
+    if variable.type is Type.STRING and variable.values:
+        said.append(f"one of {', '.join(variable.values)}")
+    if variable.lower is not None:
+        said[0] += " in [{}, {}]".format(*map(_written_out, variable.bounds))
+    elif variable.type.numeric:
+        said.append("without bounds")
+    if variable.step is not None:
+        said.append(f"step {_written_out(variable.step)}")
+    return ", ".join(said if variable.facts().nullable else [*said, "never missing"])
+
+
+def _written_out(end: object) -> str:
+    return str(float(end)) if isinstance(end, Fraction) and end.denominator > 1 else str(end)
+
+
 def _section(codebook: Codebook, name: str) -> list[str]:
     """What the curator wrote, and what the codebook knows of it by itself."""
     said = dict(codebook.sections).get(name, "")
@@ -30,7 +65,7 @@ def _section(codebook: Codebook, name: str) -> list[str]:
 
 
 def _composition(codebook: Codebook) -> list[str]:
-    lines = [f"- Protected unit: {_unit(codebook)}", ""]
+    lines = [f"- Protected unit: {_cell(unit_said(codebook.unit))}", ""]
     for table in codebook.tables:
         lines += _table(table)
     return lines
@@ -53,16 +88,6 @@ def _uses(codebook: Codebook) -> list[str]:
     if not codebook.earlier:
         return ["- Earlier releases about these people: none stated", ""]
     return ["- Earlier releases about these people:", *(f"  - {_cell(entry)}" for entry in codebook.earlier), ""]
-
-
-def _unit(codebook: Codebook) -> str:
-    unit = codebook.unit
-    if unit is None:
-        return "not stated"
-    bounds = ""
-    if unit.groups and unit.rows:
-        bounds = f", at most {counted(unit.groups, 'group')} and {counted(unit.rows, 'row')} in each"
-    return _cell(f"{unit}{'' if unit.is_row else bounds}")
 
 
 def _sampling(codebook: Codebook) -> str:
@@ -90,9 +115,7 @@ def _table(table: Table) -> list[str]:
 
 def _row(variable: Variable) -> str:
     missing = f"reads as {variable.missing.value}" if isinstance(variable.missing, Impute) else "stays missing"
-    values = str(variable.facts())
-    if variable.values is not None:
-        values = ", ".join(variable.values)
+    values = variable_said(variable)
     if variable.of_unit:
         values += "; the same in all rows of a unit"
     cells = (variable.name, values, missing, variable.provenance or "not stated", variable.description or "")

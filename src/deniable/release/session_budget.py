@@ -166,7 +166,7 @@ class BudgetedSession:
         at most so many units, a finer one a part of one unit. Rho budgets with a delta need the `delta` at which to read them.
         """
         promise = self._ledger.terms.budget
-        return implications(promise, unit=str(self.unit), coarser=coarser or {}, finer=finer, delta=delta)
+        return implications(promise, unit=self.unit.phrase, coarser=coarser or {}, finer=finer, delta=delta)
 
     def _delta(self, delta: Fraction | None) -> Fraction:
         if delta is not None:

@@ -151,7 +151,7 @@ def test_codebook_drafts_from_names_alone(capsys, place):
 def test_a_datasheet_is_a_page_for_readers(capsys, place):
     out, _, code = run(capsys, "codebook", "datasheet", "visits.yaml")
     assert code == 0
-    assert "Protected unit: one patient\\_id, at most 4 groups and 5 rows in each" in out
+    assert "Protected unit: one patient\\_id, in at most 4 groups, 5 rows in each" in out
     assert "the longest bookable slot in minutes" in out
     (place / "odd.yaml").write_text(VISITS_CODEBOOK.replace("made-up hospital visits", '"<b>x</b> | y"'))
     out, _, code = run(capsys, "codebook", "datasheet", "odd.yaml")

@@ -10,7 +10,8 @@ from deniable.plan.tables import SECTIONS
 BARE = """
 name: survey
 unit: {id: who, groups: 1, rows_per_group: 1}
-tables: {survey: {variables: {who: integer, age: {type: integer, bounds: [0, 99], provenance: "law"}}}}
+tables: {survey: {variables: {who: integer, age: {type: integer, bounds: [0, 99], provenance: "law"},
+  born: {type: date, bounds: [1930-01-01, 2010-12-31]}}}}
 """
 FULL = (
     BARE
@@ -45,8 +46,9 @@ def test_what_the_codebook_knows_is_filled_in():
         "Sampling: simple random sample, 0.01 of residents of 2024",
         "Secrecy of the sample: who was drawn is known to the field office",
         "counts by county, epsilon 1, March 2024",
-        "Protected unit: one who",
-        "| age | number in \\[0, 99\\], step 1",
+        "Protected unit: one who, in at most 1 group, 1 row in each",
+        "| age | integer in \\[0, 99\\] |",
+        "| born | date in \\[1930-01-01, 2010-12-31\\] |",
     ):
         assert said in page
     assert "<b>" not in page

@@ -447,7 +447,7 @@ def test_a_quantile_at_a_bound_is_the_bound_however_coarse_its_candidates(ages):
 
 def test_a_session_says_what_it_implies_for_other_units(session):
     said = session.implied(coarser={"household": 3}, finer=["visit"])
-    assert [row.unit for row in said.rows] == ["visit", str(session.unit), "household"]
+    assert [row.unit for row in said.rows] == ["visit", session.unit.phrase, "household"]
     assert said.rows[0].spend == said.rows[1].spend
     assert said.rows[2].spend.loss == 3
     assert float(said.rows[2].spend.delta) == pytest.approx(1e-6 * (1 + 2.718281828459045 + 7.38905609893065))
