@@ -345,7 +345,8 @@ class Selected(_Record):
             raise InvalidArgument(f"shape must be above -1, got {shape!r}")
         if stopping is Stopping.NEGATIVE_BINOMIAL and not self.tries < 1:
             raise InvalidArgument(
-                f"tries is the chance to stop after a run (gamma), below 1, got {tries!r}; for a mean number say stopping=dp.costs.Stopping.POISSON"
+                f"tries is the chance to stop after a run (gamma) and below 1, got {tries!r}; a mean number of runs needs "
+                "stopping=dp.costs.Stopping.POISSON"
             )
 
 

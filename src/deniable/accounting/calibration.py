@@ -217,6 +217,10 @@ def calibrate(
 
     Guarantee: the target holds for what is returned; the number is within a hundred-thousandth of the best one.
     """
+    if not callable(function):
+        raise InvalidArgument(
+            f"calibrate takes a function of the number to be found, such as lambda s: ... scale=s, got {function!r}"
+        )
     rates = (true_positive_rate, false_positive_rate)
     given = _one_of(
         epsilon=epsilon, rho=rho, advantage=advantage, true_positive_rate=true_positive_rate, accuracy=accuracy

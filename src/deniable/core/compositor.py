@@ -64,6 +64,7 @@ class Compositor:
 
     def filter(self, budget: accounting.Budget, *, workload: Iterable[Cost] | None = None) -> Compositor:
         """A child with a budget of its own, paid for in full now; whatever it does not use is not given back."""
+        _check_budget(budget)
         filters = _child(self.gate, budget, workload)
         self.gate.charge(_whole(budget, filters))
         return Compositor(self._data, self.space, PrivacyFilter(filters), self.d_in, self._entropy)
@@ -179,6 +180,16 @@ def _rule_of(gate: Gate) -> accounting.Rule:
     return _counting(gate).rule
 
 
+def _check_space(space: object) -> None:
+    if not isinstance(space, Space):
+        raise InvalidArgument(f"data is held in a space, such as rows(integers(lower=0, upper=10)), got {space!r}")
+
+
+def _check_budget(budget: object) -> None:
+    if not isinstance(budget, accounting.Budget):
+        raise InvalidArgument(f"a budget is made by dp.budget(epsilon=1, delta=1e-7), got {budget!r}")
+
+
 def _check_shape(data: Any, domain: Domain) -> None:
     """Refuse, before anything is asked, what is no list of rows or no frame; where the number of rows is declared public it must
     be true, as losses for replaced rows rest on it. What the cells hold is not looked at."""
@@ -246,7 +257,10 @@ def compositor(
     """
     if (budget is None) == (costs is None):
         raise InvalidArgument("give a budget (a filter) or a list of costs (a plan), not both and not neither")
+    _check_space(space)
     _check_shape(data, space.domain)
+    if budget is not None:
+        _check_budget(budget)
     if workload is not None and budget is None:
         raise InvalidArgument("a workload helps a budget to choose its rule; a plan needs none")
     gate: Gate = PrivacyFilter(budget.filters(workload)) if budget is not None else Planned(costs or ())
@@ -269,7 +283,10 @@ def odometer(
     Guarantee: stopping at a reading fixed beforehand is private to that reading. A statement at a moment chosen from the
     answers needs more; this object does not make it.
     """
+    _check_space(space)
     _check_shape(data, space.domain)
+    if budget is not None:
+        _check_budget(budget)
     rule = (
         accounting.Rule(accounting.RuleKind.BASIC, NOTHING, "no budget names a measure")
         if budget is None

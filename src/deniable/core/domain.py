@@ -156,6 +156,7 @@ class Rows:
     size: int | None = None
 
     def __post_init__(self) -> None:
+        _check_domain(self.element)
         if self.size is not None:
             integer(size=self.size, least=0)
 
@@ -206,6 +207,7 @@ class Vectors:
     ball: Ball | None = None
 
     def __post_init__(self) -> None:
+        _check_domain(self.element)
         integer(length=self.length, least=0)
         if self.ball is not None and len(self.ball.centre(self.length)) != self.length:
             raise InvalidArgument(
@@ -235,6 +237,9 @@ class Keyed:
     element: Domain
     keys: tuple[Hashable, ...] | None = None
 
+    def __post_init__(self) -> None:
+        _check_domain(self.element)
+
     @_total
     def __contains__(self, value: Any) -> bool:
         if not isinstance(value, Mapping):
@@ -250,6 +255,9 @@ class Pieces:
 
     element: Domain
 
+    def __post_init__(self) -> None:
+        _check_domain(self.element)
+
     def __contains__(self, value: Any) -> bool:
         if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
             return False
@@ -262,6 +270,15 @@ class Frame:
 
     columns: Mapping[str, Domain] = field(hash=False)
     size: int | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.columns, Mapping):
+            raise InvalidArgument(
+                f"columns come as {{name: domain}}, such as {{'age': integers()}}, got {self.columns!r}"
+            )
+        object.__setattr__(self, "columns", dict(self.columns))
+        for each in self.columns.values():
+            _check_domain(each)
 
     def __hash__(self) -> int:
         return hash((Frame, tuple(self.columns.items()), self.size))
@@ -319,6 +336,11 @@ Domain: TypeAlias = (
     | Graphs
     | Tables
 )
+
+
+def _check_domain(values: object) -> None:
+    if not isinstance(values, Domain):
+        raise InvalidArgument(f"values come from a domain, such as integers(lower=0, upper=10), got {values!r}")
 
 
 def shown(value: Any, domain: Domain) -> Any:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from deniable.core.distance import Distance, Root, Triple, distance
 from deniable.core.domain import Domain, Frame, Frames, Rows
@@ -18,9 +19,6 @@ from deniable.core.metric import (
 )
 from deniable.errors import InvalidArgument, SpaceMismatch
 from deniable.exact.guards import Real
-
-if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Mapping
 
 Built_co = TypeVar("Built_co", covariant=True)
 Built = TypeVar("Built")
@@ -42,6 +40,10 @@ class Space:
     metric: Metric
 
     def __post_init__(self) -> None:
+        if not (isinstance(self.domain, Domain) and isinstance(self.metric, Metric)):
+            raise InvalidArgument(
+                f"a space is a domain and a metric that fits it, got {self.domain!r}, {self.metric!r}"
+            )
         if not self.metric.fits(self.domain):
             raise SpaceMismatch(
                 f"{self.metric!r} does not measure values of {self.domain!r}; choose a metric that fits"
@@ -72,11 +74,6 @@ def adjacent(left: Any, right: Any, space: Space, *, d_in: Distance | Real | tup
     return apart <= limit  # type: ignore[operator]
 
 
-def _check_domain(values: object) -> None:
-    if not isinstance(values, Domain):
-        raise InvalidArgument(f"values come from a domain, such as integers(lower=0, upper=10), got {values!r}")
-
-
 _ROW_METRICS: tuple[type[Metric], ...] = (SymmetricDistance, InsertDelete, ChangeOne, Hamming)
 
 
@@ -85,7 +82,6 @@ def rows(element: Domain, *, size: int | None = None, metric: Metric | None = No
 
     Guarantee: none of its own; it fixes what "one person's row" means for everything built on it.
     """
-    _check_domain(element)
     default = SymmetricDistance() if size is None else ChangeOne()
     chosen = default if metric is None else metric
     if not isinstance(chosen, _ROW_METRICS):
@@ -95,9 +91,7 @@ def rows(element: Domain, *, size: int | None = None, metric: Metric | None = No
 
 def frame(columns: Mapping[str, Domain], *, identifier: str | None = None, size: int | None = None) -> Space:
     """A data frame. Neighbours add or remove rows, or everything of one `identifier` when a column names people."""
-    for each in columns.values():
-        _check_domain(each)
-    domain = Frame(dict(columns), size)
+    domain = Frame(columns, size)
     if identifier is not None:
         if identifier not in domain.columns:
             raise InvalidArgument(f"identifier {identifier!r} is not a column; columns are {sorted(domain.columns)}")
@@ -110,16 +104,15 @@ def frames(tables: Mapping[str, Mapping[str, Domain]], *, identifier: str) -> Sp
 
     Guarantee: none of its own; it fixes that a person is protected across all frames at once.
     """
-    if not tables:
-        raise InvalidArgument("frames needs at least one frame, got none")
+    if not (tables and isinstance(tables, Mapping)):
+        raise InvalidArgument(f"frames needs at least one frame, as {{name: {{column: domain}}}}, got {tables!r}")
+    held = {name: Frame(columns) for name, columns in tables.items()}
     for name, columns in tables.items():
         if identifier not in columns:
             raise InvalidArgument(
                 f"identifier {identifier!r} is not a column of {name!r}; its columns are {sorted(columns)}"
             )
-    return Space(
-        Frames({name: Frame(dict(columns)) for name, columns in tables.items()}), IdentifierDistance(identifier)
-    )
+    return Space(Frames(held), IdentifierDistance(identifier))
 
 
 def graphs(*, nodes: Iterable[Hashable] | None = None, degree: int | None = None) -> Space:
@@ -130,5 +123,7 @@ def graphs(*, nodes: Iterable[Hashable] | None = None, degree: int | None = None
 
     Guarantee: none of its own; it fixes whether a person or one relation of a person is protected.
     """
+    if not (nodes is None or isinstance(nodes, Iterable)):
+        raise InvalidArgument(f"nodes are a list of names, got {nodes!r}")
     domain = Graphs(None if nodes is None else tuple(nodes), degree)
     return Space(domain, NodeDistance() if nodes is None else EdgeDistance())

@@ -18,8 +18,8 @@ from typing import Any, Concatenate, Generic, NoReturn, ParamSpec, TypeVar
 from deniable.core.mechanism import Mechanism, Utility
 from deniable.core.space import Space
 from deniable.core.transformation import Transformation, meet
-from deniable.errors import InvalidArgument, SpaceMismatch
-from deniable.exact.guards import Real
+from deniable.errors import DeniableError, InvalidArgument, SpaceMismatch
+from deniable.exact.guards import Real, shown
 
 Built_co = TypeVar("Built_co", bound=Transformation | Mechanism, covariant=True)
 Built = TypeVar("Built", bound=Transformation | Mechanism)
@@ -74,9 +74,28 @@ def step(constructor: Callable[Concatenate[Space, P], Built]) -> Callable[P, Ste
         name, is_known = f"{constructor.__name__}({told})", ours and all(map(_is_plain, (*args, *kwargs.values())))
         if has_scale and "scale" not in kwargs:
             return Step(name, lambda space: _family(space, waiting, args, kwargs))
-        return Step(name, lambda space: constructor(space, *args, **kwargs), is_known=is_known)
+        return Step(name, lambda space: _made(space, constructor, settings, args, kwargs), is_known=is_known)
 
     return waiting
+
+
+def _made(
+    space: Space, constructor: Callable[..., Any], settings: list[inspect.Parameter], args: tuple[Any, ...], kwargs: Any
+) -> Any:
+    """What is built; a setting of ours that is of another kind than it takes, or too large for it, is refused in words."""
+    try:
+        return constructor(space, *args, **kwargs)
+    except DeniableError:
+        raise
+    except (TypeError, AttributeError, ValueError, OverflowError) as error:
+        if not constructor.__module__.startswith("deniable."):
+            raise
+        given = ", ".join([*map(shown, args), *(f"{key}={shown(value)}" for key, value in kwargs.items())])
+        taken = ", ".join(str(each) for each in settings).replace("'", "")
+        raise InvalidArgument(
+            f"{constructor.__name__} cannot be built from {given}: one of these is of another kind, or larger, than it takes; "
+            f"it takes {taken}"
+        ) from error
 
 
 def _check_settings(

@@ -67,6 +67,8 @@ def loss_at(mechanism: Mechanism, answer: Any, *, left: Any, right: Any) -> Loss
     Guarantee: the ends enclose the loss of exactly the law that is drawn; for neighbours at distance d no loss of a purely
     private mechanism leaves ± the epsilon of `mechanism.cost(d_in=d)`.
     """
+    if not isinstance(mechanism, Mechanism):
+        raise InvalidArgument(f"the loss is that of a mechanism's answer, got {mechanism!r}")
     law = mechanism.likelihood
     if law is None:
         raise InvalidArgument(

@@ -26,6 +26,7 @@ from deniable.core import (
 from deniable.errors import InvalidArgument, SpaceMismatch
 
 DATA = rows(integers(lower=0, upper=10))
+BUDGET = dp.budget(epsilon=1)
 NUMBER = Space(Lattice(), AbsoluteDistance())
 
 
@@ -94,6 +95,48 @@ def test_what_is_no_step_and_no_domain_is_told_in_words():
         c.rows(int)
     with pytest.raises(InvalidArgument, match="values come from a domain"):
         c.frame({"age": int})
+
+
+ROWS = c.rows(c.integers(lower=0, upper=9))
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: ROWS >> c.bins(edges=3), r"bins cannot be built from edges=3: .* it takes edges: Sequence\[Real\]"),
+        (lambda: ROWS >> c.map_rows(abs, to=int, default=0, author="A"), "map_rows cannot be built from .* to: Domain"),
+        (lambda: c.rows(c.categories("ab"), size=3) >> c.shuffled(3), "shuffled cannot be built from 3"),
+        (
+            lambda: c.rows(c.numbers()) >> c.impute(value=10**400),
+            "impute cannot be built from value=1000.*, or larger, than it takes",
+        ),
+        (lambda: c.frame(["age"]), r"columns come as \{name: domain\}, .* got \['age'\]"),
+        (lambda: c.frames([], identifier="who"), r"frames needs at least one frame, .* got \[\]"),
+        (lambda: c.Vectors(int, 2), "values come from a domain"),
+        (lambda: c.Keyed(int, ("a",)), "values come from a domain"),
+        (lambda: c.graphs(nodes=3), "nodes are a list of names, got 3"),
+        (lambda: c.Space(int, c.L1()), "a space is a domain and a metric"),
+        (lambda: c.compositor([1], ROWS, budget=1), r"a budget is made by dp\.budget\(.*\), got 1"),
+        (lambda: c.compositor([1], ROWS.domain, budget=BUDGET), "data is held in a space"),
+        (lambda: c.odometer([1], ROWS, budget=1), "a budget is made by"),
+        (lambda: c.compositor([1], ROWS, budget=BUDGET).filter(0.5), "a budget is made by"),
+        (lambda: dp.calibrate(3, epsilon=1), "calibrate takes a function .* got 3"),
+        (lambda: c.loss_at(3, 3, left=[1], right=[2]), "the loss is that of a mechanism's answer, got 3"),
+    ],
+)
+def test_what_is_of_another_kind_is_told_in_words(call, said):
+    with pytest.raises(InvalidArgument, match=said) as refusal:
+        call()
+    assert "\n" not in str(refusal.value)
+
+
+def test_an_error_of_a_step_of_ones_own_stays_what_it_is():
+    @c.step
+    def broken(space, *, scale):
+        return space.no_such_thing
+
+    with pytest.raises(AttributeError, match="no_such_thing"):
+        ROWS >> broken(scale=1)
 
 
 def test_post_processing_keeps_the_cost():
