@@ -6,6 +6,7 @@ import math
 import os
 import platform
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import date
 from html import escape
 
 import dev
@@ -46,8 +47,10 @@ class Report:
             f"Made by `python3 dev.py bench {name}`; {how}.",
         ]
         used = ", ".join(f"{library} {version}" for library, version in versions.items())
-        machine = f"{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}"
-        self.lines += ["", f"Measured: {used}; {machine}.", ""]
+        machine = (
+            f"{os.cpu_count()} cores of a shared machine, {platform.machine()}, Python {platform.python_version()}"
+        )
+        self.lines += ["", f"Measured on {date.today()}: {used}; {machine}.", ""]
         self.chart = ""
 
     def note(self, text: str) -> None:

@@ -116,7 +116,7 @@ def mean_and_half(errors: list[float]) -> tuple[float, float]:
 def measured() -> dict[str, Any]:
     """Every library's errors, by shape and task; a library that fails is left out."""
     pythons = {"deniable": OURS, "PipelineDP": peer("pipeline-dp", "pipeline-dp", "pandas", "pyarrow")}
-    pythons |= {"OpenDP": peer("opendp", "opendp[polars]")}
+    pythons |= {"OpenDP": peer("opendp-polars", "opendp[polars]")}
     codes = {"deniable": OURS_CODE, "PipelineDP": PIPELINE_CODE, "OpenDP": OPENDP_CODE}
     return {name: answer(python, SETUP + codes[name]) for name, python in pythons.items()}
 

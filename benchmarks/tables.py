@@ -251,7 +251,7 @@ def keeping(path: str) -> Reading | None:
 
 def beside_others(report: Report) -> dict[str, float | None]:
     """The same task on a million rows in other libraries, as near as each can express it."""
-    pipeline, opendp = peer("pipeline-dp", "pipeline-dp", "pandas", "pyarrow"), peer("opendp", "opendp[polars]")
+    pipeline, opendp = peer("pipeline-dp", "pipeline-dp", "pandas", "pyarrow"), peer("opendp-polars", "opendp[polars]")
     tumult = peer("tumult-analytics", "tmlt.analytics")
 
     def small() -> str:

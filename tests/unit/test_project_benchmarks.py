@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import xml.etree.ElementTree as ElementTree
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,7 @@ def test_a_page_has_its_table_and_a_chart_that_parses(tmp_path, monkeypatch):
     page.write()
     text = (tmp_path / "some.md").read_text(encoding="utf-8")
     assert "| n = 1 | 0.00123 | 2× |" in text
+    assert f"Measured on {date.today()}: ours 1; " in text
     assert "(some.svg)" in text
     chart = ElementTree.fromstring((tmp_path / "some.svg").read_text(encoding="utf-8"))
     bars = [
