@@ -14,6 +14,8 @@ from pathlib import Path
 import pytest
 
 from deniable.ledger import Ledger, Progress, verify
+from tests.server.made_up import SQL
+from tests.server.test_staged_requests import ABOVE
 
 ROOT = Path(__file__).parents[2]
 
@@ -27,6 +29,9 @@ def hang():
     time.sleep(600)
 if point == "before the charge":
     worker.Worker._answer = lambda *_: hang()
+elif point == "between two stages":
+    from deniable.release import staged
+    staged.filled = lambda *_: hang()
 elif point == "before the store":
     worker.Pace.wait = lambda self: hang()
 else:
@@ -39,17 +44,19 @@ worker.Worker(ServerSettings.load(sys.argv[1])).work()
 """
 
 AFTER = {
-    "before the charge": (Progress.APPROVED, Progress.RELEASED, 0.9),
-    "before the store": (Progress.RUNNING, Progress.FAILED, 0.9),
-    "after the store": (Progress.RELEASED, Progress.RELEASED, 0.9),
+    "before the charge": (SQL, Progress.APPROVED, Progress.RELEASED),
+    "between two stages": (ABOVE, Progress.RUNNING, Progress.FAILED),
+    "before the store": (SQL, Progress.RUNNING, Progress.FAILED),
+    "after the store": (ABOVE, Progress.RELEASED, Progress.RELEASED),
 }
-"""What is left at the kill, what a new worker makes of it, and what is left of the budget then."""
+"""What was asked, what is left of it at the kill, and what a new worker makes of it. Charged it is once."""
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("point", AFTER)
 def test_a_killed_worker(server, point):
-    server.ask()
+    sql, killed, settled = AFTER[point]
+    server.ask(sql=sql)
     server.grant()
     place = server.settings.data["visits"].ledger
     config = str(Path(place).parent / "server.yaml")
@@ -61,13 +68,12 @@ def test_a_killed_worker(server, point):
     process.send_signal(signal.SIGKILL)
     process.wait(30)
     process.stdout.close()
-    killed, settled, left = AFTER[point]
     assert Ledger.existing(place).desk.one("ana", "r1").progress is killed
     server.work()
     server.work()
     found = Ledger.existing(place)
     assert found.desk.one("ana", "r1").progress is settled
-    assert float(found.left.loss) == left
+    assert float(found.left.loss) == 0.9
     assert len(found.charges()) == 1
     assert verify(place).problems == ()
     answer = server.call("ana", "GET", "/datasets/visits/requests/ana/r1/release")
@@ -84,7 +90,7 @@ def test_the_command_serves_answers_and_stops_with_its_worker(tmp_path, monkeypa
 
     import deniable as dp
     from deniable.server.identity import Tokens
-    from tests.server.made_up import SQL, configured
+    from tests.server.made_up import configured
 
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))

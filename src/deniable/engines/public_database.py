@@ -25,6 +25,8 @@ SECONDS = 30.0
 MEMORY = "1GB"
 MOST_ROWS = 1_000_000
 """What one public query may take; these are public constants, so a refusal says nothing about private tables."""
+CHECK_SECONDS = 5.0
+"""What it may take on tables without rows, which are asked to see whether it can be read: others wait for that."""
 
 _CONFIG: dict[str, str | bool | int | float | list[str]] = {
     "enable_external_access": "false",
@@ -51,6 +53,7 @@ def public_rows(
     """The names and rows of a statement over public and released tables; without an engine public ones are empty."""
     import duckdb  # a web process has prices to show long before somebody asks about a public table
 
+    seconds = CHECK_SECONDS if engine is None else SECONDS
     with duckdb.connect(":memory:", config=_CONFIG) if engine is not None else _kept(os.getpid()).cursor() as database:
         for name in tables:
             scan = Scan(codebook, name)
@@ -61,13 +64,13 @@ def public_rows(
         if engine is not None:
             _limit(database)
         try:
-            names, rows = _fetched(database, written)
+            names, rows = _fetched(database, written, seconds)
         except (duckdb.InterruptException, duckdb.OutOfMemoryException):
-            raise _over_limits() from None
+            raise _over_limits(seconds) from None
         except duckdb.Error:
             raise QueryRefused("public-query", "the engine cannot answer this query on the public tables") from None
     if len(rows) > MOST_ROWS:
-        raise _over_limits()
+        raise _over_limits(seconds)
     return names, [tuple(map(_native, row)) for row in rows]
 
 
@@ -89,9 +92,9 @@ def _kept(_process: int) -> Any:
     return database
 
 
-def _fetched(database: Any, text: str) -> tuple[list[str], list[tuple[Any, ...]]]:
+def _fetched(database: Any, text: str, seconds: float) -> tuple[list[str], list[tuple[Any, ...]]]:
     """Names and rows of a statement, one row more than is answered; interrupted when it takes too long."""
-    timer = Timer(SECONDS, database.interrupt)
+    timer = Timer(seconds, database.interrupt)
     timer.daemon = True
     timer.start()
     try:
@@ -101,10 +104,10 @@ def _fetched(database: Any, text: str) -> tuple[list[str], list[tuple[Any, ...]]
         timer.cancel()
 
 
-def _over_limits() -> QueryRefused:
+def _over_limits(seconds: float) -> QueryRefused:
     return QueryRefused(
         "public-limit",
-        f"a query on public tables may take {SECONDS:g} seconds, {MEMORY} of memory and {MOST_ROWS:,} rows",
+        f"a query on public tables may take {seconds:g} seconds, {MEMORY} of memory and {MOST_ROWS:,} rows",
         rewrite="aggregate or filter more, or ask the public tables in your own database",
     )
 

@@ -6,13 +6,20 @@ applied after it was fetched, so asking for another view of the same aggregates 
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from deniable.engines.engine import Engine
+from deniable.engines.table_space import PrivateTables
 from deniable.errors import QueryRefused
+from deniable.ledger.receipt import Receipt
+from deniable.ledger.store import Packed
+from deniable.noise import Entropy
 from deniable.query import AnswerColumn, Law, Payment, Price, Query, compile_query
+from deniable.query.aggregates import Error
 from deniable.query.price import price_of_stages
 from deniable.query.sql import (
     AnswerTable,
@@ -34,7 +41,7 @@ from deniable.query.sql.quantile_bins import between_quantiles
 from deniable.release.answer import Release, statement_view
 from deniable.release.answer_record import table_record
 from deniable.release.release_facts import ReleaseFacts
-from deniable.release.staged import answer_stages, check_ending, explained_stages, stage_prices
+from deniable.release.staged import PlannedStages, answer_stages, check_ending, ending_tables, explained_stages
 from deniable.release.statement import contribution
 
 if TYPE_CHECKING:
@@ -51,25 +58,25 @@ def answer_statement(
         if statement.explain:
             return Explanation("nobody", "", "", (), (), None, "", (), (f"tables: {', '.join(tables)}",), public=True)
         return _public(session, public_answer(statement, session.codebook, tables, engine))
+    offered = payment.otherwise(**_options(statement))
     try:
-        private, paid = _offered(session, statement, payment)
+        private = _in_one_release(session, statement)
     except QueryRefused as refusal:
         staged = _in_stages(session, engine, statement, refusal)
-        offered = payment.otherwise(**_options(statement))
         if statement.explain:
             return explained_stages(session, staged, offered)
         return answer_stages(
             session, engine, statement, staged, payment=offered, request=request, question=text.strip()
         )
     if statement.explain:
-        return explanation(session, private, paid)
-    release = session.release_query(private.query, paid, request, question=text.strip())
+        return explanation(session, private, offered)
+    release = session.release_query(private.query, offered, request, question=text.strip())
     return statement_view(release, private)
 
 
 def price_between_quantiles(session: Session, query: Query[Release], payment: Payment) -> Price:
     """The price of a query with bins between quantiles, both stages together."""
-    prices = stage_prices(session, _between_quantiles(query), payment)
+    prices = PlannedStages.of(session, _between_quantiles(query), payment).prices
     return price_of_stages(prices, session.filters, spent=session._ledger.balances()[0].tally)
 
 
@@ -93,11 +100,73 @@ def _between_quantiles(query: Query[Release]) -> StagedStatement[Release]:
     return StagedStatement((stage,), PrivateStatement(between, (), ()), ())
 
 
-def private_question(
-    session: Session, text: str, *, dialect: str, payment: Payment
-) -> tuple[PrivateStatement[Release], Payment]:
-    """The private query of a statement and what is offered for it; one that needs no charge is refused."""
-    return _offered(session, _of_private_tables(session, text, dialect), payment)
+@dataclass(frozen=True, slots=True)
+class PricedQuestion:
+    """A question at a price, with what decides its answer; nothing is charged here.
+
+    `prices` are those of its private parts by name, `run` draws an answer on tables of the session's space, `shown` is a
+    stored answer as the statement shows it.
+    """
+
+    price: Price
+    prices: Mapping[str, Price]
+    plan: str
+    run: Callable[[PrivateTables, Entropy], Packed]
+    shown: Callable[[Packed, Receipt | None], Release]
+
+    @property
+    def first(self) -> tuple[str, Error]:
+        """The first output of the last part, and its error."""
+        *_, last = self.prices.values()
+        return next(iter(last.errors.items()))
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A statement about private tables as a session understands it: one release, or several in stages."""
+
+    session: Session
+    statement: Statement
+    asked: PrivateStatement[Release] | StagedStatement[Release]
+
+    @classmethod
+    def read(cls, session: Session, text: str, *, dialect: str) -> Question:
+        """The question in this text; one that needs no charge is refused."""
+        statement = _of_private_tables(session, text, dialect)
+        try:
+            return cls(session, statement, _in_one_release(session, statement))
+        except QueryRefused as refusal:
+            return cls(session, statement, _in_stages(session, session._engine, statement, refusal))
+
+    def at(self, payment: Payment) -> PricedQuestion:
+        """Priced for what is offered, where the text does not say otherwise."""
+        offered, session = payment.otherwise(**_options(self.statement)), self.session
+        if isinstance(self.asked, StagedStatement):
+            planned = PlannedStages.of(session, self.asked, offered)
+            price = price_of_stages(planned.prices, session.filters, spent=session._ledger.balances()[0].tally)
+            named = dict(zip(planned.names, planned.prices, strict=True))
+            shown = partial(planned.shown, session._engine, self.statement)
+            return PricedQuestion(price, named, planned.digest, planned.run, shown)
+        member = session._query_member(self.asked.query, offered)
+        assert member.recipe is not None
+        named = {"answer": member.price}
+        return PricedQuestion(member.price, named, member.recipe, member.function, partial(_shown, self.asked))
+
+    @property
+    def public_tables(self) -> tuple[str, ...]:
+        """The public tables whose rows its last stage reads once all others are released."""
+        end = self.asked.end if isinstance(self.asked, StagedStatement) else self.asked
+        return () if isinstance(end, PrivateStatement) else ending_tables(end, self.session.codebook)
+
+
+def _shown(private: PrivateStatement[Release], packed: Packed, receipt: Receipt | None) -> Release:
+    names = [name for name, _ in private.query.aggregates]
+    return statement_view(Release.from_packed(packed, receipt).under(names), private)
+
+
+def private_query(session: Session, text: str, *, dialect: str) -> PrivateStatement[Release]:
+    """The private query of a statement that one release answers; one that needs no charge is refused."""
+    return _in_one_release(session, _of_private_tables(session, text, dialect))
 
 
 def statement_prices(session: Session, text: str, *, dialect: str, payment: Payment) -> tuple[Price, ...]:
@@ -105,13 +174,7 @@ def statement_prices(session: Session, text: str, *, dialect: str, payment: Paym
 
     Guarantee: nothing is charged, and no private row is read.
     """
-    statement = _of_private_tables(session, text, dialect)
-    try:
-        private, paid = _offered(session, statement, payment)
-    except QueryRefused as refusal:
-        staged = _in_stages(session, session._engine, statement, refusal)
-        return stage_prices(session, staged, payment.otherwise(**_options(statement)))
-    return (session.price_query(private.query, paid),)
+    return tuple(Question.read(session, text, dialect=dialect).at(payment).prices.values())
 
 
 def _of_private_tables(session: Session, text: str, dialect: str) -> Statement:
@@ -141,10 +204,9 @@ def _in_stages(
         raise (other if refusal.code in _SAID_BETTER else refusal) from None
 
 
-def _offered(session: Session, statement: Statement, payment: Payment) -> tuple[PrivateStatement[Release], Payment]:
+def _in_one_release(session: Session, statement: Statement) -> PrivateStatement[Release]:
     bind_predictions(statement, session.fetch)
-    private = compile_statement(statement, session.codebook, session)
-    return private, payment.otherwise(**_options(statement))
+    return compile_statement(statement, session.codebook, session)
 
 
 def _options(statement: Statement) -> dict[str, Any]:

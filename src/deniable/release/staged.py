@@ -73,6 +73,11 @@ class StagedRelease(Release):
         super().__init__(record, facts, receipt)
         self.stages = dict(stages)
 
+    def to_json(self) -> str:
+        """Everything in it, the tables on the way as well, as JSON text."""
+        stages = {name: json.loads(release.to_json()) for name, release in self.stages.items()}
+        return json.dumps({**json.loads(super().to_json()), "stages": stages}, sort_keys=True)
+
 
 def answer_stages(
     session: Session,
@@ -88,14 +93,8 @@ def answer_stages(
 
     Guarantee: one durable charge, made before data is read, covers all stages; a refusal spends nothing.
     """
-    plan = _Planned.of(session, staged, payment)
-    found = plan.release(request=request, question=question)
-    return _Shown(session, engine, statement, staged, plan, found).answer()
-
-
-def stage_prices(session: Session, staged: StagedStatement[Release], payment: Payment) -> tuple[Price, ...]:
-    """What each private part would cost, in order; nothing is read or spent."""
-    return tuple(member.price for member in _Planned.of(session, staged, payment).members)
+    plan = PlannedStages.of(session, staged, payment)
+    return plan.shown(engine, statement, *plan.release(request=request, question=question))
 
 
 def check_ending(session: Session, statement: Statement, staged: StagedStatement[Release]) -> None:
@@ -104,11 +103,11 @@ def check_ending(session: Session, statement: Statement, staged: StagedStatement
         return
     tables = {stage.name: _released_table(stage, None, {}) for stage in staged.stages}
     asked, codebook = replace(statement, tree=staged.end), session.codebook
-    check_public(asked, codebook, _public_names(staged.end, codebook), tables)
+    check_public(asked, codebook, ending_tables(staged.end, codebook), tables)
 
 
 @dataclass(frozen=True, slots=True)
-class _Planned:
+class PlannedStages:
     """The stages at their prices; nothing is spent yet."""
 
     session: Session
@@ -116,7 +115,7 @@ class _Planned:
     members: tuple[QueryMechanism, ...]
 
     @classmethod
-    def of(cls, session: Session, staged: StagedStatement[Release], payment: Payment) -> _Planned:
+    def of(cls, session: Session, staged: StagedStatement[Release], payment: Payment) -> PlannedStages:
         shares = _shares(session, staged, payment)
         queries = [each.query for each in staged.private]
         return cls(session, staged, tuple(map(session._query_member, queries, shares)))
@@ -127,18 +126,27 @@ class _Planned:
         last = (_END,) if isinstance(self.staged.end, PrivateStatement) else ()
         return (*(stage.name for stage in self.staged.stages), *last)
 
-    def release(self, *, request: str | None, question: str) -> dict[str, Release]:
-        """Charge all of it at once, run stage by stage, store, and only then show."""
+    @property
+    def prices(self) -> tuple[Price, ...]:
+        """What each private part costs, in order."""
+        return tuple(member.price for member in self.members)
+
+    def release(self, *, request: str | None, question: str) -> tuple[Packed, Receipt]:
+        """Charge all of it at once, run stage by stage, and store."""
         costs = Composed(tuple(member.price.cost for member in self.members))
         charge = Composed(tuple(member.price.charge for member in self.members))
-        digest = self._digest()
-        whole = Mechanism(self.session.space, self._run, lambda d_in: grouped(costs, d_in), recipe=digest)
+        digest = self.digest
+        whole = Mechanism(self.session.space, self.run, lambda d_in: grouped(costs, d_in), recipe=digest)
         tables = sorted({table for member in self.members for table in tables_of(member.compiled.plan)})
         packed, receipt = self.session._released(
             whole, charge, request=request, plan=digest, question=question, tables=tables
         )
         self.session._last = self.session.filters.read(charge)
-        return self._read(packed, receipt)
+        return packed, receipt
+
+    def shown(self, engine: Engine, statement: Statement | None, packed: Packed, receipt: Receipt | None) -> Release:
+        """A stored answer as the statement shows it, free: released values and public tables are read, nothing else."""
+        return _Shown(self.session, engine, statement, self.staged, self, self._read(packed, receipt)).answer()
 
     def _read(self, packed: Packed, receipt: Receipt | None) -> dict[str, Release]:
         parts = packed.release["parts"]
@@ -148,7 +156,7 @@ class _Planned:
             found[name] = release.under([output for output, _ in member.compiled.outputs])
         return found
 
-    def _run(self, data: PrivateTables, entropy: Entropy) -> Packed:
+    def run(self, data: PrivateTables, entropy: Entropy) -> Packed:
         """Each stage on the data and on what was released before it."""
         kept: dict[str, Any] = {}
         released: dict[str, Release] = {}
@@ -166,7 +174,8 @@ class _Planned:
                 tables[name] = filled(stage.table, stage_rows(stage, released[name]))
         return Packed({"kind": "workload", "parts": kept}, made.facts)
 
-    def _digest(self) -> str:
+    @property
+    def digest(self) -> str:
         """What decides all answers: every stage's recipe, and what is computed of it for the next one."""
         steps = [
             [stage.name, repr(stage.statement.stages), repr(stage.table.columns), repr(stage.written)]
@@ -230,16 +239,16 @@ def scalars_of(stages: Sequence[StagePart], released: Mapping[str, Release]) -> 
 
 @dataclass(frozen=True, slots=True)
 class _Shown:
-    """What was released, as the statement shows it: free, since only released values and public tables are read."""
+    """What was released, on its way to what the statement shows."""
 
     session: Session
     engine: Engine
     statement: Statement | None
     staged: StagedStatement[Release]
-    plan: _Planned
+    plan: PlannedStages
     found: Mapping[str, Release]
 
-    def answer(self) -> Release:
+    def answer(self) -> StagedRelease:
         stages: dict[str, Release] = {}
         for index, stage in enumerate(self.staged.stages):
             before = scalars_of(self.staged.stages[:index], stages)
@@ -251,7 +260,7 @@ class _Shown:
             return StagedRelease(record, self._facts(end.facts), end.receipt, stages)
         return self._public(self.staged.end, stages)
 
-    def _public(self, tree: exp.Expression, stages: Mapping[str, Release]) -> Release:
+    def _public(self, tree: exp.Expression, stages: Mapping[str, Release]) -> StagedRelease:
         cells: list[ReleasedNumber] = []
         places: dict[str, dict[str, range]] = {}
         for place, stage in enumerate(self.staged.stages):
@@ -272,7 +281,7 @@ class _Shown:
         keys = (
             name for stage in self.staged.stages for name, _ in stage.table.columns if name not in places[stage.name]
         )
-        known = (each.name for name in _public_names(tree, codebook) for each in codebook[name].variables)
+        known = (each.name for name in ending_tables(tree, codebook) for each in codebook[name].variables)
         public = frozenset(name.lower() for name in (*keys, *known))
         bare = [c.name for at, c in enumerate(columns) if c.lower is None and not traced.plain(at, public)]
         notes.append("Columns are computed from released values and public tables.")
@@ -291,7 +300,7 @@ class _Shown:
             for stage in self.staged.stages
         }
         asked, codebook = replace(self.statement, tree=traced.tree), self.session.codebook
-        return public_answer(asked, codebook, _public_names(traced.tree, codebook), self.engine, tables)
+        return public_answer(asked, codebook, ending_tables(traced.tree, codebook), self.engine, tables)
 
     def _numbers(self, place: int, release: Release) -> dict[str, list[ReleasedNumber]]:
         """The released columns of a stage that have intervals, cell by cell."""
@@ -342,8 +351,8 @@ def _released_table(stage: StagePart, release: Release | None, cells: Mapping[st
     )
 
 
-def _public_names(tree: exp.Expression, codebook: Codebook) -> tuple[str, ...]:
-    """The public tables an ending reads."""
+def ending_tables(tree: exp.Expression, codebook: Codebook) -> tuple[str, ...]:
+    """The public tables that are read once all stages are released."""
     named = {node.name.lower() for node in tree.find_all(exp.Table)}
     return tuple(table.name for table in codebook.tables if table.name.lower() in named)
 
@@ -377,7 +386,7 @@ def explained_stages(session: Session, staged: StagedStatement[Release], payment
     if payment.is_open:
         one = Fraction(1)
         payment = replace(payment, epsilon=one) if session.filters.unit == "epsilon" else replace(payment, rho=one)
-    plan = _Planned.of(session, staged, payment)
+    plan = PlannedStages.of(session, staged, payment)
     parts = tuple(
         explain_statement(
             each, member.compiled, member.price, unit=session.unit.phrase, bounds=contribution(member.compiled)

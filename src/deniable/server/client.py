@@ -17,6 +17,7 @@ from deniable.ledger.receipt import Receipt
 from deniable.plan.codebook import Codebook
 from deniable.release.answer import Release
 from deniable.release.release_facts import ReleaseFacts
+from deniable.release.staged import StagedRelease
 from deniable.release.workload import WorkloadRelease
 
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
@@ -256,7 +257,11 @@ class RemoteRequest:
 
 def _release(record: Mapping[str, Any]) -> Release:
     receipt = None if record["receipt"] is None else Receipt.from_record(record["receipt"])
-    return Release(record["release"], ReleaseFacts.from_record(record["facts"]), receipt)
+    release, facts = record["release"], ReleaseFacts.from_record(record["facts"])
+    if "stages" not in record:
+        return Release(release, facts, receipt)
+    stages = {name: _release(each) for name, each in record["stages"].items()}
+    return StagedRelease(release, facts, receipt, stages)
 
 
 def connect(url: str, *, token: str) -> Client:

@@ -27,11 +27,10 @@ from deniable.ledger.web_role import can_charge
 from deniable.noise import system_entropy
 from deniable.plan.codebook import Codebook
 from deniable.query import Payment, Price
-from deniable.query.sql import PrivateStatement
-from deniable.release.answer import Release, statement_view
+from deniable.release.answer import Release
 from deniable.release.release_facts import ReleaseFacts
 from deniable.release.session import Session
-from deniable.release.session_sql import private_question
+from deniable.release.session_sql import PricedQuestion, Question
 from deniable.release.workload import WorkloadRelease
 from deniable.server.codebook_desk import codebook_then, in_force, open_ledger
 from deniable.server.identity import secret
@@ -39,12 +38,17 @@ from deniable.server.settings import ServedData
 from deniable.server.workloads import MARK, WorkloadOffer, is_workload, offered, shown
 
 _NO_DATA = "this process holds no data: ask for it, and the worker answers"
+_NO_TABLES = (
+    "reads the rows of a public table when it is priced or shown, and pages hold no tables; ask it in a session"
+)
 
 
 DOTS = 20
 """Outcomes that a drawing of dots shows."""
 MOST_OFFERS = 200
 """Prices that are remembered: as long as nothing was spent meanwhile, the same question costs the same."""
+MOST_ANSWERS = 50
+"""Answers that are remembered as they are shown: what is stored never changes."""
 MADE_UP_ROWS = 10_000
 """Rows of a table that is made up for drawings."""
 
@@ -60,7 +64,7 @@ class NoData:
 
     def public(self, relation: Any) -> NoReturn:
         """Refused."""
-        raise InvalidArgument(_NO_DATA)
+        raise InvalidArgument(f"this question {_NO_TABLES}")
 
     def look(self) -> NoReturn:
         """Refused, so that no charge follows."""
@@ -74,11 +78,16 @@ class NoData:
 class Offer:
     """A question with its price, and the exact payment, plan digest and amount under which it is asked for."""
 
-    private: PrivateStatement[Release]
-    price: Price
+    question: Question
+    priced: PricedQuestion
     payment: Mapping[str, str]
     plan: str
     amount: Spend
+
+    @property
+    def price(self) -> Price:
+        """What it costs in all."""
+        return self.priced.price
 
 
 class Counter:
@@ -103,6 +112,7 @@ class Counter:
         self._session = self._session_with(data.codebook, ledger)
         self._made_up: PrivateTables | None = None
         self._offers: dict[Any, Offer] = {}
+        self._answers: dict[tuple[str, str], Release] = {}
         self.ledger, self.data = ledger, data
 
     def _session_with(self, codebook: Codebook, ledger: Ledger) -> Session:
@@ -141,17 +151,17 @@ class Counter:
         return found
 
     def _offer(self, text: str, *, dialect: str, payment: Mapping[str, Any]) -> Offer:
-        private, offered = private_question(self._session, text, dialect=dialect, payment=self._payment(payment))
-        price = self._session.price_query(private.query, offered)
-        unit = self._session.filters.unit
+        question = Question.read(self._session, text, dialect=dialect)
+        if question.public_tables:
+            raise InvalidArgument(f"this question, with {', '.join(question.public_tables)}, {_NO_TABLES}")
+        offered = self._payment(payment)
+        price, unit = question.at(offered).price, self._session.filters.unit
         exact = {unit: number_text(price.pair.loss), "delta": number_text(offered.delta or Fraction(0))}
-        return self._priced(private, exact)
+        return self._priced(question, exact)
 
-    def _priced(self, private: PrivateStatement[Release], exact: Mapping[str, str]) -> Offer:
-        member = self._session.query_mechanism(private.query).member(Payment.read(**exact_terms(exact)))
-        price, plan = member.price, member.recipe
-        assert plan is not None
-        return Offer(private, price, dict(exact), plan, self.ledger.desk.price(price.charge))
+    def _priced(self, question: Question, exact: Mapping[str, str]) -> Offer:
+        priced = question.at(Payment.read(**exact_terms(exact)))
+        return Offer(question, priced, dict(exact), priced.plan, self.ledger.desk.price(priced.price.charge))
 
     def _payment(self, payment: Mapping[str, Any]) -> Payment:
         given = {name: payment.get(name) for name in ("epsilon", "rho", "accuracy")}
@@ -192,17 +202,14 @@ class Counter:
             raise InvalidArgument("several questions in one request are granted in full or refused")
         unit = self._session.filters.unit
         exact = {**known.body["payment"], unit: number_text(positive(**{unit: part}))}
-        private, _ = self._question(known)
-        offer = self._priced(private, exact)
+        offer = self._priced(self._question(known), exact)
         return self.ledger.desk.grant(
             account, request, by=by, expires=ends, limit=offer.amount, plan=offer.plan, payment=offer.payment
         )
 
-    def _question(self, known: Application) -> tuple[PrivateStatement[Release], Payment]:
+    def _question(self, known: Application) -> Question:
         """A question as it was understood when it was asked, whatever codebook is in force by now."""
-        body = known.body
-        payment = Payment.read(**exact_terms(body["payment"]))
-        return private_question(self._session_then(known), body["text"], dialect=body["dialect"], payment=payment)
+        return Question.read(self._session_then(known), known.body["text"], dialect=known.body["dialect"])
 
     def _session_then(self, known: Application) -> Session:
         then = codebook_then(self.ledger, self._first, known.count)
@@ -210,8 +217,9 @@ class Counter:
 
     def offer_workload(self, questions: Mapping[str, str], *, dialect: str, shares: Mapping[str, Any]) -> WorkloadOffer:
         """The prices of several questions under one amount, with payments that say everything."""
-        self.refresh()
-        return offered(self._session, self.ledger, questions, dialect=dialect, **shares)
+        with self._turn:
+            self.refresh()
+            return offered(self._session, self.ledger, questions, dialect=dialect, **shares)
 
     def request_workload(
         self,
@@ -245,11 +253,21 @@ class Counter:
         """The stored answer of a request, as its question shows it; that `reader` was given it is in the chain first."""
         if is_workload(known):
             raise InvalidArgument("this request has several questions; read its answers together, by name")
-        found = self._fetched(known, reader)
-        private, _ = self._question(known)
-        names = [name for name, _ in private.query.aggregates]
-        release = Release.from_packed(unpacked(found.payload), found.receipt).under(names)
-        return statement_view(release, private)
+        return self._shown(known, self._fetched(known, reader))
+
+    def _shown(self, known: Application, found: StoredAnswer) -> Release:
+        """What was stored, as the question it was granted for shows it; found once, since it stays what it is."""
+        place = known.account, known.request
+        release = self._answers.get(place)
+        if release is None:
+            assert known.grant is not None
+            priced = self._question(known).at(Payment.read(**exact_terms(known.grant["payment"])))
+            release = priced.shown(unpacked(found.payload), found.receipt)
+            with self._turn:
+                self._answers[place] = release
+                while len(self._answers) > MOST_ANSWERS:
+                    self._answers.pop(next(iter(self._answers)))
+        return release
 
     def _fetched(self, known: Application, reader: str) -> StoredAnswer:
         if known.progress not in (Progress.RELEASED, Progress.PUBLISHED):
@@ -265,20 +283,19 @@ class Counter:
     def facts(self, known: Application) -> tuple[ReleaseFacts, str]:
         """What is public about a stored answer, and its receipt in words; none of its numbers."""
         found = self.ledger.fetch(known.request, account=known.account)
-        facts = ReleaseFacts.from_record(unpacked(found.payload).facts)
-        return facts.with_receipt(found.receipt), str(found.receipt)
+        return self._shown(known, found).facts.with_receipt(found.receipt), str(found.receipt)
 
     def dots(self, offer: Offer) -> tuple[str, str, list[float]]:
         """The first output, the words of its error, and how far off it may be: `DOTS` outcomes that are equally likely, in order.
 
         They are the middles of as many equal parts of the noise's own law, rounded outwards; an error without a bound gives none.
         """
-        name, error = next(iter(offer.price.errors.items()))
+        name, error = offer.priced.first
         terms, off = exact_terms(offer.payment), []
         with self._held():
             for place in range(1, DOTS, 2):
                 payment = Payment.read(**{**terms, "confidence": Fraction(place, DOTS)})
-                off.append(float(self._session.price_query(offer.private.query, payment).errors[name].within))
+                off.append(float(offer.question.at(payment).first[1].within))
         known = all(map(isfinite, off))
         return name, error.measure, [*(-each for each in reversed(off)), *off] if known else []
 
@@ -288,11 +305,8 @@ class Counter:
             made_up = self._made_up = self._made_up or PrivateTables(
                 _made_up_engine(self.data.codebook), self.data.codebook
             )
-            family = self._session.query_mechanism(offer.private.query)
-            member = family.member(Payment.read(**exact_terms(offer.payment)))
-            packed = member.function(made_up, system_entropy())
-        release = Release.from_packed(packed, None).under([name for name, _ in offer.private.query.aggregates])
-        return statement_view(release, offer.private)
+            packed = offer.priced.run(made_up, system_entropy())
+        return offer.priced.shown(packed, None)
 
     def curve(
         self, offer: Offer, factors: tuple[float, ...] = (0.25, 0.35, 0.5, 0.7, 1.0, 1.4, 2.0, 2.8, 4.0)
@@ -304,8 +318,8 @@ class Counter:
         with self._held():
             for factor in factors:
                 exact = {**offer.payment, unit: number_text(paid * Fraction(factor))}
-                price = self._session.price_query(offer.private.query, Payment.read(**exact_terms(exact)))
-                found.append((float(paid) * factor, next(iter(price.errors.values())).within))
+                _, error = offer.question.at(Payment.read(**exact_terms(exact))).first
+                found.append((float(paid) * factor, error.within))
         return found
 
 

@@ -16,7 +16,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from deniable.deciding import ATTACKS, Checklist, Harm, choose_epsilon, dossier
 from deniable.errors import DeniableError, QueryRefused
-from deniable.ledger import Application, Progress, verify
+from deniable.ledger import Progress, verify
 from deniable.server.access import (
     NotAllowed,
     check_role,
@@ -33,8 +33,7 @@ from deniable.server.identity import RateLimit, ShortLived, Tokens, Visit, Visit
 from deniable.server.rest import check_not_charged
 from deniable.server.settings import Person, Role, ServerSettings
 from deniable.server.single_sign_on import LoginFailed, SingleSignOn
-from deniable.server.views import budget_view, last_release, request_view
-from deniable.server.workloads import is_workload
+from deniable.server.views import answers_view, budget_view, last_release, request_view
 from deniable.svg import Figure, Series, horizontal_bars
 
 _TEMPLATES = Path(__file__).parent / "templates"
@@ -63,6 +62,8 @@ class Pages:
         )
         self._templates.filters["image"] = image
         self._templates.filters["sentence"] = lambda text: text[:1].upper() + text[1:]
+        self._templates.filters["number"] = lambda cell: f"{cell:.6g}" if isinstance(cell, float) else cell
+        self._templates.filters["rows"] = lambda columns: list(zip(*columns.values(), strict=True))
         self._cookie = "__Host-visit" if settings.secure else "visit"
         callback = f"{settings.public_url.rstrip('/')}/login/done"
         self._sign_on = (
@@ -325,7 +326,7 @@ class Pages:
         person = self._person(request)
         counter = visible_dataset(person, name, self._counters)
         known = visible_request(person, counter, account, id)
-        answers = self._answers(person, counter, known)
+        answers = answers_view(person, counter, known)
         may = {
             "grant": person.may(name, Role.ALLOCATOR) and known.progress is Progress.PENDING and account != person.name,
             "refuse": person.may(name, Role.ALLOCATOR) and known.progress in (Progress.PENDING, Progress.APPROVED),
@@ -338,24 +339,6 @@ class Pages:
         words = "" if error is None else _in_words(error)
         return self._page(request, "request.html", status=status, error=words, **told)
 
-    @staticmethod
-    def _answers(person: Person, counter: Counter, known: Application) -> list[dict[str, Any]]:
-        """What this person may read of a request's answers, each with its question's name, drawing and columns."""
-        if known.progress not in (Progress.RELEASED, Progress.PUBLISHED):
-            return []
-        try:
-            readable_answer(person, counter, known.account, known.request)
-            if is_workload(known):
-                found = dict(counter.workload_release(known, reader=person.name).answers)
-            else:
-                found = {"": counter.release(known, reader=person.name)}
-        except DeniableError:
-            return []
-        return [
-            {"name": name, "release": each, "columns": each.to_columns(), "drawing": _drawn(each)}
-            for name, each in found.items()
-        ]
-
 
 def image(figure: Figure) -> str:
     """A drawing as an address that an `img` can show; nothing in it can run."""
@@ -366,14 +349,6 @@ def _gauge(told: dict[str, Any]) -> Figure:
     parts = ["spent", "granted", "pending", "left"]
     bars = Series(parts, [float(told[part]) for part in parts])
     return horizontal_bars(bars, title=f"Budget: {told['whole']}", note="granted and pending reserve nothing")
-
-
-def _drawn(release: Any) -> Figure | None:
-    try:
-        drawing: Figure = release.plot()
-    except DeniableError:
-        return None
-    return drawing
 
 
 def _number(text: str) -> float:

@@ -9,13 +9,17 @@ from contextlib import suppress
 from typing import Any
 
 from deniable.errors import DeniableError
-from deniable.ledger import Application
+from deniable.ledger import Application, Progress
+from deniable.query import Price
+from deniable.query.sql import StagedStatement
 from deniable.release.answer import Release
+from deniable.release.staged import StagedRelease
 from deniable.release.workload import WorkloadRelease
 from deniable.server.access import readable_answer, visible_requests
 from deniable.server.counter import Counter, Offer
 from deniable.server.settings import Person
 from deniable.server.workloads import is_workload
+from deniable.svg import Figure
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """A cell that begins so is read as a formula by spreadsheets."""
@@ -29,13 +33,29 @@ def price_view(counter: Counter, offer: Offer) -> dict[str, Any]:
         "loss": float(price.pair.loss),
         "delta": float(price.pair.delta),
         "amount": str(offer.amount),
-        "errors": {name: {"within": error.within, "measure": error.measure} for name, error in price.errors.items()},
+        "errors": _errors(price),
+        "stages": _stages(offer),
         "confidence": float(price.confidence),
         "noise": price.reason,
         "keys": price.keys,
         "threshold": price.threshold,
         "more_like_this": counter.more(offer),
     }
+
+
+def _errors(price: Price) -> dict[str, Any]:
+    return {name: {"within": error.within, "measure": error.measure} for name, error in price.errors.items()}
+
+
+def _stages(offer: Offer) -> list[dict[str, Any]]:
+    """What each stage costs and how wrong it may be, in the order they are released; none where one release answers."""
+    prices = offer.priced.prices
+    if len(prices) == 1 and not isinstance(offer.question.asked, StagedStatement):
+        return []
+    return [
+        {"stage": name, "loss": float(each.pair.loss), "delta": float(each.pair.delta), "errors": _errors(each)}
+        for name, each in prices.items()
+    ]
 
 
 def request_view(known: Application) -> dict[str, Any]:
@@ -122,6 +142,40 @@ def release_view(release: Release) -> dict[str, Any]:
     """A release as JSON: what the client builds the same object from."""
     found: dict[str, Any] = json.loads(release.to_json())
     return found
+
+
+def answers_view(person: Person, counter: Counter, known: Application) -> list[dict[str, Any]]:
+    """What this person may read of a request's answers, each with its question's name, drawing, columns and stages."""
+    if known.progress not in (Progress.RELEASED, Progress.PUBLISHED):
+        return []
+    try:
+        readable_answer(person, counter, known.account, known.request)
+        if is_workload(known):
+            found = dict(counter.workload_release(known, reader=person.name).answers)
+        else:
+            found = {"": counter.release(known, reader=person.name)}
+    except DeniableError:
+        return []
+    return [_answer(name, release) for name, release in found.items()]
+
+
+def _answer(name: str, release: Release) -> dict[str, Any]:
+    stages = release.stages if isinstance(release, StagedRelease) else {}
+    return {
+        "name": name,
+        "release": release,
+        "columns": release.to_columns(),
+        "drawing": _drawn(release),
+        "stages": {stage: each.to_columns() for stage, each in stages.items()},
+    }
+
+
+def _drawn(release: Release) -> Figure | None:
+    try:
+        drawing: Figure = release.plot()
+    except DeniableError:
+        return None
+    return drawing
 
 
 def workload_view(found: WorkloadRelease) -> dict[str, Any]:

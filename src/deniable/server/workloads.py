@@ -22,7 +22,7 @@ from deniable.query import Payment
 from deniable.query.sql import PrivateStatement
 from deniable.release.answer import Release, statement_view
 from deniable.release.session import Session
-from deniable.release.session_sql import private_question
+from deniable.release.session_sql import private_query
 from deniable.release.workload import Workload, WorkloadRelease, shared_measurements
 
 MARK = "workload/"
@@ -96,8 +96,7 @@ def shown(session: Session, known: Application, packed: Packed, receipt: Receipt
 
 
 def _statements(session: Session, questions: Mapping[str, str], dialect: str) -> dict[str, PrivateStatement[Release]]:
-    free = Payment.read(**_TERMS)
-    return {name: private_question(session, sql, dialect=dialect, payment=free)[0] for name, sql in questions.items()}
+    return {name: private_query(session, sql, dialect=dialect) for name, sql in questions.items()}
 
 
 def _exact(
