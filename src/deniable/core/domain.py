@@ -92,8 +92,8 @@ class Lattice:
 
     def read(self, steps: int) -> int | float:
         """The number a person reads for a count of steps: a whole number when the step is one."""
-        value = steps * self.step
-        return int(value) if self.step.denominator == 1 else float(value)
+        top, bottom = int(steps) * self.step.numerator, self.step.denominator
+        return top if bottom == 1 else top / bottom
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,6 +76,10 @@ def test_a_lattice_is_carried_in_steps():
     assert domain.read(3) == 0.75
     assert Lattice().read(3) == 3
     assert isinstance(Lattice().read(3), int)
+    for step in (Fraction(1, 4), Fraction(3, 7), Fraction(1, 10), Fraction(22, 3), Fraction(10**30 + 1, 10**31)):
+        for steps in (0, 1, -3, 12345678901234567, -(10**40) - 1):
+            assert Lattice(step).read(steps) == float(steps * step), "the nearest float of the exact product"
+    assert Lattice(Fraction(3)).read(np.int64(2**62)) == 3 * 2**62, "never in 64 bits"
 
 
 def test_a_ball_is_exact():
