@@ -138,8 +138,17 @@ def test_errata_6_every_quantile_is_returned_sorted_and_every_layer_is_paid():
     assert (
         _printed_depth(7) == 4 > (7).bit_length() == 3
     )  # as printed, seven quantiles use four layers and pay for three
+    assert _printed(list(range(7))) == []  # and none of the seven is returned
     one = NUMBERS >> private_quantiles(qs=[Fraction(k, 8) for k in range(1, 8)], scale=2, **GRID)
     assert len(one.cost().costs) == 3
+
+
+def _printed(estimates: list[int]) -> list[int]:
+    """The recursion that returns its halves without the middle estimate."""
+    if not estimates:
+        return []
+    middle = min((len(estimates) + 1) // 2, len(estimates) - 1)
+    return [*_printed(estimates[:middle]), *_printed(estimates[middle + 1 :])]
 
 
 def _printed_depth(count: int) -> int:

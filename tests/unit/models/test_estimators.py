@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import deniable as dp
+from deniable.audit.comparison import check_privacy
 from deniable.errors import BudgetExceeded, InvalidArgument
 from deniable.models import (
     PCA,
@@ -186,6 +187,22 @@ def test_a_column_without_bounds_is_refused_and_never_read_from_the_data():
     wide["wage"][0] = 10**9  # an outlier moves nothing beyond the declared bounds
     fitted = LinearRegression("wage").fit(session(wide), epsilon=1)
     assert fitted.target.upper == 50
+
+
+def test_bounds_taken_from_the_rows_break_the_promise():
+    """Erratum 31, as printed: the rows say how wide the noise is, and one of them can make it as narrow as it likes."""
+    space = dp.calculus.rows(dp.calculus.integers(lower=0, upper=6))
+
+    def printed(wages, entropy):
+        low, high = min(wages, default=0), max(wages, default=0)
+        return sum(wages) + dp.noise.discrete_laplace(Fraction(max(high - low, 1)), entropy)
+
+    claimed = dp.calculus.own_mechanism(
+        space, function=printed, privacy_map=lambda d: dp.costs.Bounded(epsilon=1 * d), author="printed"
+    )
+    assert check_privacy(claimed, [0, 1], [0, 1, 6], tail=Fraction(1, 10**4)).broken
+    ours = space >> dp.calculus.total() >> dp.calculus.laplace(scale=6)
+    assert check_privacy(ours, [0, 1], [0, 1, 6], tail=Fraction(1, 10**4)).kept
 
 
 def test_a_price_that_protects_little_says_so():
