@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pwd
 import re
 import shutil
 import socket
@@ -72,6 +71,8 @@ def _as_server() -> dict[str, Any]:
     """PostgreSQL refuses to run as root: as whom then."""
     if os.geteuid() != 0:
         return {}
+    import pwd
+
     account = pwd.getpwnam("postgres")
     return {"user": account.pw_uid, "group": account.pw_gid, "extra_groups": []}
 

@@ -6,7 +6,6 @@ it was built for. Both are installed into an environment of their own when first
 
 from __future__ import annotations
 
-import fcntl
 import json
 import subprocess
 from functools import cache
@@ -36,6 +35,8 @@ pathlib.Path(sys.argv[1]).write_text(json.dumps(texts))
 @cache
 def folder() -> Path:
     """Where the eight Parquet files and `queries.json` are; made once, by whichever process comes first."""
+    import fcntl
+
     with (dev.ROOT / "dev.py").open() as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         python = peer("tpch", *PACKAGES)

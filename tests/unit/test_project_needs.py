@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
+import tomllib
 
 import pytest
 from _pytest.outcomes import Failed, Skipped
 
+from dev import ROOT
 from tests.needs import require, require_module
 
 
@@ -29,6 +32,19 @@ def test_what_is_there_is_found(monkeypatch, tmp_path):
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     assert require("some-tool") == tool
     assert require_module("sys") is sys
+
+
+def test_nothing_is_imported_at_the_top_that_one_system_lacks():
+    """Else no test can start there, however many of them it could run."""
+    top = re.compile(r"^(?:import|from) (?:fcntl|grp|pwd|resource|termios|msvcrt|winreg)\b", re.MULTILINE)
+    files = [ROOT / "dev.py", *(ROOT / "src").rglob("*.py"), *(ROOT / "tests").rglob("*.py")]
+    assert [path.name for path in files if top.search(path.read_text(encoding="utf-8"))] == []
+    assert top.search("import os\nimport pwd\n")
+
+
+def test_every_mark_is_known_without_its_plug_in():
+    known = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["pytest"]["ini_options"]
+    assert {each.partition(":")[0] for each in known["markers"]} == {"slow", "xdist_group"}
 
 
 GROUPED = """
