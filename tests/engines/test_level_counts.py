@@ -135,6 +135,36 @@ def test_a_twin_is_the_same_whichever_way_its_tables_are_counted(
     assert by_engine == by_rows
 
 
+def test_tables_too_large_for_any_engine_are_left_out_and_do_not_raise_after_the_charge(
+    tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Pairs of columns have 196 cells, triples 2,744, and groups are fewer; an engine counts a thousand at most."""
+    import pandas
+
+    for module in (
+        "plan.unit_tables",
+        "synth.resources",
+        *(f"synth.measured.{name}" for name in ("aim_rounds", "on_data")),
+    ):
+        monkeypatch.setattr(f"deniable.{module}.MOST_TABLE_CELLS", 1000)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setattr("deniable.synth.measured.coded.MOST_BYTES", 0)
+    file = tmp_path / "t.parquet"
+    pandas.DataFrame(
+        {name: [i * i * step % 10_000 for i in range(300)] for step, name in enumerate("abc", 1)}
+    ).to_parquet(file)
+    columns = {name: {"type": "integer", "bounds": [0, 9_999]} for name in "abc"}
+    book = Codebook.from_record({"name": "t", "unit": "rows", "tables": {"t": {"variables": columns}}})
+    data = dp.Dataset(DuckDBEngine(str(file), book, key=7), codebook=book)
+    session = data.session(dp.budget(epsilon=100, delta=1e-6))
+    plan = session.synthesizer(method="aim", rounds=1, bins=dict.fromkeys("abc", 13))
+    twin = plan.release(epsilon=50)
+    assert all(len(table.places) < 3 for table in twin.measurements.marginals)
+    assert set(session.evaluate(twin, epsilon=10).values) == {"1-way TVD", "2-way TVD"}
+    with pytest.raises(InvalidArgument, match="a pair of columns has 1,681 cells"):
+        session.synthesizer(bins={"a": 40, "b": 40, "c": 3})
+
+
 def test_a_count_that_skips_the_bound_on_units_would_be_seen() -> None:
     """The planted fault: rows counted without their bound are more than a unit may have."""
     book, rows = Codebook.from_yaml(BOOK), people_rows(5, per_unit=5)

@@ -24,7 +24,7 @@ from deniable.synth.fitted.record_model import Floats
 from deniable.synth.fitted.twin_randomness import ReleasedWords
 from deniable.synth.measured.cells_of_codebook import private_table
 from deniable.synth.measured.coded import cell_rows
-from deniable.synth.measured.on_data import OnData, score_table, table_distances
+from deniable.synth.measured.on_data import OnData, score_table, table_distances, workload
 
 if TYPE_CHECKING:
     from deniable.release.session_mechanisms import MechanismSession
@@ -73,7 +73,7 @@ def distances_on_data(
 ) -> TwinScores:
     """Mean distances (TVD) between the twin's tables and the data's, of one, two and three columns."""
     stored = twin.measurements
-    orders = [order for order in (1, 2, 3) if order <= len(stored.attributes.columns)]
+    orders = [order for order in (1, 2, 3) if workload(stored, order)]
     family = table_distances(on, stored, twin.model, orders, _what("distances", twin, {"orders": orders}))
     answer = _value(session, family, epsilon, request)
     *sums, count = (float(each) for each in answer.value["counts"])

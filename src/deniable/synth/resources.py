@@ -35,11 +35,16 @@ def check_size(attributes: Attributes, fine: Attributes, method: str, options: M
     for child, parents in options.get("network") or ():
         _check_family(attributes, (*parents, child))
     order = {"aim": degree, "mwem": degree, "privbayes": degree + 1}.get(method, 2)
-    counted = prod(sorted(fine.sizes)[-order:])
+    counted = prod(sorted(map(max, fine.sizes, attributes.sizes))[-order:])
     if any(a > b for a, b in zip(fine.sizes, attributes.sizes, strict=True)) and counted > MOST_TABLE_CELLS:
         raise InvalidArgument(
             f"tables of {order} columns cut by quantiles may have {counted:,} cells before they are cut, above "
             f"{MOST_TABLE_CELLS:,}; give fewer quantiles=, or bins= instead, or a smaller degree"
+        )
+    widest = prod(sorted(attributes.sizes)[-2:])
+    if method in ("pairs", "tree") and widest > MOST_TABLE_CELLS:
+        raise InvalidArgument(
+            f"a pair of columns has {widest:,} cells, above {MOST_TABLE_CELLS:,}; give columns fewer bins"
         )
     cells = attributes.cells(range(count))
     if method == "mwem" and cells > MOST_CELLS:

@@ -179,6 +179,20 @@ def flat_tables(counts, scale: int) -> TwinMeasurements:
     return TwinMeasurements("pairs", COLUMNS, tuple(ones), ungrouped(COLUMNS))
 
 
+def test_a_column_of_noise_is_told_and_one_of_a_single_value_is_no_collapse():
+    """A hundred cells of noise: some exceed what one exceeds once in twenty times, and it is noise all the same."""
+    column = Attributes((Attribute("n", "integer", edges=tuple(range(101)), missing=False),))
+    told = []
+    for seed in range(20):
+        noise = noise_of(Law.GAUSSIAN, Fraction(50)).draw(100, Seeded(seed))
+        for most in (0, 3000):
+            counts = noise + np.eye(1, 100, 3, dtype=np.int64)[0] * most
+            stored = TwinMeasurements("tree", column, (Marginal((0,), counts, Fraction(50)),), ungrouped(column))
+            told.append((most, failure_signs(replace(fit(stored)[0], within=(np.eye(1, 100, 3)[0],)), stored)))
+    assert sum(bool(signs) for most, signs in told if most) <= 1
+    assert sum("Noise only" in " ".join(signs) for most, signs in told if not most) >= 18
+
+
 def test_weights_converge_really_and_the_printed_loop_does_not():
     """The printed loop keeps `old = A`, the same array, so its test for convergence is true after one sweep."""
     columns = np.indices((2, 2)).reshape(2, -1)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from deniable.synth.fitted.intervals import measured
 from deniable.synth.fitted.noise_sizes import quantile
 from deniable.synth.fitted.record_model import RecordModel
-from deniable.synth.fitted.stored import TwinMeasurements
+from deniable.synth.fitted.stored import Marginal, TwinMeasurements
 
 _COLLAPSED = 0.7
 _DUPLICATES = 0.5
@@ -25,7 +26,7 @@ def _collapse(model: RecordModel, stored: TwinMeasurements) -> list[str]:
         table = measured(stored, (place,))
         if table is None:
             continue
-        seen = table.counts * (table.counts > quantile(table, 0.05))
+        seen = table.counts * _told(table)
         released, fitted = _entropy(seen.astype(float)), _entropy(model.table([place]))
         if released > 0.1 and fitted < _COLLAPSED * released:
             found.append(
@@ -50,11 +51,16 @@ def _copies(model: RecordModel) -> list[str]:
     ]
 
 
+def _told(table: Marginal) -> NDArray[np.bool_]:
+    """Which cells can be told from zero; of a table of zeros, none in 99 of 100, however many cells it has."""
+    return np.asarray(table.counts > quantile(table, 0.01 / table.counts.size))
+
+
 def _drowned(stored: TwinMeasurements) -> list[str]:
     """More noise than rows: no cell of a column can be told from zero."""
     found = []
     for place, name in enumerate(stored.attributes.names):
         table = measured(stored, (place,))
-        if table is not None and not (table.counts > quantile(table, 0.05)).any():
+        if table is not None and not _told(table).any():
             found.append(f"Noise only: no cell of {name} can be told from zero at this budget.")
     return found

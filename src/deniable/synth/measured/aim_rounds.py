@@ -4,10 +4,11 @@ what is left to learn; all in one filter of rho, which ends it."""
 from __future__ import annotations
 
 from itertools import combinations
-from math import pi, sqrt
+from math import pi, prod, sqrt
 
 import numpy as np
 
+from deniable.plan.unit_tables import MOST_TABLE_CELLS
 from deniable.synth.fitted.aim_model import aim_model
 from deniable.synth.fitted.pair_choice import shares
 from deniable.synth.fitted.record_model import RecordModel
@@ -19,7 +20,7 @@ from deniable.synth.measured.table_noise import Integers, Measurer, distances
 CHOOSING = 0.1
 """The share of a round that pays for its choice; the table has the rest."""
 MOST_CELLS = 20_000
-"""Tables with more groups than this are not in the workload."""
+"""Tables with more groups than this are not in the workload, nor those that no engine would count."""
 
 
 def measure_aim(measurer: Measurer, *, rounds: int, degree: int, focus: tuple[int, ...]) -> TwinMeasurements:
@@ -35,7 +36,7 @@ def measure_aim(measurer: Measurer, *, rounds: int, degree: int, focus: tuple[in
         places
         for size in range(2, min(degree, columns) + 1)
         for places in combinations(range(columns), size)
-        if np.prod(stored.group_sizes(places), dtype=float) <= MOST_CELLS
+        if prod(stored.group_sizes(places)) <= MOST_CELLS and attributes.cells(places) <= MOST_TABLE_CELLS
     ]
     left, share = 1 - first, (1 - first) / rounds
     model = aim_model(stored)

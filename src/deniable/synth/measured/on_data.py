@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from deniable.exact.guards import positive
 from deniable.kernels import DiscreteLaplaceNoise, Sensitivity
 from deniable.mechanisms.additive import noisy_values
 from deniable.noise import Entropy
+from deniable.plan.unit_tables import MOST_TABLE_CELLS
 from deniable.synth.fitted.cell_regression import CellRegression
 from deniable.synth.fitted.record_model import RecordModel
 from deniable.synth.fitted.stored import TwinMeasurements
@@ -29,6 +31,8 @@ from deniable.synth.measured.table_noise import Integers, distances, grouped_row
 
 _TRIPLES = 200
 """Of the tables of three columns at most so many are compared, evenly spread over all of them."""
+_MOST_GROUPS = 1 << 23
+"""Tables with more groups than this are not compared, nor those that no engine would count."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,21 +103,27 @@ def table_distances(
     One row moves the distance of each table by one, so a sum over many tables moves by their number; each sum is divided by it
     and rounded down, and then one row moves it by at most one.
     """
-    chosen = [workload(len(stored.attributes.columns), order) for order in orders]
-    expected = [
-        [(places, np.rint(model.group_table(places)).astype(np.int64)) for places in tables] for tables in chosen
-    ]
+    chosen = [workload(stored, order) for order in orders]
+
+    def distance(groups: Cells, places: tuple[int, ...]) -> int:
+        expected = np.rint(model.group_table(places)).astype(np.int64)  # one at a time: all of them may be large
+        return int(distances(groups, [(places, expected)])[0])
 
     def counts(rows: Cells) -> Integers:
         groups = rows.mapped(stored.groups)
-        sums = [int(distances(groups, tables).sum()) // max(len(tables), 1) for tables in expected]
+        groups.fetch(places for tables in chosen for places in tables)
+        sums = [sum(distance(groups, places) for places in tables) // max(len(tables), 1) for tables in chosen]
         return np.array([*sums, int(rows.table((), ())[0])], dtype=np.int64)
 
     return on.of_tables(counts, on.moved.totals(len(orders) + 1), what)
 
 
-def workload(columns: int, order: int) -> list[tuple[int, ...]]:
-    """The tables of so many columns that are compared: all, or evenly spread ones where there are too many."""
-    tables = list(combinations(range(columns), order))
+def workload(stored: TwinMeasurements, order: int) -> list[tuple[int, ...]]:
+    """The tables of so many columns that are compared: all that can be counted, or evenly spread ones where there are too many."""
+    tables = [
+        places
+        for places in combinations(range(len(stored.attributes.columns)), order)
+        if prod(stored.group_sizes(places)) <= _MOST_GROUPS and stored.attributes.cells(places) <= MOST_TABLE_CELLS
+    ]
     step = max(Fraction(len(tables), _TRIPLES), Fraction(1)) if order > 2 else Fraction(1)
     return [tables[int(step * k)] for k in range(int(len(tables) / step))]
