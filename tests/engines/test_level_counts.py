@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from itertools import combinations
 from typing import Any
 
@@ -19,7 +20,7 @@ from deniable.plan.expression import Column
 from deniable.plan.nodes import UnitRows, scan
 from deniable.plan.unit_tables import UnitTables
 from deniable.synth.measured.cells_of_codebook import synthesizable
-from deniable.synth.measured.coded import CellReading, cell_rows
+from deniable.synth.measured.coded import CellReading, cell_rows, row_order
 from deniable.synth.measured.engine_cells import EngineCells
 from tests.engines.everywhere import ENGINES, placed, servers_of
 from tests.engines.sql_schemas import World
@@ -81,6 +82,29 @@ def test_tables_are_the_same_on_every_engine_and_as_rows(request: pytest.Fixture
     for level in levels:
         shape = tuple(reading.attributes.sizes[place] for place in level)
         assert found.table(level, shape).tolist() == expected.table(level, shape).tolist()
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_the_first_or_the_last_row_of_a_unit_is_kept_on_every_engine(
+    request: pytest.FixtureRequest, engine: str
+) -> None:
+    """As counted by hand; servers are asked for the last one only."""
+    book = Codebook.from_record(_WORLD.codebook)
+    attributes, data = synthesizable(book, None, "all", {}), placed(engine, _WORLD, servers_of(request))._engine
+    days: dict[str, list[str]] = {}
+    for who, day in zip(_WORLD.tables["t"]["who"], _WORLD.tables["t"]["day"], strict=True):
+        if who is not None:
+            days.setdefault(who, []).append(day)
+    size, found = attributes.sizes[4], []
+    for order, best in (((None, None), None), (("day", None), min), ((None, "day"), max))[
+        2 * (engine in ("PostgreSQL", "Spark")) :
+    ]:
+        reading = cell_rows(book, "t", attributes, rows=1, order=row_order(book, "t", *order))[0]
+        found.append(_same(reading, PrivateTables(data, book), [(4,)]).table((4,), (size,)).tolist())
+        if best is not None:
+            kept = [(date.fromisoformat(best(each)) - date(1970, 1, 1)).days for each in days.values()]
+            assert found[-1] == np.bincount(attributes.columns[4].encode(np.array(kept)), minlength=size).tolist()
+    assert all(one != other for one, other in combinations(found, 2)), "which row is kept makes a difference"
 
 
 @pytest.mark.parametrize("count", [0, 1, 40])

@@ -10,7 +10,7 @@ import pytest
 
 import deniable as dp
 from deniable.synth.measured.cells_of_codebook import synthesizable
-from deniable.synth.measured.coded import CellRows, Contribution, cell_rows
+from deniable.synth.measured.coded import CellRows, Contribution, cell_rows, row_order
 from deniable.synth.measured.privbayes_rounds import distance_score, information_score, steepest
 from deniable.synth.measured.table_noise import distances, exact_table, grouped_rows
 from tests.unit.synth.people import COLUMNS, people, people_rows, wide_book
@@ -21,10 +21,11 @@ def without(rows, unit):
     return {name: [cells[place] for place in kept] for name, cells in rows.items()}
 
 
-def read_cells(rows, *, most=None, book=None):
+def read_cells(rows, *, most=None, book=None, order=(None, None)):
     data = people(rows) if book is None else people(rows, book)
     columns = synthesizable(data.codebook, None, COLUMNS, {"since": 4} if book is None else {})
-    read, moved, _ = cell_rows(data.codebook, "people", columns, rows=most)
+    by = row_order(data.codebook, "people", *order)
+    read, moved, _ = cell_rows(data.codebook, "people", columns, rows=most, order=by)
     return read(data.session(dp.budget(epsilon=1))._data), moved, columns
 
 
@@ -39,14 +40,16 @@ def moves(left: CellRows, right: CellRows, columns) -> list[tuple[int, int, int,
     return found
 
 
-@pytest.mark.parametrize("most", [1, 3])
-def test_one_unit_moves_every_table_and_score_by_its_bound(most):
+@pytest.mark.parametrize(
+    ("most", "order"), [(1, (None, None)), (3, (None, None)), (1, (None, "since")), (2, ("age", None))]
+)
+def test_one_unit_moves_every_table_and_score_by_its_bound(most, order):
     rows = people_rows(7, seed=most, per_unit=4)
-    whole, moved, columns = read_cells(rows, most=most)
+    whole, moved, columns = read_cells(rows, most=most, order=order)
     assert moved.rows == most
     tight = 0
     for unit in range(7):
-        less, _, _ = read_cells(without(rows, unit), most=most)
+        less, _, _ = read_cells(without(rows, unit), most=most, order=order)
         for l0, l1, l2, linf in moves(whole, less, columns):
             assert l0 <= moved.table.l0
             assert l1 <= moved.table.l1

@@ -42,7 +42,6 @@ USED_ONCE = {
         "models.theil_sen < models.linear",
         "query.aggregates.quotient < query.sql.aggregates",
         "synth.measured.engine_cells < synth.measured.coded",
-        "synth.measured.mwem_rounds < synth.synthesis",
         "synth.measured.pate_ctgan_rounds < synth.network_synthesis",
         "synth.measured.private_cuts < synth.synthesis",
         "synth.measured.quail_rounds < synth.network_synthesis",

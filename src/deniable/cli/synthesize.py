@@ -51,6 +51,8 @@ PriceOnly = Annotated[bool, typer.Option("--price", help="Say what it would cost
 Anyway = Annotated[bool, typer.Option("--anyway", help="Also when nearly every cell would be noise.")]
 Request = Annotated[str | None, typer.Option("--request", help="A name to fetch the twin by later.")]
 PerUnit = Annotated[int | None, typer.Option("--rows-per-unit", help="How many rows of one unit are kept.")]
+First = Annotated[str | None, typer.Option("--first", help="A date or number: a unit's first rows by it are kept.")]
+Last = Annotated[str | None, typer.Option("--last", help="A date or number: a unit's last rows by it are kept.")]
 
 
 @app.command()
@@ -71,6 +73,8 @@ def synthesize(
     bins: Bins = None,
     open: Open = None,
     rows_per_unit: PerUnit = None,
+    first: First = None,
+    last: Last = None,
     table: asking.TableName = None,
     price: PriceOnly = False,
     anyway: Anyway = False,
@@ -99,6 +103,8 @@ def synthesize(
         method=method,
         focus=_names(focus),
         rows=rows_per_unit,
+        first=first,
+        last=last,
         bins=_counts("--bins", bins),
         open=_open(open),
         **options,

@@ -8,6 +8,7 @@ there is refused. So a probe of something basic must use no feature, and that of
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from datetime import date, datetime
 from fractions import Fraction
 from functools import cache
@@ -289,11 +290,12 @@ def kit_vectors() -> dict[str, UnitVector]:
     )
     rows = UnitRows(scan(kit_codebook(), "kit"), columns, 3)
     features = (Literal(3), Column("whole"), Column("tens"), Column("truth"))
+    latest = replace(rows, order=ByOrder(_expression("real"), last=True))
     single = tuple((place,) for place in range(len(features)))
     return {
         "sums of products": UnitVector(rows, features, triangle(len(features)), 250_001),
         "sums of products, hardly cut": UnitVector(rows, features, triangle(len(features)), 2_000_003),
-        "sums cut together": UnitVector(rows, features, single, 611),
+        "sums cut together": UnitVector(latest, features, single, 611),
     }
 
 

@@ -38,7 +38,7 @@ from deniable.plan.codebook import Codebook
 from deniable.plan.expression import Case, Compare, Comparison, Expression, IsNull, Literal, Not
 from deniable.plan.facts import Facts, Kind, date_of
 from deniable.plan.functions.calendar import DaysBetween
-from deniable.plan.nodes import MOST_ENTRIES, Filter, GroupAgg, Relation, UnitRows, UnitVector, scan
+from deniable.plan.nodes import MOST_ENTRIES, ByOrder, Filter, GroupAgg, Relation, UnitRows, UnitVector, scan
 from deniable.plan.relation import schema, shape
 from deniable.plan.translate import parse
 from deniable.plan.unit_tables import UnitTables
@@ -187,8 +187,17 @@ def column_rows(codebook: Codebook, source: Relation, of: Expression, *, rows: i
     )
 
 
-def frame_rows(codebook: Codebook, source: Relation, columns: Mapping[str, Expression], *, rows: int) -> Transformation:
+def frame_rows(
+    codebook: Codebook,
+    source: Relation,
+    columns: Mapping[str, Expression],
+    *,
+    rows: int,
+    order: ByOrder | None = None,
+) -> Transformation:
     """Several columns of every row, at most `rows` rows of one unit, with the unit's label beside them as `unit`.
+
+    Of a unit with more rows those are kept that come first in a public `order`, or in the keyed one.
 
     Guarantee: one unit moves what belongs to one label. Where every row is a unit of its own there is no label, and one unit
     moves one row (two where it is replaced).
@@ -196,7 +205,7 @@ def frame_rows(codebook: Codebook, source: Relation, columns: Mapping[str, Expre
     if UNIT in columns:
         raise InvalidArgument(f"{UNIT!r} is the column of unit labels; call the column something else")
     known = {name: _facts(of, schema(source)) for name, of in columns.items()}
-    plan = UnitRows(source, tuple((name, _coded(of, known[name])) for name, of in columns.items()), rows)
+    plan = UnitRows(source, tuple((name, _coded(of, known[name])) for name, of in columns.items()), rows, order)
     labelled = bool(checked_rows(plan).identity)
     domains: dict[str, Domain] = {name: _domain(fact, nullable=fact.nullable) for name, fact in known.items()}
     labels: dict[str, Domain] = {UNIT: Lattice()} if labelled else {}

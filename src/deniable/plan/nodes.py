@@ -335,13 +335,14 @@ Plan: TypeAlias = GroupAgg
 class UnitRows:
     """Rows for mechanisms that need rows: `columns` of every row of `source`, at most `rows` rows of one unit.
 
-    Which rows of a unit with more are kept is decided by the keyed order, from that unit's rows alone.
+    Which rows of a unit with more are kept is decided by a public `order` and the keyed one, from that unit's rows alone.
     Guarantee: one unit more or less moves the multiset of rows by at most `rows` rows, all of that unit.
     """
 
     source: Relation
     columns: tuple[tuple[str, Expression], ...]
     rows: int
+    order: ByOrder | None = None
 
     def __post_init__(self) -> None:
         integer(least=1, rows=self.rows)
@@ -350,9 +351,10 @@ class UnitRows:
 
     @property
     def bounded(self) -> GroupAgg:
-        """The plan that bounds the same rows: it counts each column over one group, a unit's rows kept by the keyed order."""
+        """The plan that bounds the same rows: it counts each column over one group, a unit's rows kept in the same order."""
         counts = tuple((f"column {index}", RowCount(self.rows, of)) for index, (_, of) in enumerate(self.columns))
-        return GroupAgg(self.source, (), Bounding(groups=1, rows_per_unit=self.rows), counts)
+        kept = Bounding(groups=1, rows_per_unit=self.rows, choice=self.order or ByHash())
+        return GroupAgg(self.source, (), kept, counts)
 
 
 MOST_ENTRIES = 1500
@@ -366,7 +368,6 @@ class UnitVector:
     `features` are whole numbers computed from the columns of `rows`, each column as a count of its own steps. An entry names
     one feature by its place, or two whose product it is: with all pairs, the vector is the triangle of a Gram matrix. A row in
     which a feature is missing adds nothing to its entries. The cut shortens every entry towards zero, in whole numbers.
-
     Guarantee: one unit more or less moves the vector by a Euclidean length of at most `norm`.
     """
 

@@ -92,7 +92,8 @@ class Synthesizer:
             scope=f"synthetic rows of {', '.join(self.synthesis.attributes.names)} from {self.session.name}",
             mechanisms=(self.synthesis.mechanisms,),
             preprocessing=(
-                f"at most {counted(self.synthesis.moved.rows, 'row')} of {self.session.unit}; values put into public cells",
+                f"at most {counted(self.synthesis.moved.rows, 'row')} of {self.session.unit}{self.synthesis.kept}; values put into "
+                "public cells",
             ),
             postprocessing=(
                 "tables made to agree and non-negative",

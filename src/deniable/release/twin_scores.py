@@ -23,7 +23,7 @@ from deniable.synth.fitted.cell_regression import CellRegression, area_under_cur
 from deniable.synth.fitted.record_model import Floats
 from deniable.synth.fitted.twin_randomness import ReleasedWords
 from deniable.synth.measured.cells_of_codebook import private_table
-from deniable.synth.measured.coded import cell_rows
+from deniable.synth.measured.coded import cell_rows, row_order
 from deniable.synth.measured.on_data import OnData, score_table, table_distances, workload
 
 if TYPE_CHECKING:
@@ -56,7 +56,15 @@ class TwinScores:
     __repr__ = __str__
 
 
-def on_data(session: MechanismSession, twin: Twin, table: str | None, rows: int | None) -> OnData:
+def on_data(
+    session: MechanismSession,
+    twin: Twin,
+    table: str | None,
+    rows: int | None,
+    *,
+    first: str | None = None,
+    last: str | None = None,
+) -> OnData:
     """The session's table, read in the twin's own cells."""
     source = private_table(session.codebook, table).name
     missing = [name for name in twin.columns if name not in session.codebook[source]]
@@ -64,7 +72,8 @@ def on_data(session: MechanismSession, twin: Twin, table: str | None, rows: int 
         raise InvalidArgument(
             f"the twin has a column {missing[0]!r} and table {source} has not; evaluate it on its own data"
         )
-    read, moved, reading = cell_rows(session.codebook, source, twin.measurements.attributes, rows=rows)
+    order = row_order(session.codebook, source, first, last)
+    read, moved, reading = cell_rows(session.codebook, source, twin.measurements.attributes, rows=rows, order=order)
     return OnData(table_space(session.codebook), read, moved, reading)
 
 

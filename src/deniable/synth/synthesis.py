@@ -23,12 +23,13 @@ from deniable.exact import sqrt as exact_root
 from deniable.exact.guards import Real, integer, positive
 from deniable.noise import Entropy
 from deniable.plan.codebook import Codebook
+from deniable.plan.nodes import ByOrder
 from deniable.synth.attribute import Attributes
 from deniable.synth.fitted.stored import TwinMeasurements
 from deniable.synth.measured.aim_rounds import measure_aim
 from deniable.synth.measured.allowance import Allowance
 from deniable.synth.measured.cells_of_codebook import column_names, private_table, synthesizable
-from deniable.synth.measured.coded import CellReading, Contribution, cell_rows, unit_rows
+from deniable.synth.measured.coded import CellReading, Contribution, cell_rows, row_order, unit_rows
 from deniable.synth.measured.mwem_rounds import measure_mwem
 from deniable.synth.measured.network_rounds import NetworkData
 from deniable.synth.measured.open_categories import OPENING, OpenColumn, open_columns, opened_attributes
@@ -62,7 +63,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class Synthesis:
-    """What is to be synthesized and how: public facts only."""
+    """What is to be synthesized and how: public facts only. `kept` says of which of a unit's rows `order` keeps the first."""
 
     codebook: Codebook
     table: str
@@ -76,6 +77,8 @@ class Synthesis:
     quantiles: tuple[tuple[int, int], ...] = ()
     opened: tuple[OpenColumn, ...] = ()
     rows: int | None = None
+    order: ByOrder | None = None
+    kept: str = ""
 
     def kind(self, delta: Fraction) -> RuleKind:
         """What is added up inside: squares of mu, rho where choices are exponential, epsilon where there is no delta."""
@@ -133,7 +136,7 @@ class Synthesis:
             found = opened_attributes(self.opened, data, space, allowance, gate, entropy)
             columns = [found.get(place, column) for place, column in enumerate(attributes.columns)]
             attributes, spent = Attributes(tuple(columns)), OPENING
-            read, _, _ = cell_rows(self.codebook, self.table, attributes, rows=self.rows)
+            read, _, _ = cell_rows(self.codebook, self.table, attributes, rows=self.rows, order=self.order)
         cells = read.tables(data)
         if self.method in ("pairs", "tree"):
             cells.fetch(pairs_of(attributes, self.options["apart"] or ()) or [(0,)])
@@ -194,7 +197,7 @@ class Synthesis:
         """How many rows of one unit are kept, and what keeping one would save."""
         told: dict[str, Any] = {"rows of one unit": self.moved.rows}
         if self.moved.rows > 1:
-            told["with rows=1"] = f"one row of each unit, {self.moved.rows} times less noise"
+            told["with rows=1"] = f"one row of each unit (first=, last= or any), {self.moved.rows} times less noise"
         return told
 
     @property
@@ -246,6 +249,8 @@ def synthesis(
     options: Mapping[str, Any],
     quantiles: Mapping[str, int] | None = None,
     opened: Mapping[str, int] | Sequence[str] | str = (),
+    first: str | None = None,
+    last: str | None = None,
 ) -> Synthesis:
     """What these words ask for; whatever cannot work is refused here, before there is a price."""
     if method not in METHODS:
@@ -265,9 +270,13 @@ def synthesis(
             raise InvalidArgument(f"quantiles= is for numbers, and {name} is none")
     told = _options(method, options, attributes)
     check_size(nominal, attributes, method, told)
-    read, moved, reading = cell_rows(codebook, source, attributes, rows=rows)
+    order = row_order(codebook, source, first, last)
+    kept = "" if order is None else f", the {'last' if order.last else 'first'} by {last or first}"
+    read, moved, reading = cell_rows(codebook, source, attributes, rows=rows, order=order)
     by = tuple((attributes.place(name), count) for name, count in cuts.items())
-    asked = Synthesis(codebook, source, attributes, method, places, read, moved, reading, told, by, found, rows)
+    asked = Synthesis(
+        codebook, source, attributes, method, places, read, moved, reading, told, by, found, rows, order, kept
+    )
     if method in NETWORKS:
         if cuts or places or found:
             raise InvalidArgument(

@@ -15,12 +15,12 @@ import pytest
 
 import deniable as dp
 from deniable.cli import main
-from deniable.errors import EngineFailed, InvalidArgument, Unanswered
+from deniable.errors import EngineFailed, InvalidArgument, QueryRefused, Unanswered
 from deniable.plan.codebook import Codebook
 from deniable.release.twin import Twin, twin_packed
 from deniable.synth.resources import resources, tables_within
 from deniable.testing import Seeded
-from tests.unit.synth.people import BOOK, COLUMNS, people, people_rows
+from tests.unit.synth.people import BOOK, COLUMNS, people, people_rows, wide_book
 
 
 @pytest.fixture
@@ -77,6 +77,28 @@ def test_a_price_says_time_memory_and_what_one_row_of_each_unit_would_save(sessi
         wide["time (CPU seconds, about)"]["fitting, at most"]
         > 10 * resources("tree", {}, [12] * 42, [12] * 42)["time (CPU seconds, about)"]["fitting, at most"]
     )
+
+
+def test_the_last_row_of_each_unit_can_be_kept(session):
+    """Three visits each, the last one of a kind that no other has: rows that are last say so, and the release does."""
+    days, kinds = ("2020-01-05", "2020-03-01", "2020-09-09"), ("a", "b", "c")
+    rows = {"who": [who for who in range(200) for _ in days], "since": list(days) * 200, "town": list(kinds) * 200}
+    rows |= {name: [None] * 600 for name in ("sex", "age", "pay", "works")}
+    session = people(rows).session(dp.budget(epsilon=100, delta=1e-6))
+    told = {}
+    for name, order in (("any", {}), ("first", {"first": "since"}), ("last", {"last": "since"})):
+        plan = session.synthesizer(columns=["town", "since"], rows=1, **order)
+        twin = plan.release(epsilon=20)
+        told[name] = {town: round(count) for town, count in zip("abc", twin.model.table([0]), strict=False)}
+        said = twin.release_table().rows
+        assert (", the last by since" in str(said)) == (name == "last")
+        session.evaluate(twin, rows=1, epsilon=0.5, **order)
+    assert told["first"]["a"] > 190 > 10 > told["first"]["b"] + told["first"]["c"]
+    assert told["last"]["c"] > 190 > 10 > told["last"]["a"] + told["last"]["b"]
+    assert min(told["any"].values()) > 30
+    alone = people({name: cells[:3] for name, cells in rows.items() if name != "who"}, wide_book())
+    with pytest.raises(InvalidArgument, match="last= has nothing to choose: every row is a unit"):
+        alone.session(dp.budget(epsilon=1, delta=1e-6)).synthesizer(last="since")
 
 
 def test_more_columns_than_memory_are_refused_with_the_number_before_there_is_a_price():
@@ -211,6 +233,10 @@ BAD = [
     ({"bins": {"hat": 3}}, {"epsilon": 1}, "bins= names 'hat'"),
     ({"bins": {"age": 0}}, {"epsilon": 1}, "bins"),
     ({"rows": 0}, {"epsilon": 1}, "rows"),
+    ({"rows": 1, "first": "since", "last": "age"}, {"epsilon": 1}, "first= or last=.*one of them"),
+    ({"rows": 1, "last": "hat"}, {"epsilon": 1}, "hat"),
+    ({"rows": 1, "last": "sex"}, {"epsilon": 1}, "have no order"),
+    ({"rows": 1, "last": 3}, {"epsilon": 1}, "as text, got 3"),
     ({"colour": 1}, {"epsilon": 1}, "no option 'colour'"),
     ({"method": "mwem", "columns": COLUMNS}, {"epsilon": 1}, "combinations of cells, above 65,536"),
     ({"method": "mwem", "columns": ["sex"], "rounds": 0}, {"epsilon": 1}, "rounds"),
@@ -232,7 +258,7 @@ BAD = [
 
 @pytest.mark.parametrize(("plan", "payment", "said"), BAD)
 def test_bad_input_gets_one_line_before_anything_is_spent(session, plan, payment, said):
-    with pytest.raises(InvalidArgument, match=said) as refusal:
+    with pytest.raises((InvalidArgument, QueryRefused), match=said) as refusal:
         session.synthesizer(**plan).release(**payment)
     assert "\n" not in str(refusal.value)
     assert session.spent.loss == 0

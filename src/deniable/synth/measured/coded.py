@@ -17,7 +17,7 @@ from deniable.core.transformation import Transformation
 from deniable.cost import Neighbours
 from deniable.engines.table_space import UNIT, PrivateTables, frame_rows
 from deniable.errors import InvalidArgument
-from deniable.exact.guards import integer
+from deniable.exact.guards import integer, shown
 from deniable.kernels.unit_sensitivity import Sensitivity
 from deniable.noise import system_entropy
 from deniable.plan.codebook import Codebook
@@ -26,8 +26,9 @@ from deniable.plan.facts import date_of
 from deniable.plan.functions.calendar import DaysBetween, ToDate
 from deniable.plan.functions.numeric import Clamp
 from deniable.plan.functions.several import Coalesce
-from deniable.plan.nodes import UnitRows, scan
+from deniable.plan.nodes import ByOrder, UnitRows, scan
 from deniable.plan.relation import schema, shape
+from deniable.plan.translate import parse
 from deniable.synth.attribute import Attribute, Attributes
 from deniable.synth.measured.engine_cells import EngineCells
 
@@ -132,17 +133,20 @@ class CellReading:
 
 
 def cell_rows(
-    codebook: Codebook, table: str, attributes: Attributes, *, rows: int | None
+    codebook: Codebook, table: str, attributes: Attributes, *, rows: int | None, order: ByOrder | None = None
 ) -> tuple[CellReading, Contribution, str]:
-    """How to read the rows as cells, how far one unit moves them, and the text that identifies the reading."""
+    """How to read the rows as cells, how far one unit moves them, and the text that identifies the reading.
+
+    Of a unit with more than `rows` rows those that come first in `order` are kept; by the keyed order if there is none.
+    """
     source, most = scan(codebook, table), unit_rows(codebook, table, rows)
     unit = shape(source).unit
     assert unit is not None
     nullable = {name: fact.nullable for name, fact in schema(source).items()}
     named = {f"c{place}": _read(each, nullable[each.name]) for place, each in enumerate(attributes.columns)}
-    frame = frame_rows(codebook, source, named, rows=most)
+    frame = frame_rows(codebook, source, named, rows=most, order=order)
     moves = 2 if unit.neighbours is Neighbours.REPLACE else 1
-    reading = CellReading(frame, UnitRows(source, tuple(named.items()), most), attributes)
+    reading = CellReading(frame, UnitRows(source, tuple(named.items()), most, order), attributes)
     return reading, Contribution(1 if unit.is_row else most, moves), frame.recipe or ""
 
 
@@ -155,6 +159,23 @@ def unit_rows(codebook: Codebook, table: str, rows: int | None) -> int:
     if not most:
         raise InvalidArgument("say rows=, how many rows of one unit are kept; the codebook bounds no unit")
     return 1 if unit.is_row else most
+
+
+def row_order(codebook: Codebook, table: str, first: str | None, last: str | None) -> ByOrder | None:
+    """The order in which a unit's rows are kept, the first or the last by an expression in text; None if neither is given."""
+    if first is None and last is None:
+        return None
+    if first is not None and last is not None:
+        raise InvalidArgument("say first= or last=, the column to order a unit's rows by: one of them")
+    source, by = scan(codebook, table), last if first is None else first
+    unit = shape(source).unit
+    if unit is not None and unit.is_row:
+        raise InvalidArgument(
+            f"{'last' if first is None else 'first'}= has nothing to choose: every row is a unit of its own"
+        )
+    if not isinstance(by, str):
+        raise InvalidArgument(f"first= and last= take a column or an expression as text, got {shown(by)}")
+    return ByOrder(parse(by, schema=schema(source)), last=first is None)
 
 
 def _read(attribute: Attribute, nullable: bool) -> Expression:
