@@ -57,7 +57,7 @@ def test_a_broken_function_ends_with_three_and_a_certificate(file, tmp_path, cap
         ("::sound", [], "claim must be"),
         ("::sound", ["--epsilon", "1", "--samples", "10"], "too few draws"),
         ("", ["--epsilon", "1"], "file.py::name"),
-        ("::sound", ["--epsilon", "1", "--samples", "0"], "samples must be at least 1"),
+        ("::sound", ["--epsilon", "1", "--samples", "0"], "samples must be at least 2"),
         ("::sound", ["--epsilon", "1", "--samples", "200", "--level", "1"], "level must be strictly between 0 and 1"),
         ("::sound", ["--epsilon", "-1"], "epsilon must not be negative"),
         ("::sound", ["--epsilon", "1", "--adapter", "horse"], "adapter must be"),

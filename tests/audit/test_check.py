@@ -389,6 +389,31 @@ def test_errors_types_and_missing_values_are_events():
     assert dp.audit.columns([dp.audit.answer_columns.Failure("KeyError")])["error"].names.tolist() == ["KeyError"]
 
 
+def tells(data, entropy):
+    raise ValueError(f"{data + noise.bernoulli(0.5, entropy)} rows are not enough")
+
+
+@pytest.mark.parametrize("samples", [None, 1_000], ids=["by its law", "by draws"])
+def test_the_text_of_an_error_is_seen(samples):
+    verdict = dp.audit.check(tells, claim=ONE, neighbours=(0, 2), samples=samples)
+    assert verdict.broken
+    assert "rows are not enough" in str(verdict.event)
+
+
+def test_minus_infinity_is_at_most_everything_and_small_in_no_respect():
+    seen = columns(np.array([-math.inf, 0.0, math.inf, math.nan]))
+    assert AnswerEvent("answer", ((-math.inf, 0.0),)).count(seen, draws=4) == 2
+    assert AnswerEvent("answer", ((-5.0, math.inf),)).count(seen, draws=4) == 2
+    assert AnswerEvent("answer: exponent", ((-math.inf, 0.0),)).count(seen, draws=4) == 1
+    assert str(AnswerEvent("answer: exponent", ((-math.inf, math.inf),))) == "the answer is a finite number"
+
+
+def test_an_array_of_another_length_is_refused():
+    short = type("Short", (), {"draws": lambda _, data, count, entropy: np.zeros(3), "function": print})
+    with pytest.raises(InvalidArgument, match="must give 500 answers"):
+        dp.audit.check(short(), claim=ONE, neighbours=(0, 1), samples=1_000)
+
+
 def test_what_stands_in_a_column_depends_on_its_own_draw_alone():
     """A rare odd answer on one side must not change how all the others are read: this was a false alarm once."""
 

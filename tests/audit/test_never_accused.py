@@ -9,8 +9,9 @@ import pytest
 
 import deniable as dp
 from deniable import noise
-from deniable.audit import subject
-from deniable.audit.answer_columns import columns, is_plain, whole
+from deniable.audit import subject, two_halves
+from deniable.audit.answer_columns import Failure, columns, is_plain, whole
+from deniable.audit.claims import curve_of
 from deniable.audit.exact_law import NotEnumerable, output_law
 from deniable.core import Lattice, Numbers, Rows, Space, SymmetricDistance
 from deniable.core.compositor import interactive
@@ -77,6 +78,8 @@ def test_a_source_of_its_own_beside_the_entropy_is_left_to_draws(monkeypatch):
         assert (verdict.method, verdict.entropy) == ("samples", "its own")
         assert "not for everything" in verdict.notes[0]
     monkeypatch.setattr(subject.Subject, "repeats_itself", lambda *_: True)
+    assert not dp.audit.check(mixes, claim=Bounded(epsilon=1, delta=0.1), neighbours=(0, 1)).broken
+    monkeypatch.setattr("deniable.audit.auditor._AGAIN", 0)
     assert dp.audit.check(mixes, claim=Bounded(epsilon=1, delta=0.1), neighbours=(0, 1)).broken, "the control is needed"
 
 
@@ -89,6 +92,47 @@ def test_one_that_hardly_ever_answers_otherwise_is_left_to_draws():
 
     verdict = dp.audit.check(response, claim=Bounded(epsilon=6), neighbours=(0, 1))
     assert (verdict.method, verdict.broken) == ("samples", False)
+
+
+def test_one_that_once_answers_otherwise_while_its_law_is_followed_is_left_to_draws():
+    """A draw of its own, once in hundreds of answers: one path of the law then reads as an answer of one side alone."""
+    calls = iter(range(10**6))
+
+    def odd_once(data, entropy):
+        answer = data + noise.discrete_laplace(1, entropy)
+        return 10**6 if next(calls) == 200 else answer  # after forty times two answers about either side
+
+    verdict = dp.audit.check(odd_once, claim=ONE, neighbours=(0, 1), entropy=Seeded(2))
+    assert (verdict.method, verdict.broken, verdict.entropy) == ("samples", False, "its own")
+
+
+ODD = [{"a": 5}, {}, {"a": "x"}, 3, None, [1, 2], {"a": 5, "b": float("nan")}, -0.0, Failure("KeyError", "'a'")]
+
+
+def test_what_comes_later_has_no_part_in_what_is_chosen():
+    """A later draw with a new column changed how its lack was read in the first draws: it had a say in the choice."""
+    entropy, curve = Seeded(4), curve_of(ONE)
+
+    def some(values, count):
+        return [values[noise.uniform_below(len(values), entropy)] for _ in range(count)]
+
+    for _ in range(12):
+        firsts = [some(some(ODD, 3), 20) for _ in range(2)]
+        later = some(ODD, 5)
+        alone = [columns(side) for side in firsts]
+        parted = [two_halves.parts(columns(side + later), 20)[0] for side in firsts]
+        for chosen in (two_halves.likeliest, two_halves.choose, two_halves.other_side):
+            assert chosen(*parted, draws=20, curve=curve) == chosen(*alone, draws=20, curve=curve)
+
+
+def test_what_keeps_its_answers_is_noted():
+    verdict = dp.audit.check(lambda data: data, claim=ONE, neighbours=(0, 1), samples=400)
+    assert verdict.broken
+    assert "judged as if it drew nothing" in verdict.notes[-1]
+    array = type("Kept", (), {"draws": lambda _, data, count, entropy: np.full(count, data), "function": print})
+    assert (
+        "judged as if it drew nothing" in dp.audit.check(array(), claim=ONE, neighbours=(0, 1), samples=400).notes[-1]
+    )
 
 
 def test_a_draw_that_cannot_be_enumerated_is_not_an_answer_even_if_it_is_caught():
@@ -144,7 +188,7 @@ def test_a_claim_beyond_all_floats_is_refused_in_one_line():
 
 def test_an_audit_of_errors_alone_says_so():
     def fails(data):
-        raise KeyError(data)
+        raise KeyError("nobody")
 
     verdict = dp.audit.check(fails, claim=ONE, neighbours=(0, 1), samples=1_000)
     assert not verdict.broken

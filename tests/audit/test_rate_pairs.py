@@ -86,6 +86,20 @@ def test_both_counts_together_say_more_than_each_alone(draws):
     assert RatePairs(draws // 2, draws // 2, draws, 1.0, 0.01).epsilon(0.0) == 0.0
 
 
+def test_many_draws_of_an_event_that_hardly_ever_fails_fit_into_memory(monkeypatch):
+    """The slope of such an event is small, so most second rates have to be looked at: not all in one window."""
+    real, sizes = rate_pairs._window, []
+
+    def spy(*of):
+        found = real(*of)
+        sizes.append(found[1].size)
+        return found
+
+    monkeypatch.setattr(rate_pairs, "_window", spy)
+    assert 9.5 < RatePairs(10**6, 9 * 10**5, 10**6, math.exp(-10.5), 0.001).epsilon(0.0) < math.log(10**5)
+    assert max(sizes) < 2 * rate_pairs._WIDE
+
+
 def test_windows_enclose_all_probability():
     for draws, rates in (
         (5_000, np.array([1e-9, 0.001, 0.02])),

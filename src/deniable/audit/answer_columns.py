@@ -28,12 +28,15 @@ NUMBER = "a number"
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """The answer was an error: its class is what an observer sees. The text is part of it too, without numbers of lines."""
+    """The answer was an error: an observer sees its class and its text, without the places of objects in memory."""
 
     kind: str
+    text: str = ""
 
-    def __str__(self) -> str:
-        return self.kind
+    @classmethod
+    def of(cls, error: Exception) -> Failure:
+        """As it is seen."""
+        return cls(type(error).__name__, without_addresses(str(error)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +119,7 @@ def _numeric(path: str, numbers: NDArray[np.float64], numeric: NDArray[np.bool_]
     return {
         path: SampleColumn(numbers, names),
         f"{path}: kind of number": SampleColumn(None, kinds),
-        f"{path}: exponent": SampleColumn(np.where(numeric, exponents, math.nan), None),
+        f"{path}: exponent": SampleColumn(np.where(np.isfinite(numbers), exponents, math.nan), None),
         f"{path}: place of the lowest bit": SampleColumn(np.where(numeric & (finite != 0), lowest, math.nan), None),
     }
 
@@ -124,8 +127,8 @@ def _numeric(path: str, numbers: NDArray[np.float64], numeric: NDArray[np.bool_]
 def whole(answer: Any) -> str:
     """All of an answer as one text: equal where they look the same, not where a type, key, order or sign of zero differs."""
     match answer:
-        case Failure(kind):
-            return f"error {kind}"
+        case Failure(kind, text):
+            return f"error {kind}: {text}"
         case None | bool() | str() | bytes() | int() | float() if type(answer).__module__ == "builtins":
             return repr(answer)
         case np.generic():
@@ -168,7 +171,7 @@ def _prefix(answer: Any, *plain: type) -> str:
 def _flat(path: str, value: Any) -> list[tuple[str, Any]]:
     """An answer as (path, scalar) pairs."""
     if isinstance(value, Failure):
-        return [("error", value.kind)]
+        return [("error", value.kind), ("error: text", _name(value.text))]
     if value is None or isinstance(value, str | bytes | bool | np.bool_):
         return [(path, value if not isinstance(value, np.bool_) else bool(value))]
     if isinstance(value, Number):

@@ -27,7 +27,10 @@ _EXPONENT, _LOWEST, _KIND = ": exponent", ": place of the lowest bit", ": kind o
 
 @dataclass(frozen=True, slots=True)
 class AnswerEvent:
-    """The answers whose column `of` lies in one of the `intervals` (low, high], or is one of the `names`."""
+    """The answers whose column `of` lies in one of the `intervals` (low, high], or is one of the `names`.
+
+    An interval without a lower end holds minus infinity too.
+    """
 
     of: str
     intervals: tuple[tuple[float, float], ...] = ()
@@ -47,7 +50,7 @@ class AnswerEvent:
             found[:] = True
         if self.intervals and column.numbers is not None:
             for low, high in self.intervals:
-                found |= (column.numbers > low) & (column.numbers <= high)
+                found |= ((column.numbers > low) | (low == -math.inf)) & (column.numbers <= high)
         return found
 
     def __str__(self) -> str:
@@ -73,12 +76,16 @@ class Candidates:
 
 
 def candidates(left: Sample, right: Sample) -> Iterator[Candidates]:
-    """All events worth looking at: columns that are the same in every draw have none."""
+    """All events worth looking at: columns that are the same in every draw have none.
+
+    A column that is not there reads as one that no draw has, and columns come by their names: whether a later draw has one
+    makes no difference.
+    """
     sizes = [_size(sample) for sample in (left, right)]
-    for name in dict.fromkeys([*left, *right]):
+    for name in sorted({*left, *right}, key=lambda name: (": " in name, name)):
         sides = [sample.get(name) for sample in (left, right)]
         yield from _of_names(name, sides, sizes)
-        yield from _of_numbers(name, sides)
+        yield from _of_numbers(name, sides, sizes)
 
 
 def _size(sample: Sample) -> int:
@@ -93,7 +100,7 @@ def _listed(side: SampleColumn | None, size: int) -> NDArray[Any]:
 
 
 def _of_names(name: str, sides: list[SampleColumn | None], sizes: list[int]) -> Iterator[Candidates]:
-    if all(side is None or side.names is None for side in sides):
+    if name.endswith((_EXPONENT, _LOWEST)) or all(side is not None and side.names is None for side in sides):
         return
     present = [_listed(side, size) for side, size in zip(sides, sizes, strict=True)]
     values, codes = np.unique(np.concatenate(present), return_inverse=True)
@@ -107,8 +114,11 @@ def _of_names(name: str, sides: list[SampleColumn | None], sizes: list[int]) -> 
     yield from _unions(a, b, lambda cells: AnswerEvent(name, names=tuple(str(values[cell]) for cell in cells)))
 
 
-def _of_numbers(name: str, sides: list[SampleColumn | None]) -> Iterator[Candidates]:
-    numbers = [np.array([]) if side is None or side.numbers is None else side.numbers for side in sides]
+def _of_numbers(name: str, sides: list[SampleColumn | None], sizes: list[int]) -> Iterator[Candidates]:
+    numbers = [
+        np.full(size, math.nan) if side is None or side.numbers is None else side.numbers
+        for side, size in zip(sides, sizes, strict=True)
+    ]
     finite = [each[~np.isnan(each)] for each in numbers]
     pooled = np.concatenate(finite)
     if pooled.size == 0 or (
@@ -269,7 +279,7 @@ def _sizes_text(what: str, intervals: Sequence[tuple[float, float]]) -> str:
     """A binary exponent e says 2**(e - 1) <= |x| < 2**e; that of zero is 0."""
     sizes = _either([_size_text(low, high) for low, high in intervals])
     if intervals[0] == (-math.inf, math.inf):
-        return f"{what} is a number"
+        return f"{what} is a finite number"
     return f"{what} is {sizes} in absolute value" if len(intervals) == 1 else f"{what} is in absolute value {sizes}"
 
 

@@ -13,6 +13,7 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from deniable.audit.answer_columns import Failure, columns, whole
 from deniable.audit.answer_events import AnswerEvent, names_text
@@ -20,7 +21,7 @@ from deniable.audit.claims import ClaimCurve, claim_text, curve_of
 from deniable.audit.comparison import compare, hockey_stick
 from deniable.audit.exact_law import PLACES, NotEnumerable, OutputLaw, Pruned, output_law
 from deniable.audit.neighbour_search import small_neighbours, within
-from deniable.audit.subject import ALL_ERRORS, OTHER_SOURCE, OWN_SOURCE, Subject, subject_of
+from deniable.audit.subject import ALL_ERRORS, ALL_SAME, OTHER_SOURCE, OWN_SOURCE, Subject, subject_of
 from deniable.audit.two_halves import Choice, Trial, refutable, try_event, two_halves
 from deniable.audit.verdict import Verdict
 from deniable.core.distance import Distance, distance
@@ -38,6 +39,8 @@ _PATHS = 20_000
 _STEPS = 50
 _TAIL = Fraction(1, 10**8)
 _LINES = 6
+_AGAIN = 4
+"""Times the laws are followed again before they accuse."""
 
 
 def check(
@@ -71,17 +74,17 @@ def check(
     _check_neighbours(pairs, known, limit)
     curves = [curve_of(cost) for cost in _claims(claim, subject, limit)]
     if samples is None and OWN_SOURCE not in subject.notes:
-        if all(subject.repeats_itself(data, system_entropy()) for pair in pairs for data in pair):
-            exact = audit_exactly(subject, pairs, curves)
-            if exact is not None:
-                return exact
-        else:
-            subject = replace(subject, notes=(*subject.notes, OTHER_SOURCE))
+        try:
+            exact = _repeatable(subject, pairs, curves)
+        except _Unsteady:
+            subject, exact = replace(subject, notes=(*subject.notes, OTHER_SOURCE)), None
+        if exact is not None:
+            return exact
     return audit_by_draws(
         subject,
         pairs,
         curves,
-        samples=integer(samples=_DRAWS if samples is None else samples, least=1),
+        samples=integer(samples=_DRAWS if samples is None else samples, least=2),
         level=float(open_probability(level=level)),
         entropy=entropy or system_entropy(),
     )
@@ -132,10 +135,11 @@ def audit_by_draws(
     each_side, error = samples // 2, level / (len(pairs) * len(curves))
     _check_enough(curves, draws=each_side, samples=samples, error=error)
     trials: list[tuple[ClaimCurve, Trial, tuple[Any, Any]]] = []
-    only_errors = True
+    odd = {ALL_SAME: True, ALL_ERRORS: True}
     for pair in pairs:
-        left, right = (subject.draws(data, each_side, entropy) for data in pair)
-        only_errors = only_errors and all(isinstance(answer, Failure) for side in (left, right) for answer in side)
+        left, right = sides = [subject.draws(data, each_side, entropy) for data in pair]
+        odd[ALL_ERRORS] &= all(isinstance(answer, Failure) for side in sides for answer in side)
+        odd[ALL_SAME] &= all(map(_all_same, sides))
         for curve in curves:
             trials += [(curve, trial, pair) for trial in two_halves(left, right, curve=curve, error=error)]
     best: Any = max(trials, key=lambda each: (each[1].excess, each[1].epsilon), default=(curves[0], None, None))
@@ -163,11 +167,18 @@ def audit_by_draws(
         samples,
         len(pairs),
         _kind(entropy, subject),
-        (*subject.notes, ALL_ERRORS) if only_errors else subject.notes,
+        (*subject.notes, *(note for note, is_so in odd.items() if is_so)),
         again,
         pair,
         worst.rates if worst is not None else None,
     )
+
+
+def _all_same(answers: Sequence[Any] | NDArray[Any]) -> bool:
+    if isinstance(answers, np.ndarray):
+        return bool((answers == answers[0]).all())
+    first = whole(answers[0])
+    return all(whole(answer) == first for answer in answers)
 
 
 def _bound(trial: Trial, of: ClaimCurve, stated: ClaimCurve) -> float:
@@ -210,6 +221,22 @@ def _check_enough(curves: Sequence[ClaimCurve], *, draws: int, samples: int, err
 # Exactly ------------------------------------------------------------------------------------------------------------------
 
 
+class _Unsteady(Exception):
+    """The same words gave another answer: its law is not that of the draws it makes here."""
+
+
+def _repeatable(subject: Subject, pairs: Pairs, curves: Sequence[ClaimCurve]) -> Verdict | None:
+    """The verdict of the exact laws if they come out the same every time; more often where it would accuse."""
+    if not all(subject.repeats_itself(data, system_entropy()) for pair in pairs for data in pair):
+        raise _Unsteady
+    laws = _laws(subject, pairs, curves, most=_PATHS)
+    verdict = None if laws is None else verdict_of_laws(subject.name, laws, curves, notes=subject.notes)
+    for _ in range(0 if verdict is None else _AGAIN if verdict.broken else 1):
+        if _laws(subject, pairs, curves, most=_PATHS) != laws:
+            raise _Unsteady
+    return verdict
+
+
 def audit_exactly(
     subject: Subject, pairs: Pairs, curves: Sequence[ClaimCurve], *, most: int = _PATHS
 ) -> Verdict | None:
@@ -218,14 +245,19 @@ def audit_exactly(
     What is cut off counts e**epsilon times against what can be shown, so tails are cut further out for large claims. Something that
     answers about a data set in one way only may have asked its entropy nothing and drawn elsewhere: it is left to draws.
     """
+    laws = _laws(subject, pairs, curves, most=most)
+    return None if laws is None else verdict_of_laws(subject.name, laws, curves, notes=subject.notes)
+
+
+def _laws(
+    subject: Subject, pairs: Pairs, curves: Sequence[ClaimCurve], *, most: int
+) -> list[tuple[OutputLaw, ...]] | None:
     tail = _TAIL / exp(max(Fraction(curve.losses[-1]) for curve in curves)).upper
     try:
         laws = [tuple(_law(subject, data, tail, most) for data in pair) for pair in pairs]
     except NotEnumerable:
         return None
-    if any(len(law.chances) == 1 and not law.unknown for sides in laws for law in sides):
-        return None
-    return verdict_of_laws(subject.name, laws, curves, notes=subject.notes)
+    return None if any(len(law.chances) == 1 and not law.unknown for sides in laws for law in sides) else laws
 
 
 def _law(subject: Subject, data: Any, tail: Fraction, most: int) -> OutputLaw:
@@ -235,7 +267,7 @@ def _law(subject: Subject, data: Any, tail: Fraction, most: int) -> OutputLaw:
         except (NotEnumerable, Pruned):
             raise
         except Exception as error:
-            return whole(Failure(type(error).__name__))
+            return whole(Failure.of(error))
 
     return output_law(run, tail=tail, most=most)
 

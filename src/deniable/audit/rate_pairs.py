@@ -23,6 +23,8 @@ Floats = NDArray[np.float64]
 _CORNER = 0.02
 """The share of the error that goes to bounds on each rate by itself: they say where to look."""
 _STAIRS = 128
+_WIDE = 1 << 21
+"""About how many chances are held at once for the second rates."""
 _TRIES, _NEAR = 5, 0.016
 """Steps towards a tail that is just small enough, and how near, in standard deviations, ends them."""
 _ULP = 2.0**-52
@@ -118,7 +120,9 @@ def _staircase(pairs: RatePairs) -> tuple[Floats, Floats]:
     slack = pairs.often / pairs.draws - pairs._goal - at_least
     start = min(max(0.0, pairs.seldom / pairs.draws - slack / pairs.slope), at_most)
     ends = np.linspace(start, at_most, _STAIRS + 1)
-    heights = np.maximum(_certified(pairs, ends[:-1]), at_least)
+    wide = 1 + int(_STAIRS * (at_most - start) * pairs.draws / _WIDE)
+    flights = np.array_split(ends[:-1], min(wide, _STAIRS))  # each has a window of its own
+    heights = np.maximum(np.concatenate([_certified(pairs, each) for each in flights]), at_least)
     return ends, np.concatenate([[at_least], heights])
 
 
@@ -175,7 +179,8 @@ def _window(draws: int, rates: Floats, reach: float) -> tuple[int, Floats, Float
     hits, misses = np.log(inside)[:, None], np.log1p(-inside)[:, None]
     logs = choices + counts * hits + (draws - counts) * misses
     most = abs(ways) + math.lgamma(draws + 1) + draws * float(np.max(-hits) + np.max(-misses))
-    slack = 32 * _ULP * (1 + most) + len(counts) * _ULP * float(np.max(np.abs(steps), initial=0.0))
+    sums = float(np.max(np.abs(steps), initial=0.0)) + float(np.max(np.abs(choices - ways)))
+    slack = 32 * _ULP * (1 + most) + len(counts) * _ULP * sums
     below = _beyond(low - 1, draws, inside) if low > 0 else np.zeros(len(rates))
     above = _beyond(high + 1, draws, inside) if high < draws else np.zeros(len(rates))
     return low, np.exp(np.minimum(logs, 0.0)) * (1 + 2 * slack), below, above

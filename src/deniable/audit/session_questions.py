@@ -210,7 +210,7 @@ class SmallTables:
             Subject(_name(ask), one, None, None, ()),
             engines,
             curves,
-            samples=integer(samples=samples, least=1),
+            samples=integer(samples=samples, least=2),
             level=float(open_probability(level=level)),
             entropy=entropy or system_entropy(),
         )

@@ -22,6 +22,9 @@ from deniable.noise import Entropy
 
 OWN_SOURCE = "it takes no entropy: its random numbers come from a source of its own, which could be seeded"
 OTHER_SOURCE = "it takes entropy and asked it nothing, or not for everything: its random numbers could be seeded"
+ALL_SAME = (
+    "every answer about a data set was the same: something that keeps its answers is judged as if it drew nothing"
+)
 ALL_ERRORS = "every answer was an error: nothing was audited but that"
 _REPEATS, _WORDS = 40, 4096
 
@@ -52,6 +55,8 @@ class Subject:
         """That many independent answers about `data`, errors included."""
         if self.many is not None:
             found: NDArray[Any] = self.many(data, count, entropy)
+            if len(found) != count:
+                raise InvalidArgument(f"draws(data, {count}, entropy) of {self.name} must give {count} answers")
             return found
         return [self.answer(data, entropy) for _ in range(count)]
 
@@ -60,7 +65,7 @@ class Subject:
         try:
             return self.one(data, entropy)
         except Exception as error:
-            return Failure(type(error).__name__)
+            return Failure.of(error)
 
     def repeats_itself(self, data: Any, entropy: Entropy) -> bool:
         """Whether the same words always give the same answer: only then does the law of the draws tell the law of the answer."""
@@ -84,7 +89,8 @@ def subject_of(target: Any, *, adapter: str | None = None, ask: Callable[[Any], 
         answer = answer if after is None else after(answer)
         return answer if ask is None else ask(answer)
 
-    return Subject(_name(target), one, None if changed else getattr(target, "draws", None), mechanism, notes)
+    many = getattr(target, "draws", None)
+    return Subject(_name(target), one, many if callable(many) and not changed else None, mechanism, notes)
 
 
 def adapted(adapter: str) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
