@@ -96,8 +96,8 @@ def test_the_story_by_keys_alone(listening, browser, width, scripts):
     if not scripts:
         amended(server, logged_in(browser, server, "carl", width), f"at {width}")
     path = address.removeprefix(url)
-    pages = ("/", "/data/visits", "/data/visits/ask", path, f"{path}/checklist", "/data/visits/choose")
-    pages += ("/data/visits/requests", "/data/visits/ledger")
+    pages = ("/", "/data/visits", "/data/visits/ask", path, f"{path}/checklist", f"{path}/context")
+    pages += ("/data/visits/choose", "/data/visits/requests", "/data/visits/ledger")
     assert list(scanned(browser, server, "olga", pages, width)) == [(page, 0, []) for page in pages]
     book = ("/data/visits/codebook",)
     assert list(scanned(browser, server, "carl", book, width)) == [(book[0], 0, [])]

@@ -63,3 +63,53 @@ def test_nobody_signs_as_another_or_in_a_role_that_is_not_theirs(server):
     assert signed(server, link="javascript:alert(1)").status_code == 422
     assert signed(server, "eve").status_code == signed(server, "ben").status_code == 404
     assert Ledger.existing(server.settings.data["visits"].ledger).desk.one("ana", "r1").signatures == ()
+
+
+CONTEXT = {
+    "subject": "patients of the wards",
+    "sender": "the clinic",
+    "recipient": "the ministry",
+    "type": "numbers of visits",
+    "principle": "medical confidentiality",
+    "disrupted": "numbers leave the clinic",
+    "mended": "what they say about one patient",
+    "not_mended": "what they say about a ward",
+}
+
+
+def test_the_context_form_is_signed_field_by_field_and_told_in_the_dossier(server):
+    server.released()
+    open_fields = {f"context.{name}" for name in CONTEXT}
+    assert open_fields <= set(server.call("olga", "GET", PATH).json()["blocking"])
+    carl, page = server.browse("carl"), "/data/visits/requests/ana/r1/context"
+    form = carl.get(page).text
+    assert "8 of 8 fields are open" in form
+    csrf = form.split('name="csrf" value="', 1)[1].split('"', 1)[0]
+    sent = {**CONTEXT, "not_mended": "", "csrf": csrf, "role": "curator"}
+    assert "1 of 8 fields are open" in carl.post(page, data=sent).text
+    dossier = "/data/visits/requests/ana/r1/dossier"
+    assert "context form is missing" in server.browse("ana").get(dossier).text
+    assert signed(server, item="context.not_mended", text=CONTEXT["not_mended"], link="").status_code == 201
+    assert "carl, curator" in carl.get(page).text
+    carl.post(page, data={**CONTEXT, "recipient": "the <b>press</b>", "csrf": csrf, "role": "curator"})
+    found = server.call("ana", "GET", PATH).json()
+    assert not open_fields & set(found["blocking"])
+    assert found["context"]["recipient"]["text"] == "the <b>press</b>"
+    assert "<b>press" not in carl.get(page).text
+    assert "what they say about a ward" in server.browse("ana").get(dossier).text
+    ledger = Ledger.existing(server.settings.data["visits"].ledger)
+    assert len(ledger.desk.one("ana", "r1").signatures) == 9  # what was left as it was is not signed again
+    assert verify(ledger.place).problems == ()
+
+
+def test_what_is_no_field_of_the_form_is_refused_and_nothing_is_written(server):
+    server.ask()
+    assert signed(server, item="context.weather").status_code == 422
+    assert signed(server, item="context.subject", applies=False).status_code == 422
+    page = "/data/visits/requests/ana/r1/context"
+    ana, ben = server.browse("ana"), server.browse("ben")
+    csrf = ana.get(page).text.split('name="csrf" value="', 1)[1].split('"', 1)[0]
+    assert ana.post(page, data={**CONTEXT, "csrf": csrf, "role": "curator"}).status_code == 422
+    assert ana.post(page, data={**CONTEXT, "csrf": "x", "role": "analyst"}).status_code == 403
+    assert ben.get(page).status_code == 404
+    assert Ledger.existing(server.settings.data["visits"].ledger).desk.one("ana", "r1").signatures == ()

@@ -39,6 +39,8 @@ def test_the_story_from_the_shell(listening, tmp_path, monkeypatch, capsys):
     assert said == f"audience is signed; {len(blocking) - 1} items still block publication\n"
     signed = listening.call("ana", "GET", f"/datasets/visits/requests/{account}/{id}/checklist").json()["items"]
     assert sha256(b"agreed").hexdigest() in json.dumps(signed)
+    assert "blocks publication" in remote("ana", "dossier", "visits", account, id, str(tmp_path / "dossier.md"))
+    assert "carl, curator" in (tmp_path / "dossier.md").read_text(encoding="utf-8")
     assert json.loads(remote("olga", "publish", "visits", account, id))["state"] == "published"
     assert json.loads(remote("ben", "wait", "visits", account, id, "--json"))["receipt"]
     _, other = remote("ana", "ask", "visits", SQL, "--epsilon", "0.2", "--purpose", "more").split()[:2]

@@ -119,6 +119,7 @@ FORMS = [
     ("/data/visits/requests/ana/r1", {"action": "refuse", "reason": "no"}),
     ("/data/visits/requests/ana/r1", {"action": "publish"}),
     ("/data/visits/requests/ana/r1/checklist", {"item": "audience", "role": "allocator", "text": "staff"}),
+    ("/data/visits/requests/ana/r1/context", {"subject": "patients", "role": "allocator"}),
     ("/data/visits/codebook", {"action": "propose", "codebook": DESCRIBED, "reason": "words"}),
 ]
 
@@ -148,6 +149,7 @@ def test_every_unsafe_page_is_among_the_forms(server):
         "/data/{name}/ask",
         "/data/{name}/requests/{account}/{id}",
         "/data/{name}/requests/{account}/{id}/checklist",
+        "/data/{name}/requests/{account}/{id}/context",
         "/data/{name}/codebook",
     }
 

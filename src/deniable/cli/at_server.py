@@ -15,7 +15,7 @@ import typer
 
 from deniable.cli.app import application
 from deniable.cli.asking import wanted
-from deniable.deciding import dossier
+from deniable.deciding import Checklist, InformationFlow, dossier
 from deniable.errors import InvalidArgument
 from deniable.server.client import Client, connect
 
@@ -120,14 +120,18 @@ def dossier_command(
     target: Annotated[Path, typer.Argument(help="A file: .html, .pdf, .md or .json.", show_default=False)],
     url: Url,
     token: TokenFile,
-    checklist: Annotated[Path | None, typer.Option(help="The deployment checklist (YAML).")] = None,
-    context: Annotated[Path | None, typer.Option(help="The contextual-integrity form (YAML).")] = None,
+    checklist: Annotated[
+        Path | None, typer.Option(help="The deployment checklist (YAML); else as signed there.")
+    ] = None,
+    context: Annotated[Path | None, typer.Option(help="The context form (YAML); else as signed there.")] = None,
 ) -> None:
     """The dossier of an answer, in a file; says what still blocks its publication."""
     with _client(url, token) as client:
         made = dossier(client.fetch(dataset, account, request).release())
-    made = made if checklist is None else made.checklist(checklist)
-    made = made if context is None else made.context(context)
+        signed = client.checklist(dataset, account, request)["signatures"]
+    made = made.checklist(Checklist().signed(signed) if checklist is None else checklist)
+    flow = InformationFlow.signed(signed) if context is None else context
+    made = made if flow is None else made.context(flow)
     writers: dict[str, Callable[[Path], object]] = {
         ".html": made.to_html,
         ".pdf": made.to_pdf,

@@ -5,12 +5,32 @@ differential privacy mends of it.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
 from deniable.deciding.yaml_records import yaml_record
 from deniable.errors import InvalidArgument
+
+FIELDS = {
+    "subject": "Whom is the information about?",
+    "sender": "Who holds it and passes it on?",
+    "recipient": "Who will get what is released?",
+    "type": "What kind of information is it?",
+    "principle": "On which terms was it given: consent, a law, a promise?",
+    "disrupted": "What does this release change of the flow that people expect?",
+    "mended": "Which of that does differential privacy bound?",
+    "not_mended": "What remains, and why is it put up with?",
+}
+"""Every field of the form, as a question."""
+SIGNED = "context."
+"""How the item of a signature under one of the fields begins."""
+
+
+def signed_fields(signatures: Iterable[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
+    """The last signature under each field of the form, as the ledger keeps it."""
+    last = {str(each["item"]).removeprefix(SIGNED): each for each in signatures if each["item"].startswith(SIGNED)}
+    return {name: last[name] for name in FIELDS if name in last}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +70,12 @@ class InformationFlow:
                 f"the context form has the fields {', '.join(known)}; missing {missing}, unknown {unknown}"
             )
         return cls(**{name: record[name] for name in known})
+
+    @classmethod
+    def signed(cls, signatures: Iterable[Mapping[str, Any]]) -> InformationFlow | None:
+        """The form as it was signed at a server, field by field; None while a field is open."""
+        said = signed_fields(signatures)
+        return cls(**{name: str(each["text"]) for name, each in said.items()}) if len(said) == len(FIELDS) else None
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> InformationFlow:

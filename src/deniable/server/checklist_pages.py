@@ -1,4 +1,4 @@
-"""The checklist of a request: read by whoever sees the request, each item signed by a person in one of their roles.
+"""The checklist and the context form of a request: read by whoever sees the request, signed item by item, field by field.
 
 A signature is an event of the chain: item, role, person, date, remark, and as evidence a link or the hash of a file. The file
 itself stays where it is; the server takes none. What the release shows by itself is filled in.
@@ -14,9 +14,11 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from deniable.deciding import Checklist
+from deniable.deciding.information_flow import FIELDS, SIGNED, signed_fields
 from deniable.errors import DeniableError, InvalidArgument
 from deniable.ledger import Application, Progress
 from deniable.server.access import check_role, visible_dataset, visible_request
+from deniable.server.codebook_desk import unit_sentence
 from deniable.server.counter import Counter
 from deniable.server.settings import Person, Role
 from deniable.server.workloads import is_workload
@@ -45,15 +47,35 @@ def checklist_of(counter: Counter, known: Application) -> Checklist:
     return signed.filled(facts, receipt=receipt)
 
 
+def context_of(known: Application) -> dict[str, dict[str, str]]:
+    """Every field of the context form that was signed: what it says, who says so, and when."""
+    signed = signed_fields(event.body for event in known.signatures)
+    return {
+        name: {**{part: str(body[part]) for part in ("text", "by", "role")}, "on": str(body["at"])[:10]}
+        for name, body in signed.items()
+    }
+
+
+def blocking(counter: Counter, known: Application) -> list[str]:
+    """What must be signed before the answer is published: items of the checklist, fields of the context form."""
+    items = [item.id for item in checklist_of(counter, known).blocking]
+    said = context_of(known)
+    return [*items, *(f"{SIGNED}{name}" for name in FIELDS if name not in said)]
+
+
 def checklist_view(counter: Counter, known: Application) -> dict[str, Any]:
-    """Every item with its state and evidence, and what still blocks publication."""
-    found = checklist_of(counter, known)
-    return {"items": found.to_record(), "blocking": [item.id for item in found.blocking]}
+    """Every item with its state and evidence, the context form, what still blocks publication, and all signatures."""
+    return {
+        "items": checklist_of(counter, known).to_record(),
+        "context": context_of(known),
+        "blocking": blocking(counter, known),
+        "signatures": [dict(event.body) for event in known.signatures],
+    }
 
 
 def sign(counter: Counter, known: Application, person: Person, said: Signing) -> Application:
     """Write one signature into the chain; the person is the one who was proved, the role one of theirs."""
-    Checklist()[said.item]
+    _check_item(said)
     if said.role not in [role.value for role in Role]:
         raise InvalidArgument(f"role is one of {', '.join(role.value for role in Role)}, got {said.role[:40]!r}")
     check_role(person, counter, Role(said.role))
@@ -62,18 +84,29 @@ def sign(counter: Counter, known: Application, person: Person, said: Signing) ->
     return counter.ledger.desk.sign(known.account, known.request, **signed, **more)
 
 
+def _check_item(said: Signing) -> None:
+    if not said.item.startswith(SIGNED):
+        Checklist()[said.item]
+        return
+    name = said.item.removeprefix(SIGNED)
+    if name not in FIELDS:
+        raise InvalidArgument(f"the context form has no field {name[:40]!r}; it has {', '.join(FIELDS)}")
+    if not said.applies:
+        raise InvalidArgument(f"{name} of the context form is always asked; say what holds, if only that nothing does")
+
+
 def checklist_routes(routes: APIRouter, counters: dict[str, Counter], me: Any) -> None:
     """The same in REST; `me` proves who asks."""
 
     @routes.get("/datasets/{name}/requests/{account}/{request}/checklist")
     def checklist(name: str, account: str, request: str, person: Person = me) -> dict[str, Any]:
-        """The checklist of a request: what is signed, what the release shows by itself, and what still blocks publication."""
+        """The checklist and context form of a request: what is signed, what the release shows by itself, and what still blocks."""
         counter = visible_dataset(person, name, counters)
         return checklist_view(counter, visible_request(person, counter, account, request))
 
     @routes.post("/datasets/{name}/requests/{account}/{request}/checklist", status_code=201)
     def signed(name: str, account: str, request: str, said: Signing, person: Person = me) -> dict[str, Any]:
-        """Sign one item in a role one has. Of several signatures under one item the last counts; all stay in the chain."""
+        """Sign an item, or a field of the context form (`context.subject`), in a role one has. The last counts; all stay."""
         counter = visible_dataset(person, name, counters)
         known = visible_request(person, counter, account, request)
         return checklist_view(counter, sign(counter, known, person, said))
@@ -103,8 +136,13 @@ def checklist_pages(
         steps: dict[str, list[Any]] = {}
         for item in found.items:
             steps.setdefault(item.step, []).append(item)
-        roles = [role.value for role in Role if who.may(counter.data.name, role)]
-        common = {"name": counter.data.name, "known": known, "steps": steps, "roles": roles, "found": found}
+        common = {
+            "name": counter.data.name,
+            "known": known,
+            "steps": steps,
+            "roles": _roles(who, counter),
+            "found": found,
+        }
         written = {**dict.fromkeys(("item", "role", "text", "link", "file_hash", "answer"), ""), **fields}
         return page(request, "checklist.html", status=status, error=error, fields=written, **common)
 
@@ -145,3 +183,55 @@ def checklist_pages(
         except DeniableError as error:
             return shown(request, who, counter, known, fields, status=422, error=str(error))
         return RedirectResponse(f"/data/{name}/requests/{account}/{id}/checklist#{item}", status_code=303)
+
+    def context_shown(
+        request: Request, who: Person, counter: Counter, known: Application, fields: dict[str, str], error: str = ""
+    ) -> Response:
+        said = context_of(known)
+        written = {name: fields.get(name, said.get(name, {}).get("text", "")) for name in FIELDS}
+        told = {"questions": FIELDS, "said": said, "fields": written, "role": fields.get("role", ""), "error": error}
+        common = {"name": counter.data.name, "known": known, "roles": _roles(who, counter)}
+        unit = unit_sentence(counter.data.codebook.unit)
+        return page(request, "context.html", status=422 if error else 200, unit=unit, **common, **told)
+
+    @routes.get("/data/{name}/requests/{account}/{id}/context")
+    def context(request: Request, name: str, account: str, id: str) -> Response:
+        who = person(request)
+        counter = visible_dataset(who, name, counters)
+        return context_shown(request, who, counter, visible_request(who, counter, account, id), {})
+
+    @routes.post("/data/{name}/requests/{account}/{id}/context")
+    def context_signing(
+        request: Request,
+        name: str,
+        account: str,
+        id: str,
+        csrf: Short,
+        role: Short = "",
+        subject: Short = "",
+        sender: Short = "",
+        recipient: Short = "",
+        type: Short = "",
+        principle: Short = "",
+        disrupted: Short = "",
+        mended: Short = "",
+        not_mended: Short = "",
+    ) -> Response:
+        who = posting(request, csrf)
+        counter = visible_dataset(who, name, counters)
+        known = visible_request(who, counter, account, id)
+        texts = subject, sender, recipient, type, principle, disrupted, mended, not_mended
+        fields = dict(zip(FIELDS, texts, strict=True))
+        said = {field: each["text"] for field, each in context_of(known).items()}
+        try:
+            for field, text in fields.items():
+                if text.strip() and " ".join(text.split()) != said.get(field):
+                    asked = Signing.model_construct(item=f"{SIGNED}{field}", role=role, text=text)
+                    sign(counter, known, who, asked)
+        except DeniableError as error:
+            return context_shown(request, who, counter, known, {**fields, "role": role}, str(error))
+        return RedirectResponse(f"/data/{name}/requests/{account}/{id}/context", status_code=303)
+
+
+def _roles(who: Person, counter: Counter) -> list[str]:
+    return [role.value for role in Role if who.may(counter.data.name, role)]

@@ -153,7 +153,7 @@ class Client:
         return found
 
     def checklist(self, dataset: str, account: str, request: str) -> dict[str, Any]:
-        """A request's checklist: every item with its evidence, and which still block publication."""
+        """A request's checklist and context form: every item with its evidence, and which still block publication."""
         found: dict[str, Any] = self._call("GET", _path(dataset, account, request) + "/checklist")
         return found
 
@@ -170,7 +170,9 @@ class Client:
         link: str = "",
         file: str = "",
     ) -> dict[str, Any]:
-        """Sign one item of a checklist in a role one has; of a `file` that is evidence only its SHA-256 is sent."""
+        """Sign an item of a checklist, or a field of the context form (`context.subject`), in a role one has; of a `file` that
+        is evidence only its SHA-256 is sent.
+        """
         body = {"item": item, "role": role, "text": text, "applies": applies, "link": link}
         body["file_hash"] = _file_hash(file) if file else ""
         found: dict[str, Any] = self._call("POST", _path(dataset, account, request) + "/checklist", json=body)

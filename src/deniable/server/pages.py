@@ -14,7 +14,7 @@ from fastapi import APIRouter, Form, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from deniable.deciding import ATTACKS, Checklist, Harm, choose_epsilon, dossier
+from deniable.deciding import ATTACKS, Checklist, Harm, InformationFlow, choose_epsilon, dossier
 from deniable.errors import DeniableError, QueryRefused
 from deniable.ledger import Progress, verify
 from deniable.server.access import (
@@ -26,7 +26,7 @@ from deniable.server.access import (
     visible_requests,
 )
 from deniable.server.ask_page import ask_view
-from deniable.server.checklist_pages import checklist_of, checklist_pages
+from deniable.server.checklist_pages import blocking, checklist_pages
 from deniable.server.codebook_pages import codebook_pages
 from deniable.server.counter import Counter
 from deniable.server.identity import RateLimit, ShortLived, Tokens, Visit, Visits
@@ -277,12 +277,14 @@ class Pages:
             return self._one(request, name, account, id)
 
         @routes.get("/data/{name}/requests/{account}/{id}/dossier")
-        def told(request: Request, name: str, account: str, id: str) -> Response:
+        def whole(request: Request, name: str, account: str, id: str) -> Response:
             person = self._person(request)
             counter = visible_dataset(person, name, self._counters)
             known = readable_answer(person, counter, account, id)
             release = counter.release(known, reader=person.name)
-            text = dossier(release).checklist(Checklist().signed(each.body for each in known.signatures)).to_markdown()
+            signed = [each.body for each in known.signatures]
+            told, flow = dossier(release).checklist(Checklist().signed(signed)), InformationFlow.signed(signed)
+            text = (told if flow is None else told.context(flow)).to_markdown()
             headers = {"Content-Disposition": 'attachment; filename="dossier.md"'}
             return Response(text, media_type="text/markdown", headers=headers)
 
@@ -333,7 +335,7 @@ class Pages:
             "publish": person.may(name, Role.OWNER, Role.CURATOR) and known.progress is Progress.RELEASED,
         }
         told: dict[str, Any] = {"name": name, "known": request_view(known), "may": may, "answers": answers}
-        told["blocking"] = len(checklist_of(counter, known).blocking)
+        told["blocking"] = len(blocking(counter, known))
         told["last"] = last_release(person, counter, known, answers[0]["release"]) if len(answers) == 1 else None
         status = 200 if error is None else 403 if isinstance(error, NotAllowed) else 422
         words = "" if error is None else _in_words(error)
