@@ -181,11 +181,13 @@ def test_set_union(left, right, monkeypatch):
 
 @pytest.mark.parametrize("items", [1, 2, 3])
 def test_a_person_adds_to_at_most_so_many_items(items):
-    """Item caps: of five items no more than `items` get weight, all subsets are possible, and the squares add up to at most one."""
+    """Of more items no more than `items` get weight, all subsets are possible, and the squares add up to at most one."""
     module = import_module("deniable.mechanisms.set_union")
-    law = output_law(lambda entropy: tuple(sorted(module._weights([list("abcde")], items, entropy).items())))
-    assert {len(weights) for weights in law.chances} == {items}
-    assert len(law.chances) == math.comb(5, items)
-    for weights in law.chances:
-        assert sum(weight * weight for _, weight in weights) <= module._UNIT**2
-        assert {weight for _, weight in weights} == {module.item_weight(items)}
+    for held in {items, items + 1, 5}:
+        own = list("abcde"[:held])
+        law = output_law(lambda entropy, own=own: tuple(sorted(module._weights([own], items, entropy).items())))
+        assert {len(weights) for weights in law.chances} == {items}
+        assert len(law.chances) == math.comb(held, items)
+        for weights in law.chances:
+            assert sum(weight * weight for _, weight in weights) <= module._UNIT**2
+            assert {weight for _, weight in weights} == {module.item_weight(items)}
