@@ -108,3 +108,11 @@ def test_our_mechanism_is_timed_as_a_mechanism(monkeypatch, law, grid, size):
     assert asked[0][1] == "mechanism(data)"
     found = eval(asked[0][1], names)
     assert size == 1 or len(found) == size
+
+
+def test_a_page_says_which_peer_is_quicker():
+    case = noise.Case("Laplace", 10)
+    by = {"deniable": 2.0, noise.SAMPLER: 0.1, "NumPy": 0.5, "OpenDP": 50.0, "diffprivlib": None, "python-dp": 1.0}
+    told = noise.ahead({case: {1: by, 10: by | {"python-dp": 2.0}}})
+    assert told == "Quicker than our mechanism: python-dp (Laplace, integers, scale 10, n = 1, 2×)."
+    assert noise.ahead({case: {1: by | {"python-dp": None}}}) == "No peer is quicker than our mechanism."
