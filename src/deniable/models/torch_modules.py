@@ -31,7 +31,7 @@ RANDOM = ("Dropout", "RReLU")
 
 
 def check_module(module: Any) -> None:
-    """Refuse what is no torch module, and layers that mix rows or draw random numbers, by name."""
+    """Refuse what is no torch module, and layers that mix rows, draw random numbers or are not what their class says, by name."""
     try:
         import torch
     except ImportError:
@@ -44,6 +44,8 @@ def check_module(module: Any) -> None:
             raise InvalidArgument(f"layer {name!r} is a {kind}, which mixes rows: use LayerNorm or GroupNorm instead")
         if any(word in kind for word in RANDOM):
             raise InvalidArgument(f"layer {name!r} is a {kind}, which draws random numbers of its own; leave it out")
+        if "forward" in vars(layer):
+            raise InvalidArgument(f"layer {name!r}, a {kind}, has a forward put on the object; write it as a class")
     kinds = {parameter.dtype for parameter in module.parameters()}
     if kinds != {torch.float64}:
         raise InvalidArgument(f"a module must hold float64 weights (module.double()), got {sorted(map(str, kinds))}")
@@ -123,6 +125,8 @@ def _front(listed: list[Any]) -> tuple[Front | None, int]:
         if plain and columns and not left and _flat(listed[1]):
             return Embedding(columns, listed[0].num_embeddings, listed[0].embedding_dim), 2
     if kinds[:1] != [torch.nn.Unflatten] or listed[0].dim != 1 or len(listed[0].unflattened_size) != 3:
+        return None, 0
+    if min(listed[0].unflattened_size) < 1:
         return None, 0
     image, place = None, 1
     while kinds[place : place + 2] == [torch.nn.Conv2d, torch.nn.ReLU]:

@@ -258,6 +258,7 @@ def test_a_torch_embedding_runs_on_whole_numbers():
     "change",
     [
         lambda layers: [torch.nn.Unflatten(-1, (1, 4, 4)), *layers[1:]],
+        lambda layers: [torch.nn.Unflatten(1, (1, -1, 4)), *layers[1:]],
         lambda layers: [torch.nn.Unflatten(1, (1, 2, 8)), torch.nn.Conv2d(1, 3, (1, 2), stride=2), *layers[2:]],
         lambda layers: [layers[0], torch.nn.Conv2d(1, 3, 2, stride=2, bias=False, padding="valid"), *layers[2:]],
         lambda layers: [*layers[:3], torch.nn.Flatten(2), *layers[4:]],

@@ -474,6 +474,18 @@ def test_modules_that_are_no_function_of_a_row_are_refused_for_nothing(kind, tex
 
 
 @needs_torch
+@pytest.mark.parametrize("place", ["", "0", "2"])
+def test_a_forward_put_on_an_object_is_refused_by_name(place):
+    """It computes something else than its class says, and what it holds is nobody's to put back."""
+    module, seen = _dense(), []
+    layer = module.get_submodule(place)
+    plain = layer.forward
+    layer.forward = lambda x: plain(x) * (1 + len(seen))
+    with pytest.raises(InvalidArgument, match=f"layer '{place}', a .*forward"):
+        Training(module, target="smoker")
+
+
+@needs_torch
 def test_state_that_is_left_behind_is_caught(monkeypatch):
     """The planted fault: the module itself meets every row, not a copy as it was."""
     monkeypatch.setattr(torch_modules, "_keeps_nothing", lambda module: True)
