@@ -1,4 +1,4 @@
-"""`deniable model`: show a stored model, its card, its release table, or its numbers. Nothing here costs anything."""
+"""`deniable model`: show a stored model, its card, its release table, or all of its numbers. Nothing here costs anything."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from deniable.ledger import Ledger
 from deniable.ledger.anchor import FolderAnchor
 from deniable.ledger.store import unpacked
 from deniable.models.fitted import FittedModel
-from deniable.release.value import VALUE_KINDS, ValueRelease
+from deniable.release.value import VALUE_KINDS, ValueRelease, value_record
 
 app = application("Show a stored model, its release table, its numbers.")
 
@@ -39,9 +39,15 @@ def table(ledger: File, request: Request, account: Account = "analyst", anchor: 
 
 @app.command()
 def export(ledger: File, request: Request, account: Account = "analyst", anchor: AnchorFolder = None) -> None:
-    """The numbers of the model and its card, as JSON."""
+    """The numbers of the model with their intervals, its card, and the whole model as it is stored, as JSON."""
     fitted = stored_model(ledger, request, account, anchor)
-    record = {"estimator": fitted.estimator, "results": dict(fitted.results()), "card": dict(fitted.card().rows)}
+    record = {
+        "estimator": fitted.estimator,
+        "results": dict(fitted.results()),
+        "intervals": dict(fitted.interval()),
+        "card": dict(fitted.card().rows),
+        "model": value_record(fitted),
+    }
     print(json.dumps(record, indent=2))
 
 

@@ -10,6 +10,7 @@ from statistics import NormalDist
 from typing import Any, ClassVar, Self
 
 from deniable.errors import InvalidArgument
+from deniable.exact import number_of
 from deniable.exact.figures import plain_figures, value_figures
 from deniable.exact.guards import Real, open_probability
 from deniable.models.encoding import GRID, Feature, Whole, public_cells, row_count
@@ -174,6 +175,7 @@ class FittedModel:
         lower = [ends[name][0] for name in results] if known else None
         upper = [ends[name][1] for name in results] if known else None
         note = f"error bars: {float(confidence):.0%} intervals" if known else "no intervals are stated"
+        note += f"; the first {_MOST_LINES} of {len(self.results())} numbers" if self._unshown else ""
         return horizontal_bars(
             Series(list(results), list(results.values()), lower, upper), title=self.estimator, note=note
         )
@@ -183,9 +185,16 @@ class FittedModel:
         ends = self.interval()
         for name, value in list(self.results().items())[:_MOST_LINES]:
             lines.append(f"  {name}: {value_figures(value, *ends[name]) if name in ends else plain_figures(value)}")
+        if self._unshown:
+            lines.append(f"  and {number_of(self._unshown, 'more number')}: results() has them all")
         if ends:
             lines.append("Intervals hold with probability 0.95.")
         return "\n".join([*lines, *([self.guarantee] if self.guarantee else [])])
+
+    @property
+    def _unshown(self) -> int:
+        """How many numbers are neither printed nor drawn."""
+        return max(len(self.results()) - _MOST_LINES, 0)
 
     def _repr_html_(self) -> str:
         return f"<pre>{html.escape(str(self))}</pre>"

@@ -79,7 +79,7 @@ class Payment:
             rho=None if rho is None else positive(rho=rho),
             accuracy=_wanted(accuracy, integer(group_size=group_size, least=1)),
             shares=frozenset(_shares(accuracy)),
-            delta=None if delta is None else probability(delta=delta),
+            delta=None if delta is None else _below_one(delta),
             law=None if law is None or isinstance(law, Mapping) else law_of(law),
             laws=tuple((name, law_of(each)) for name, each in law.items()) if isinstance(law, Mapping) else (),
             confidence=open_probability(confidence=confidence),
@@ -142,6 +142,12 @@ def _wanted(
         name: _share_of(value, str(name)) * group_size if isinstance(value, str) else positive(**{str(name): value})
         for name, value in accuracy.items()
     }
+
+
+def _below_one(delta: Real) -> Fraction:
+    if probability(delta=delta) == 1:
+        raise InvalidArgument(f"delta must be below 1, got {delta!r}: with 1 anything may be published")
+    return probability(delta=delta)
 
 
 def _shares(accuracy: Mapping[str, Real | str] | Real | None) -> list[str]:

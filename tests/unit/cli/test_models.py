@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+from deniable.release.value import value_from_record
 from tests.unit.cli.test_asking import place, run  # noqa: F401
 
 ASK = ["visits.parquet", "--codebook", "visits.yaml", "--ledger", "m.ledger"]
@@ -26,6 +27,11 @@ def test_a_model_is_fitted_scored_and_shown(capsys, place):  # noqa: F811
         out, err, code = run(capsys, "model", word, "m.ledger", "tree-specialty")
         assert code == 0, err
         assert "epsilon" in out or "ε" in out
+    exported = json.loads(out)
+    assert exported["intervals"].keys() == exported["results"].keys()
+    fitted = value_from_record(exported["model"])
+    assert fitted.trees[0][0].cut.feature == "duration"
+    assert dict(fitted.results()) == exported["results"]
     out, err, code = run(capsys, "score", *ASK, *score[:2], "--metric", "luck", "--epsilon", "1")
     assert (code, err.count("\n")) == (1, 1)
 

@@ -167,11 +167,19 @@ def test_settings_are_refused_in_one_line_for_nothing(make, text):
 
 
 @pytest.mark.parametrize(
-    "payment", [{}, {"epsilon": 0}, {"epsilon": math.nan}, {"epsilon": 1, "rho": 1}, {"epsilon": 1, "delta": 2}]
+    ("payment", "text"),
+    [
+        ({}, "say what to pay"),
+        ({"epsilon": 0}, "epsilon must be positive"),
+        ({"epsilon": math.nan}, "epsilon must be a finite number"),
+        ({"epsilon": 1, "rho": 1}, "one of them"),
+        ({"epsilon": 1, "delta": 2}, "delta must be between 0 and 1"),
+        ({"epsilon": 1, "delta": 1}, "delta must be below 1"),
+    ],
 )
-def test_payments_are_refused_for_nothing(payment):
+def test_payments_are_refused_for_nothing(payment, text):
     asked = session(ROWS)
-    with pytest.raises(InvalidArgument):
+    with pytest.raises(InvalidArgument, match=text):
         MODELS["linear"].fit(asked, **payment)
     assert asked.spent.loss == 0
 
@@ -238,6 +246,16 @@ def test_a_public_frame_may_lack_no_column_and_hold_any_value():
     whole = pandas.DataFrame(ROWS)
     assert len(fitted.predict(whole)) == 60
     assert "<svg" in fitted.plot().svg
+
+
+def test_numbers_that_are_not_shown_are_counted():
+    model = LinearRegression("wage", values={"town": [f"town {place}" for place in range(50)]})
+    text = ROW_BOOK.replace("town: {type: string, categories: [a, b, c]}", "town: {type: string}")
+    fitted = model.fit(session(ROWS, text=text), epsilon=1)
+    unshown = len(fitted.results()) - 40
+    assert f"and {unshown} more numbers: results() has them all" in str(fitted)
+    assert f"the first 40 of {unshown + 40} numbers" in fitted.plot().svg
+    assert "more number" not in str(usual("linear"))
 
 
 def test_the_facade_has_the_models():
