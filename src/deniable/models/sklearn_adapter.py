@@ -3,6 +3,7 @@
 It holds the place of a ledger, not a budget: clones, pickles and copies in other processes all pay from the same one.
 Cross-validation deals rows to folds by their position. Where a row may be added or removed that moves every later row to another
 fold, so clones are refused there; where rows are changed in place (the unit "changed rows") folds are sound, and fits are charged.
+It has no tag of a classifier: folds would be dealt by class then, and one changed label would move other rows.
 """
 
 from __future__ import annotations
@@ -76,6 +77,11 @@ class SklearnAdapter(BaseEstimator):  # type: ignore[misc]
         if self.fitted_.classes:
             return float((found == truth).mean())
         return float(1 - ((found - truth) ** 2).sum() / max(float(((truth - truth.mean()) ** 2).sum()), 1e-300))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        return tags
 
     def __sklearn_clone__(self) -> SklearnAdapter:
         unit = self._book().unit

@@ -38,6 +38,7 @@ from tests.models_kit import CHANGED_BOOK, ROW_BOOK, UNIT_BOOK, book, codes, peo
 try:
     import sklearn.base
     from sklearn.model_selection import GridSearchCV, cross_val_score
+    from sklearn.utils.estimator_checks import check_estimator
 except ImportError:  # the extra is not installed
     assert not os.environ.get("CI"), "scikit-learn must be installed where CI runs"
     sklearn = None
@@ -413,6 +414,41 @@ def test_copies_pay_from_the_same_ledger(tmp_path, monkeypatch):
     assert first.score(columns, target) <= 1
     with pytest.raises(InvalidArgument, match="named columns"):
         first.fit(np.zeros((3, 2)), [1, 2, 3])
+
+
+NAMED = "takes a frame with named columns, as the codebook names them; the check has an array"
+PLAIN = {
+    "check_estimator_cloneable", "check_estimator_tags_renamed", "check_valid_tag_types", "check_estimator_repr",
+    "check_no_attributes_set_in_init", "check_estimators_unfitted", "check_do_not_raise_errors_in_init_or_set_params",
+    "check_mixin_order", "check_parameters_default_constructible", "check_get_params_invariance", "check_set_params",
+}  # fmt: skip
+"""What scikit-learn checks of an estimator without data."""
+WITH_ARRAYS = {
+    name: NAMED
+    for name in (
+        "check_fit_score_takes_y", "check_estimators_overwrite_params", "check_dont_overwrite_parameters",
+        "check_estimators_fit_returns_self", "check_readonly_memmap_input", "check_n_features_in_after_fitting",
+        "check_positive_only_tag_during_fit", "check_estimators_dtypes", "check_complex_data", "check_dtype_object",
+        "check_estimators_empty_data_messages", "check_pipeline_consistency", "check_estimators_nan_inf",
+        "check_estimator_sparse_tag", "check_estimator_sparse_array", "check_estimator_sparse_matrix",
+        "check_estimators_pickle", "check_f_contiguous_array_estimator", "check_methods_sample_order_invariance",
+        "check_methods_subset_invariance", "check_fit2d_1sample", "check_fit2d_1feature", "check_dict_unchanged",
+        "check_fit_idempotent", "check_fit_check_is_fitted", "check_n_features_in", "check_fit2d_predict1d",
+        "check_requires_y_none",
+    )
+}  # fmt: skip
+"""Its checks that may fail, all of them for one reason."""
+
+
+@needs_sklearn
+def test_the_adapter_passes_the_checks_of_scikit_learn_but_for_those_listed(tmp_path):
+    adapter = _adapter(tmp_path, CHANGED_BOOK)
+    found = check_estimator(adapter, expected_failed_checks=WITH_ARRAYS, on_fail=None, on_skip=None)
+    said = {each["check_name"]: each["status"] for each in found}
+    assert "failed" not in said.values()
+    assert {name for name, status in said.items() if status == "passed"} >= PLAIN
+    assert adapter.__sklearn_tags__().target_tags.required
+    assert not sklearn.base.is_classifier(adapter)  # folds dealt by class: one changed label would move other rows
 
 
 def test_settings_are_chosen_on_public_rows_for_nothing_more_than_the_fits():
