@@ -423,9 +423,8 @@ PLAIN = {
     "check_mixin_order", "check_parameters_default_constructible", "check_get_params_invariance", "check_set_params",
 }  # fmt: skip
 """What scikit-learn checks of an estimator without data."""
-WITH_ARRAYS = {
-    name: NAMED
-    for name in (
+WITH_ARRAYS = dict.fromkeys(
+    (
         "check_fit_score_takes_y", "check_estimators_overwrite_params", "check_dont_overwrite_parameters",
         "check_estimators_fit_returns_self", "check_readonly_memmap_input", "check_n_features_in_after_fitting",
         "check_positive_only_tag_during_fit", "check_estimators_dtypes", "check_complex_data", "check_dtype_object",
@@ -435,8 +434,9 @@ WITH_ARRAYS = {
         "check_methods_subset_invariance", "check_fit2d_1sample", "check_fit2d_1feature", "check_dict_unchanged",
         "check_fit_idempotent", "check_fit_check_is_fitted", "check_n_features_in", "check_fit2d_predict1d",
         "check_requires_y_none",
-    )
-}  # fmt: skip
+    ),
+    NAMED,
+)  # fmt: skip
 """Its checks that may fail, all of them for one reason."""
 
 
