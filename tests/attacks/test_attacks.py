@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import deniable as dp
+from deniable import noise
 from deniable.attacks import curators
 from deniable.attacks.curators import (
     Curator,
@@ -214,6 +215,9 @@ def test_group_inference_is_no_attack():
     rows = [{"town": "a", "ill": 1}] * 10 + [{"town": "b", "ill": 0}] * 10
     found = dp.attacks.linkage(rows, rows, keys=["town"], sensitive="ill", truth=[row["ill"] for row in rows])
     assert found.accuracy == found.base_rate == 1
+    assert found.values == ({1: 10},) * 10 + ({0: 10},) * 10
+    assert found.agreed == 1
+    assert "all matching rows agree: 100.0%" in found.report()
 
 
 def test_singling_out():
@@ -225,6 +229,23 @@ def test_singling_out():
     cells = dp.attacks.small_cells(rows, keys=curators.KEYS)
     assert set(cells.values()) == {1}
     assert dp.attacks.small_cells(rows, keys=["sex"]) == {}
+
+
+@pytest.mark.parametrize("scale", [None, Fraction(1, 1000), 1, 20])
+def test_one_person_in_a_cell_is_hidden_by_noise_as_large(scale):
+    """With discrete Laplace noise a count of one or none is read rightly with probability 1 / (1 + exp(-1 / scale))."""
+    rows = [{"place": place} for place in range(2000)]
+    found = dp.attacks.singling_out(rows, keys=["place"], scale=scale, entropy=Seeded(1))
+    share = 1 if scale is None else 1 / (1 + math.exp(-1 / scale))
+    assert (found.people, found.base_rate) == (2000, 0.5)
+    assert found.accuracy == pytest.approx(share, abs=6 * math.sqrt(share * (1 - share) / 4000) + 1e-9)
+    if scale in {1, 20}:
+        spread = np.std(noise.discrete_laplaces(scale, 40_000, Seeded(2)))
+        assert found.signal_to_noise == pytest.approx(1 / spread, rel=0.05)
+    else:
+        assert found.signal_to_noise > 1e9
+    with pytest.raises(InvalidArgument, match="nobody is alone with their values of 'place'"):
+        dp.attacks.singling_out([*rows, *rows], keys=["place"])
 
 
 BOOK = [
@@ -426,6 +447,7 @@ ATTACKS_ON_WHAT_IS_HELD = {
     "linkage, known": lambda held: dp.attacks.linkage([{"a": 1, "b": 1}], held, keys=["a"], sensitive="b"),
     "uniqueness": lambda held: dp.attacks.uniqueness(held, columns=["a"]),
     "isolates": lambda held: dp.attacks.isolates(held, bool),
+    "singling_out": lambda held: dp.attacks.singling_out(held, keys=["a"]),
     "small_cells": lambda held: dp.attacks.small_cells(held, keys=["a"]),
     "anonymity": lambda held: dp.attacks.anonymity(held, keys=["a"], sensitive="b"),
     "anonymize": lambda held: dp.attacks.anonymize(held, keys=["a"], k=2),

@@ -16,7 +16,15 @@ from deniable.attacks.count_attacks import (
     temporal_differencing,
 )
 from deniable.attacks.curators import Curator, MadeUpPeople, made_up_people, strawmen
-from deniable.attacks.linkage import LinkageReport, isolates, linkage, small_cells, uniqueness
+from deniable.attacks.linkage import (
+    LinkageReport,
+    SinglingOut,
+    isolates,
+    linkage,
+    singling_out,
+    small_cells,
+    uniqueness,
+)
 from deniable.attacks.matrix import Matrix, every, matrix
 from deniable.attacks.membership import (
     CharacterModel,
@@ -52,6 +60,7 @@ __all__ = [
     "Membership",
     "ModelWorld",
     "Reconstruction",
+    "SinglingOut",
     "Tracing",
     "anonymity",
     "anonymize",
@@ -81,6 +90,7 @@ __all__ = [
     "reconstruct",
     "recover_seed",
     "refusal_oracle",
+    "singling_out",
     "small_cells",
     "solve_tables",
     "strawmen",

@@ -6,29 +6,43 @@ knowledge about a group, not an attack on the person.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
+import numpy as np
+
 from deniable.attacks.anonymity import classes, listed, made_up
 from deniable.attacks.curators import most_frequent
 from deniable.errors import InvalidArgument
 from deniable.exact import number_of
+from deniable.exact.guards import Real, positive
+from deniable.noise import Entropy, discrete_laplaces, system_entropy
 
 Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class LinkageReport:
-    """Of the people looked up: how many rows each matches, how often the guess is right, and how often it is without their row."""
+    """Of the people looked up: how many rows each matches, how often the guess is right, and how often it is without their row.
+
+    `values` counts the sensitive values inside each person's match set.
+    """
 
     match_sizes: tuple[int, ...]
     guesses: tuple[Any, ...]
     accuracy: float | None
     base_rate: float | None
     uniqueness: dict[tuple[str, ...], float]
+    values: tuple[dict[Any, int], ...]
+
+    @property
+    def agreed(self) -> float:
+        """The share of people whose matching rows all have one sensitive value: it is known, however many rows there are."""
+        return sum(len(counts) == 1 for counts in self.values) / len(self.values)
 
     @property
     def unique(self) -> float:
@@ -41,7 +55,7 @@ class LinkageReport:
         lines = [
             f"{number_of(len(self.match_sizes), 'person', 'people')} looked up; "
             f"number of people by number of matching rows: {sizes}",
-            f"exactly one match: {self.unique:.1%}",
+            f"exactly one match: {self.unique:.1%}; all matching rows agree: {self.agreed:.1%}",
         ]
         if self.accuracy is not None and self.base_rate is not None:
             lines.append(
@@ -79,7 +93,8 @@ def linkage(
         accuracy = sum(guess == true for guess, true in zip(guesses, truth, strict=True)) / len(known)
         without = [_without(match, true, overall) for match, true in zip(matches, truth, strict=True)]
         base = sum(guess == true for guess, true in zip(without, truth, strict=True)) / len(known)
-    return LinkageReport(tuple(map(len, matches)), guesses, accuracy, base, uniqueness(released, columns=keys))
+    values = tuple(dict(Counter(match)) for match in matches)
+    return LinkageReport(tuple(map(len, matches)), guesses, accuracy, base, uniqueness(released, columns=keys), values)
 
 
 def _without(match: list[Any], true: Any, overall: Any) -> Any:
@@ -108,3 +123,34 @@ def isolates(rows: Sequence[Row], predicate: Callable[[Row], bool]) -> bool:
 def small_cells(rows: Sequence[Row], *, keys: Sequence[str], at_most: int = 1) -> dict[tuple[Any, ...], int]:
     """The cells of a planned table that hold so few people."""
     return {key: len(part) for key, part in classes(rows, keys=keys).items() if len(part) <= at_most}
+
+
+@dataclass(frozen=True, slots=True)
+class SinglingOut:
+    """Counts of people who are alone with their values: how often they say rightly who is there, and how often a guess does."""
+
+    people: int
+    accuracy: float
+    base_rate: float
+    signal_to_noise: float
+    """One person beside the standard deviation of the noise; infinite without noise."""
+
+
+def singling_out(
+    rows: Sequence[Row], *, keys: Sequence[str], scale: Real | None = None, entropy: Entropy | None = None
+) -> SinglingOut:
+    """Count everybody who is alone with their keys, and as many values that nobody has, with Laplace noise of this scale or none.
+
+    A count above one half is taken for a person.
+    """
+    alone = len(small_cells(rows, keys=keys))
+    if not alone:
+        raise InvalidArgument(f"nobody is alone with their values of {', '.join(map(repr, keys))}")
+    counts = np.repeat([1, 0], alone)
+    if scale is None:
+        return SinglingOut(alone, 1.0, 0.5, math.inf)
+    wide = positive(scale=scale)
+    noisy = counts + discrete_laplaces(wide, 2 * alone, entropy or system_entropy())
+    q = math.exp(-1 / wide)
+    signal = (1 - q) / math.sqrt(2 * q) if q else math.inf
+    return SinglingOut(alone, float(np.mean((noisy > 0.5) == (counts == 1))), 0.5, signal)

@@ -139,7 +139,7 @@ def audit_by_draws(
     for pair in pairs:
         left, right = sides = [subject.draws(data, each_side, entropy) for data in pair]
         odd[ALL_ERRORS] &= all(isinstance(answer, Failure) for side in sides for answer in side)
-        odd[ALL_SAME] &= all(map(_all_same, sides))
+        odd[ALL_SAME] &= not odd[ALL_ERRORS] and all(map(_all_same, sides))
         for curve in curves:
             trials += [(curve, trial, pair) for trial in two_halves(left, right, curve=curve, error=error)]
     best: Any = max(trials, key=lambda each: (each[1].excess, each[1].epsilon), default=(curves[0], None, None))

@@ -81,7 +81,9 @@ def _load(target: str) -> tuple[Any, Any]:
     """What is named in a file, and the neighbours the file declares for it."""
     path, mark, name = target.partition("::")
     file = Path(path)
-    if not mark or not name or not file.is_file():
+    if mark and name and not file.is_file():
+        raise typer.BadParameter(f"there is no file {path}")
+    if not mark or not name:
         raise typer.BadParameter(f"a target is written file.py::name, and {target!r} is none")
     spec = importlib.util.spec_from_file_location(file.stem, file)
     if spec is None or spec.loader is None:
