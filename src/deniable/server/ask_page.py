@@ -36,7 +36,7 @@ def ask_view(counter: Counter, fields: Mapping[str, str], paid: Mapping[str, flo
     offer = counter.offer(fields["sql"], dialect="duckdb", payment=paid)
     return told | {
         "confidence": f"{100 * float(offer.price.confidence):g} %",
-        "price": price_view(counter, offer),
+        "price": price_view(offer),
         "curve": _curve(counter, offer),
         "dots": _dots(counter, offer),
         "sample": _sample(counter, offer),

@@ -83,6 +83,8 @@ class Offer:
     payment: Mapping[str, str]
     plan: str
     amount: Spend
+    more: int | None
+    """How many more like this fit into what is left; None where any number does."""
 
     @property
     def price(self) -> Price:
@@ -134,18 +136,19 @@ class Counter:
 
     def offer(self, text: str, *, dialect: str, payment: Mapping[str, Any]) -> Offer:
         """The price of a question, with a payment that says everything: later it means the same."""
-        with self._turn:
+        while True:
+            with self._held():
+                if not self.ledger.stale:
+                    return self._remembered(text, dialect=dialect, payment=payment)
             self.refresh()
-            return self._remembered(text, dialect=dialect, payment=payment)
 
     def _remembered(self, text: str, *, dialect: str, payment: Mapping[str, Any]) -> Offer:
         """A price found before, if nothing that it depends on is another one by now."""
-        with self._held():
-            spent = self.ledger.balances()[0]
-            asked = text, dialect, repr(sorted(payment.items())), spent.tally, spent.whole, self.ledger.terms.codebook
-            found = self._offers.get(asked)
-            if found is None:
-                found = self._offers[asked] = self._offer(text, dialect=dialect, payment=payment)
+        spent = self.ledger.balances()[0]
+        asked = text, dialect, repr(sorted(payment.items())), spent.tally, spent.whole, self.ledger.terms.codebook
+        found = self._offers.get(asked)
+        if found is None:
+            found = self._offers[asked] = self._offer(text, dialect=dialect, payment=payment)
         while len(self._offers) > MOST_OFFERS:
             self._offers.pop(next(iter(self._offers)), None)
         return found
@@ -154,14 +157,20 @@ class Counter:
         question = Question.read(self._session, text, dialect=dialect)
         if question.public_tables:
             raise InvalidArgument(f"this question, with {', '.join(question.public_tables)}, {_NO_TABLES}")
-        offered = self._payment(payment)
-        price, unit = question.at(offered).price, self._session.filters.unit
-        exact = {unit: number_text(price.pair.loss), "delta": number_text(offered.delta or Fraction(0))}
-        return self._priced(question, exact)
+        offered, unit = self._payment(payment), self._session.filters.unit
+        priced = question.at(offered)
+        loss = priced.price.pair.loss
+        exact = {unit: number_text(loss), "delta": number_text(offered.delta or Fraction(0))}
+        same = Payment.read(**exact_terms(exact)) == offered  # else it was asked for in other words, such as an error
+        return self._stated(question, priced, exact) if same else self._priced(question, exact)
 
     def _priced(self, question: Question, exact: Mapping[str, str]) -> Offer:
-        priced = question.at(Payment.read(**exact_terms(exact)))
-        return Offer(question, priced, dict(exact), priced.plan, self.ledger.desk.price(priced.price.charge))
+        return self._stated(question, question.at(Payment.read(**exact_terms(exact))), exact)
+
+    def _stated(self, question: Question, priced: PricedQuestion, exact: Mapping[str, str]) -> Offer:
+        filters, charge = self._session.filters, priced.price.charge
+        more = filters.more(filters.read(charge), self.ledger.balances()[0].tally)
+        return Offer(question, priced, dict(exact), priced.plan, self.ledger.desk.price(charge), more)
 
     def _payment(self, payment: Mapping[str, Any]) -> Payment:
         given = {name: payment.get(name) for name in ("epsilon", "rho", "accuracy")}
@@ -274,11 +283,6 @@ class Counter:
             raise InvalidArgument(f"request {known.request!r} is {known.progress.value}; there is no answer to read")
         self.ledger.desk.read(known.account, known.request, by=reader)
         return self.ledger.fetch(known.request, account=known.account)
-
-    def more(self, offer: Offer) -> int | None:
-        """How many more like this fit into what is left."""
-        filters, balance = self._session.filters, self.ledger.balances()[0]
-        return filters.more(filters.read(offer.price.charge), balance.tally)
 
     def facts(self, known: Application) -> tuple[ReleaseFacts, str]:
         """What is public about a stored answer, and its receipt in words; none of its numbers."""

@@ -121,7 +121,7 @@ def rest_routes(settings: ServerSettings, counters: dict[str, Counter], who: Cal
         """What a question would cost; at once, from public facts alone."""
         counter = visible_dataset(person, name, counters)
         offer = counter.offer(asked.sql, dialect=asked.dialect, payment=asked.payment)
-        return price_view(counter, offer)
+        return price_view(offer)
 
     @routes.post("/datasets/{name}/requests", status_code=201)
     def ask(name: str, asked: AskedFor, person: Person = me) -> dict[str, Any]:

@@ -25,7 +25,7 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """A cell that begins so is read as a formula by spreadsheets."""
 
 
-def price_view(counter: Counter, offer: Offer) -> dict[str, Any]:
+def price_view(offer: Offer) -> dict[str, Any]:
     """A price: what it costs, how wrong each output may be, and how many more like it fit."""
     price = offer.price
     return {
@@ -39,7 +39,7 @@ def price_view(counter: Counter, offer: Offer) -> dict[str, Any]:
         "noise": price.reason,
         "keys": price.keys,
         "threshold": price.threshold,
-        "more_like_this": counter.more(offer),
+        "more_like_this": offer.more,
     }
 
 

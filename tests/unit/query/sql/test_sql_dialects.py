@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from datetime import date, timedelta
 
 import pytest
 
 import deniable as dp
-from deniable.errors import QueryRefused
+from deniable.errors import InvalidArgument, QueryRefused
+from deniable.query.sql import read
 from deniable.testing import Silent
 
 DAYS = [date(2024, 1, 1) + timedelta(days=i) for i in range(10)]
@@ -134,3 +137,18 @@ def test_a_function_nobody_knows_is_named_and_the_standard_one_shown(session, wo
     for query in (f"SELECT {word}(x) AS v FROM t", f"SELECT k, {word}(x) AS v FROM t GROUP BY k"):
         with pytest.raises(QueryRefused, match=f"{word} is not a function we know; write {standard}"):
             dp.Dataset(ROWS, codebook=PEOPLE).session(dp.budget(epsilon=1)).sql(query, dialect="tsql")
+
+
+def test_a_question_loads_its_own_dialect_and_no_other():
+    """All of them take longer than everything else before the first price."""
+    asked = "from deniable.query.sql import read; read('SELECT COUNT(*) FROM t'); import sys; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True).stdout.split()
+    found = {name.rpartition(".")[2] for name in loaded if name.startswith("sqlglot.dialects.")}
+    assert found == {"dialect", "duckdb"}
+
+
+def test_every_dialect_of_the_parser_is_known_and_others_are_refused_with_the_list():
+    assert read("SELECT 1 FROM t", dialect="singlestore").dialect == "singlestore"  # in the table, not in the list
+    for odd in ("Klingon", "dialect.os", None, 3):
+        with pytest.raises(InvalidArgument, match="dialect must be one of athena, bigquery"):
+            read("SELECT 1 FROM t", dialect=odd)
