@@ -24,6 +24,7 @@ BOOK = {
         "born": {"type": "date", "bounds": ["2023-11-20", "2024-02-03"]},
         "seen": {"type": "timestamp", "bounds": ["2024-01-30 22:00:00", "2024-02-01 03:00:00"]},
         "said": "boolean",
+        "code": {"type": "integer", "bounds": [0, 5000]},
     },
 }
 ROWS: dict[str, list[Any]] = {
@@ -34,6 +35,7 @@ ROWS: dict[str, list[Any]] = {
     "seen": [datetime(2024, 1, 30, 22), datetime(2024, 1, 31, 5, 59), datetime(2024, 2, 1, 3), None]
     + [datetime(2024, 1, 31, 23, 30)] * 4,
     "said": [True, False, None, True, False, True, True, False],
+    "code": [7, 8, 10, 7, 4999, 11, None, 0],
 }
 
 
@@ -44,8 +46,8 @@ def session(request: pytest.FixtureRequest) -> Session:
     return dp.Dataset(source, codebook=book).session(dp.budget(epsilon=10**6), entropy=Silent())
 
 
-def counted(session: Session, key: str) -> dict[Any, int]:
-    answer = session.sql(f"SELECT {key} AS k, COUNT(*) AS n FROM people GROUP BY k", epsilon=100)
+def counted(session: Session, key: str, where: str = "TRUE") -> dict[Any, int]:
+    answer = session.sql(f"SELECT {key} AS k, COUNT(*) AS n FROM people WHERE {where} GROUP BY k", epsilon=100)
     return {row["k"]: row["n"] for row in answer.table}  # type: ignore[union-attr]
 
 
@@ -76,6 +78,23 @@ def test_conditions_cut_the_tens(session: Session) -> None:
         epsilon=100,
     )
     assert [(row["k"], row["n"]) for row in answer.table] == [(20, 0), (30, 1), (40, 1), (50, 0)]  # type: ignore[union-attr]
+
+
+def test_texts_that_conditions_make_few_are_public_keys(session: Session) -> None:
+    """All texts of the number are too many to declare; those that the condition lets through are not."""
+    assert counted(session, "CAST(code AS TEXT)", "code BETWEEN 7 AND 10") == {"10": 1, "7": 2, "8": 1, "9": 0}
+
+
+def test_keys_that_are_always_missing_are_declared_ones_with_noise_alone(session: Session) -> None:
+    assert counted(session, "age", "age IS NULL") == dict.fromkeys(range(101), 0)
+    assert counted(session, "age + 1", "age IS NULL") == dict.fromkeys(range(1, 102), 0)
+    assert set(counted(session, "born", "born IS NULL").values()) == {0}
+    assert counted(session, "NULLIF(age, age)") == dict.fromkeys(range(101), 0)
+
+
+def test_a_key_of_constants_has_one_group(session: Session) -> None:
+    assert counted(session, "COALESCE(0.5, 2)") == {0.5: 8}
+    assert len(session.sql("SELECT COALESCE(0.5, 2) AS k, COUNT(*) AS n FROM people GROUP BY k", epsilon=1).table) == 1  # type: ignore[union-attr]
 
 
 def test_dates_as_text_are_public_keys(session: Session) -> None:

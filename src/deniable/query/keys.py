@@ -205,13 +205,16 @@ def _domain(of: Expression, known: Facts, source: Relation) -> tuple[object, ...
     Guarantee: nothing is read; a value that is left out is the key of no row whatever the data are.
     """
     cells = _cells(of, source) or _by_enumeration(of, source, _MOST_EVALUATED)
-    present = (cells or frozenset()) - {None} or _declared(
-        of, known
-    )  # where no row can be, all that is declared is shown
-    if present is None or known.kind not in (Kind.STRING, Kind.BOOLEAN):
-        ordered: Any = present
-        return None if present is None else tuple(_as_held(value, known) for value in sorted(ordered))
-    return tuple(value for value in known.categories or (False, True) if value in present)
+    present = (cells or frozenset()) - {None}
+    if not present:  # where no row can be, all that is declared is shown
+        declared = _declared(of, known)
+        if declared is None:
+            return None
+        present = declared - {None}
+    if known.kind is Kind.BOOLEAN or known.categories is not None:
+        return tuple(value for value in known.categories or (False, True) if value in present)
+    ordered: Any = present
+    return tuple(_as_held(value, known) for value in sorted(ordered))
 
 
 def _as_held(value: Cell, known: Facts) -> object:
@@ -285,14 +288,14 @@ def _grid(known: Facts) -> Cells:
 
 def _from_parts(of: Expression, source: Relation) -> Cells | None:
     """The values of an expression from those of its parts, taken in every combination."""
+    if not columns(of):
+        return frozenset((evaluate(of, {}, {}),))
     match of:
         case Case(branches, otherwise):
             results = [result for _, result in branches] + ([] if otherwise is None else [otherwise])
             sets = [_cells(result, source) for result in results]
             missing: Cells = frozenset((None,) if otherwise is None else ())
             return None if None in sets else missing.union(*(cells for cells in sets if cells is not None))
-        case Literal():
-            return frozenset((evaluate(of, {}, {}),))
         case DatePart(part, value) if part not in _PARTS_OF_DAYS and not isinstance(value, ToDate):
             return _cells(DatePart(part, ToDate(value)), source)
         case Arithmetic() | Divide() | ScalarFunction():
