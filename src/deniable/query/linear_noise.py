@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -37,6 +38,33 @@ class ReleasedNumber:
     step: Fraction = Fraction(1)
     rounding: float = 0.0
     measured: tuple[Any, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LinearForm:
+    """A constant and multiples of released numbers: of each item the one it names, or the sum or mean of those it lists."""
+
+    terms: tuple[tuple[Fraction, int, str], ...] = ()
+    constant: Fraction = Fraction(0)
+
+    def plus(self, other: LinearForm, sign: int = 1) -> LinearForm:
+        """The sum, or the difference."""
+        return LinearForm((*self.terms, *other.times(Fraction(sign)).terms), self.constant + sign * other.constant)
+
+    def times(self, factor: Fraction) -> LinearForm:
+        """A multiple."""
+        return LinearForm(tuple((factor * c, item, how) for c, item, how in self.terms), factor * self.constant)
+
+
+@dataclass(frozen=True, slots=True)
+class QuotientForm:
+    """One linear form over another."""
+
+    top: LinearForm
+    bottom: LinearForm
+
+
+Form: TypeAlias = LinearForm | QuotientForm
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,3 +167,47 @@ def _exponential_bound(exponents: Floats, scales: Floats, beta: Fraction) -> Flo
     logs = 2 * np.log(-np.expm1(-fall)) - np.log(-np.expm1(safe - fall)) - np.log(-np.expm1(-safe - fall))
     total = np.sum(np.where(inside, logs, np.inf), axis=1) + np.log(2 / float(beta))
     return np.asarray(total)
+
+
+def form_ends(
+    form: Form, items: Sequence[Any], value: float | None, cells: Sequence[ReleasedNumber], beta: Fraction
+) -> Ends | None:
+    """The interval of one cell of a computed column; None where a number it rests on has no known noise."""
+    parts = (form,) if isinstance(form, LinearForm) else (form.top, form.bottom)
+    if value is None:
+        return EVERYWHERE
+    weights = [weights for each in parts if (weights := _weights(each, items, cells)) is not None]
+    if len(weights) < len(parts):
+        return None
+    numbers = [cells[place] for each in weights for place in each]
+    if isinstance(form, LinearForm) and form.constant == 0 and [*weights[0].values()] == [1]:
+        return numbers[0].ends
+    if any(each.noise is None for each in numbers):
+        return None
+    if not numbers:
+        return value, value
+    noises = NoisyForms.of(weights, cells)
+    if isinstance(form, LinearForm):
+        reach = noises.reach(noises.rows[0], beta) * SLACK + abs(value) * 1e-12
+        return value - reach, value + reach
+    tops = [
+        float(each.constant) + sum(float(c) * (cells[place].value or 0.0) for place, c in row.items())
+        for each, row in zip(parts, weights, strict=True)
+    ]
+    return noises.quotient(*tops, value=value, beta=beta)
+
+
+def _weights(form: LinearForm, items: Sequence[Any], cells: Sequence[ReleasedNumber]) -> dict[int, Fraction] | None:
+    """The released numbers a form is of at one row, by their place, with what each is multiplied by.
+
+    None where a term rests on none that is there, such as the other side of an outer join.
+    """
+    found: dict[int, Fraction] = {}
+    for factor, item, how in form.terms:
+        given = [items[item]] if how == "one" else json.loads((items[item] or "[]").replace("None", "null"))
+        places = [place for place in given if place is not None and cells[place].value is not None]
+        if not places:
+            return None
+        for place in places:
+            found[place] = found.get(place, Fraction(0)) + factor / (len(places) if how == "mean" else 1)
+    return found

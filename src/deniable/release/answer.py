@@ -244,7 +244,11 @@ class Release(AnswerRows):
         return as_html(self)
 
 
-_NOISY = "HAVING, ORDER BY and LIMIT look at noisy values: what stands near a limit is in or out by chance."
+CHOSEN = (
+    "HAVING, ORDER BY and LIMIT look at noisy values: what stands near a limit is in or out by chance, and errors hold before it "
+    "is known what is shown."
+)
+"""What is said where noise chooses among groups: of the largest of many like numbers the noise is large."""
 
 
 def statement_view(
@@ -277,7 +281,7 @@ def apply_stages(
         shown = applied(stage, shown, confidence)
     cut = any(stage.where is not None or stage.order or stage.limit is not None for stage in stages)
     computed = [column for column in shown.columns if column.kind == "computed"]
-    noisy = [_NOISY] if cut and _NOISY not in release.notes else []
+    noisy = [CHOSEN] if cut and CHOSEN not in release.notes else []
     notes = [*release.notes, *notices, *noisy]
     notes += [f"{column.name}: {column.error}." for column in computed]
     record = table_record(shown, release.confidence, release.guarantee, notes)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 
 from deniable.cost import Neighbours
-from deniable.exact import digits
+from deniable.exact import digits, loss_text
 from deniable.plan.unit import Unit
+from deniable.query import Price
 
 _FINE = Context(prec=40, rounding=ROUND_CEILING)
 _SHOWN = Context(prec=3, rounding=ROUND_CEILING)
@@ -40,3 +42,21 @@ def neighbours(unit: Unit) -> str:
     if unit.neighbours is Neighbours.REPLACE:
         return "data sets that differ in one changed row"
     return f"data sets with and without {unit.phrase}"
+
+
+def whole_loss(prices: Sequence[Price]) -> str:
+    """What several prices come to, in the budget's words."""
+    _, loss, delta = _whole(prices)
+    return loss_text(prices[0].pair.unit, loss, delta)
+
+
+def whole_promise(prices: Sequence[Price], unit: Unit) -> str:
+    """What several prices together promise one unit."""
+    in_epsilon, loss, delta = _whole(prices)
+    return promise(whole_loss(prices), loss if in_epsilon else None, delta, unit)
+
+
+def _whole(prices: Sequence[Price]) -> tuple[bool, Fraction, Fraction]:
+    pairs = [price.pair for price in prices]
+    loss, delta = (sum(parts, Fraction(0)) for parts in zip(*((p.loss, p.delta) for p in pairs), strict=True))
+    return pairs[0].unit == "epsilon", loss, delta

@@ -22,7 +22,6 @@ from deniable.engines.engine import Engine
 from deniable.engines.public_database import ReleasedTable
 from deniable.engines.table_space import PrivateTables
 from deniable.errors import InvalidArgument, QueryRefused
-from deniable.exact import loss_text
 from deniable.ledger.receipt import Receipt
 from deniable.ledger.store import Packed
 from deniable.noise import Entropy
@@ -30,7 +29,6 @@ from deniable.plan.codebook import Codebook
 from deniable.plan.facts import Facts, Kind
 from deniable.plan.nodes import GroupAgg, ValueTable
 from deniable.plan.provenance import tables_of
-from deniable.plan.unit import Unit
 from deniable.plan.value_tables import with_values
 from deniable.query import Payment, Price
 from deniable.query.linear_noise import ReleasedNumber
@@ -49,10 +47,11 @@ from deniable.query.sql import (
 from deniable.query.sql.post import Cell
 from deniable.query.sql.public import PublicRows
 from deniable.query.sql.quantile_bins import EDGE
-from deniable.query.sql.released_forms import TracedStatement, cell_name, computed_columns, released_numbers
-from deniable.release.answer import Release, statement_view
+from deniable.query.sql.released_facts import released_numbers, steady_rows
+from deniable.query.sql.released_forms import TracedStatement, cell_name, computed_columns
+from deniable.release.answer import CHOSEN, Release, statement_view
 from deniable.release.answer_record import table_record
-from deniable.release.promise import promise
+from deniable.release.promise import whole_loss, whole_promise
 from deniable.release.query_mechanism import QueryMechanism
 from deniable.release.release_facts import ReleaseFacts
 from deniable.release.statement import contribution
@@ -268,28 +267,42 @@ class _Shown:
             for name, column in self._numbers(place, stages[stage.name]).items():
                 places[stage.name][name] = range(len(cells), len(cells) + len(column))
                 cells += column
-        codebook = self.session.codebook
-        traced = TracedStatement.of(tree, [(name, column) for name, each in places.items() for column in each])
+        traced = self._traced(tree, stages, places)
         try:
             found = self._rows(traced, stages, places)
         except QueryRefused:  # the statement was tried before the charge, what is added to it was not
-            traced = TracedStatement(tree, ())
+            traced = replace(traced, tree=tree, hidden=[], forms=[])
             found = self._rows(traced, stages, places)
         last = stages[self.staged.stages[-1].name]
         columns = computed_columns(traced, found.columns, cells, Fraction(last.confidence).limit_denominator(10**9))
         notes = self._notes(tuple(note for release in stages.values() for note in release.notes))
-        keys = (
-            name for stage in self.staged.stages for name, _ in stage.table.columns if name not in places[stage.name]
-        )
-        known = (each.name for name in ending_tables(tree, codebook) for each in codebook[name].variables)
-        public = frozenset(name.lower() for name in (*keys, *known))
-        bare = [c.name for at, c in enumerate(columns) if c.lower is None and not traced.plain(at, public)]
+        if traced.chooses and CHOSEN not in notes:
+            notes.append(CHOSEN)
+        bare = [column.name for at, column in enumerate(columns) if column.lower is None and not traced.plain(at)]
         notes.append("Columns are computed from released values and public tables.")
         if bare:
             notes.append(f"No interval is said for {', '.join(bare)}.")
         shown = AnswerTable((), ((),) * found.count, columns)
         record = table_record(shown, last.confidence, self._guarantee(), notes)
         return StagedRelease(record, self._facts(last.facts), last.receipt, stages)
+
+    def _traced(
+        self, tree: exp.Expression, stages: Mapping[str, Release], places: Mapping[str, Mapping[str, range]]
+    ) -> TracedStatement:
+        codebook, parts = self.session.codebook, self.staged.stages
+        noisy = {name for stage in parts for name in stages[stage.name].columns}
+        tables = ending_tables(tree, codebook)
+        named = {name for stage in parts for name, _ in stage.table.columns}
+        named |= {each.name for name in tables for each in codebook[name].variables}
+        steady = {
+            s.name for s, member in zip(parts, self.plan.members, strict=False) if steady_rows(s, member.compiled)
+        }
+        return TracedStatement.of(
+            tree,
+            [(name, column) for name, each in places.items() for column in each],
+            public=frozenset(map(str.lower, named - noisy)),
+            steady=frozenset(map(str.lower, {*steady, *tables})),
+        )
 
     def _rows(
         self, traced: TracedStatement, stages: Mapping[str, Release], places: Mapping[str, Mapping[str, range]]
@@ -319,7 +332,7 @@ class _Shown:
     def _guarantee(self) -> str:
         if self.session.rehearsal:
             return "NO GUARANTEE: drawn with testing entropy, not with secret noise."
-        return f"Guarantee: {whole_promise(self.plan.members, self.session.unit)}."
+        return f"Guarantee: {whole_promise(self.plan.prices, self.session.unit)}."
 
     def _facts(self, facts: ReleaseFacts) -> ReleaseFacts:
         parts = [release.facts for release in self.found.values()]
@@ -363,24 +376,6 @@ def _plain(value: Any) -> Any:
     return None if isinstance(value, float) and value != value else value
 
 
-def whole_loss(members: Sequence[QueryMechanism]) -> str:
-    """The price of all stages together, in the budget's words."""
-    _, loss, delta = _whole(members)
-    return loss_text(members[0].price.pair.unit, loss, delta)
-
-
-def whole_promise(members: Sequence[QueryMechanism], unit: Unit) -> str:
-    """What all stages together promise one unit."""
-    in_epsilon, loss, delta = _whole(members)
-    return promise(whole_loss(members), loss if in_epsilon else None, delta, unit)
-
-
-def _whole(members: Sequence[QueryMechanism]) -> tuple[bool, Fraction, Fraction]:
-    pairs = [member.price.pair for member in members]
-    loss, delta = (sum(parts, Fraction(0)) for parts in zip(*((p.loss, p.delta) for p in pairs), strict=True))
-    return pairs[0].unit == "epsilon", loss, delta
-
-
 def explained_stages(session: Session, staged: StagedStatement[Release], payment: Payment) -> Explanation:
     """What each stage would do and cost, and the price of all; nothing is read or spent."""
     if payment.is_open:
@@ -397,4 +392,4 @@ def explained_stages(session: Session, staged: StagedStatement[Release], payment
     after = ("compute the rest from released values and public tables, exactly and free",) if public else ()
     last = parts[-1]
     notices = (*staged.notices, *(("a later stage compares with noisy values",) if len(parts) > 1 else ()))
-    return replace(last, stages=parts, whole=f"costs {whole_loss(plan.members)}", after=after, notices=notices)
+    return replace(last, stages=parts, whole=f"costs {whole_loss(plan.prices)}", after=after, notices=notices)

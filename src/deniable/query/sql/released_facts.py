@@ -1,15 +1,16 @@
 """What is known of the columns of a released table before it is released: kinds, grids and bounds from public facts alone.
 
 Released values are put on these grids and within these bounds before a later stage reads them, so whatever they are, a later
-stage's sensitivities and the width of its integers are decided beforehand.
+stage's sensitivities and the width of its integers are decided beforehand. And, once it is released, which measurements it shows.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from datetime import date, datetime
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from deniable.errors import QueryRefused
 from deniable.plan.analysis import facts
@@ -18,8 +19,16 @@ from deniable.plan.facts import Facts, Kind, common_step, days, hull, microsecon
 from deniable.plan.nodes import ValueTable
 from deniable.plan.relation import schema
 from deniable.query.aggregates import BinnedCounts, Count, CountDistinct, CountUnits, Mean, Quantile, Sum, TopK
+from deniable.query.aggregates.count import Plain
+from deniable.query.columns import AnswerColumn
+from deniable.query.compile import CompiledQuery
 from deniable.query.keys import key_set
-from deniable.query.sql.post import Apply, CellOperator, Constant, Field, Function, Operation, Value
+from deniable.query.linear_noise import ReleasedNumber
+from deniable.query.price import Price
+from deniable.query.sql.post import Apply, CellOperator, Constant, Field, Function, Operation, Value, fields
+
+if TYPE_CHECKING:
+    from deniable.query.sql.staging import StagePart
 
 _WIDEST = 2**54
 """Bounds of a released number in steps of its grid: far beyond every table, and 2**8 below what an engine computes with."""
@@ -169,3 +178,52 @@ def filled(table: ValueTable, rows: list[tuple[Any, ...]]) -> ValueTable:
     kinds = [known for _, known in table.columns]
     held = tuple(tuple(map(held_value, row, kinds)) for row in rows)
     return ValueTable(table.name, table.columns, held)
+
+
+# What its numbers are ------------------------------------------------------------------------------------------------
+
+
+def released_numbers(
+    stage: StagePart, name: str, column: AnswerColumn, compiled: CompiledQuery, price: Price
+) -> list[ReleasedNumber]:
+    """The cells of a released column: with their noise where the column shows one measurement as it is."""
+    assert column.lower is not None
+    assert column.upper is not None
+    ends = list(zip(column.values, column.lower, column.upper, strict=True))
+    measured = _measurement(stage, name, compiled)
+    if measured is None:
+        return [ReleasedNumber((low, high), value) for value, low, high in ends]
+    key = compiled.slices[0].key(measured)
+    step, grain = compiled.steps[measured], compiled.grains[measured]
+    noise, rounding = price.allocation.noises[key], float(grain) / 2 if grain != step else 0.0
+    return [
+        ReleasedNumber((low, high), value, noise, step, rounding, (stage.name, measured, row))
+        for row, (value, low, high) in enumerate(ends)
+    ]
+
+
+def _measurement(stage: StagePart, name: str, compiled: CompiledQuery) -> str | None:
+    """The measured column that a released one shows as it is; None where it is computed, chosen or fitted."""
+    for step in reversed(stage.statement.stages):
+        value = dict(step.columns).get(name)
+        if not isinstance(value, Field):
+            return None
+        name = value.name
+    output = dict(compiled.outputs).get(name)
+    fitted = len(compiled.slices) > 1 or compiled.whole or compiled.other is not None
+    return None if fitted or not isinstance(output, Plain) else output.column
+
+
+def steady_rows(stage: StagePart, compiled: CompiledQuery) -> bool:
+    """Whether the noise of what a released stage shows has no part in which rows it has, and in which order."""
+    used = Counter(column for _, output in compiled.outputs for column in output.columns)
+    apart = {name for name, output in compiled.outputs if isinstance(output, Plain) and used[output.column] == 1}
+    keys = frozenset(compiled.keys.names)
+    shown = {name for step in stage.statement.stages for _, value in step.columns for name in fields(value)}
+    for step in stage.statement.stages:
+        free = keys | (apart - shown)
+        read = [*([] if step.where is None else [step.where]), *(term.value for term in step.order)]
+        if step.limit is not None or step.offset or not all(fields(each) <= free for each in read):
+            return False
+        keys, apart = frozenset(new for new, _ in step.keys), set()
+    return not compiled.keys.observed

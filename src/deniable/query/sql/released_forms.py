@@ -1,62 +1,33 @@
 """Intervals beside what plain SQL computes from released numbers: columns that pass, differences, sums over windows, shares.
 
 Such a column is a linear form of released numbers, or a quotient of two; the statement itself is asked to say of which numbers,
-so windows, joins and orders mean here what they mean there. Noises are independent, so the noise of a linear form has a known law.
-Anything else, such as a rank or a maximum, has no interval. `docs/theory/released-forms.md` has the proofs.
+so windows, joins and orders mean here what they mean there. Noises are independent, so the noise of a linear form has a known law,
+as long as noise does not decide of which numbers it is: a sum over the ten largest is as little known as a maximum.
+Anything else, such as a rank, has no interval. `docs/theory/released-forms.md` has the proofs.
 """
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, TypeAlias
 
 from sqlglot import exp
 
-from deniable.query.aggregates.count import Plain
 from deniable.query.columns import AnswerColumn
-from deniable.query.compile import CompiledQuery
-from deniable.query.linear_noise import EVERYWHERE, SLACK, Ends, NoisyForms, ReleasedNumber
-from deniable.query.price import Price
+from deniable.query.linear_noise import EVERYWHERE, Form, LinearForm, QuotientForm, ReleasedNumber, form_ends
 from deniable.query.sql.env import output_name, part
-from deniable.query.sql.post import Field
-from deniable.query.sql.staging import StagePart
 
 MOST_LISTED = 40_000
 """Characters of the lists of cells that all rows of a quotient rest on, up to which it is inverted: some seconds of work."""
 
+_TRACE = "trace "
+"""How the names of what is added to a statement begin."""
+
 Place: TypeAlias = tuple[str, str]
 """A released column: the stage's name and the column's."""
-
-
-@dataclass(frozen=True, slots=True)
-class LinearForm:
-    """A constant and multiples of released numbers: of each item the one it names, or the sum or mean of those it lists."""
-
-    terms: tuple[tuple[Fraction, int, str], ...] = ()
-    constant: Fraction = Fraction(0)
-
-    def plus(self, other: LinearForm, sign: int = 1) -> LinearForm:
-        """The sum, or the difference."""
-        return LinearForm((*self.terms, *other.times(Fraction(sign)).terms), self.constant + sign * other.constant)
-
-    def times(self, factor: Fraction) -> LinearForm:
-        """A multiple."""
-        return LinearForm(tuple((factor * c, item, how) for c, item, how in self.terms), factor * self.constant)
-
-
-@dataclass(frozen=True, slots=True)
-class QuotientForm:
-    """One linear form over another."""
-
-    top: LinearForm
-    bottom: LinearForm
-
-
-Form: TypeAlias = LinearForm | QuotientForm
 
 
 def cell_name(column: str) -> str:
@@ -70,21 +41,39 @@ class TracedStatement:
 
     tree: Any
     columns: Sequence[Place]
+    public: frozenset[str] = frozenset()
+    """Names of columns that carry no noise, wherever they stand."""
+    steady: frozenset[str] = frozenset()
+    """Tables that have the same rows in the same order whatever the noise."""
     hidden: list[exp.Expression] = field(default_factory=list)
     forms: list[Form | None] = field(default_factory=list)
+    _gathers: bool = True
+    """Whether of which numbers a sum or a window is made is the same whatever the noise."""
 
-    def plain(self, place: int, public: frozenset[str]) -> bool:
-        """Whether an item is a constant or a column of one of these names, with no noise in it."""
+    def plain(self, place: int) -> bool:
+        """Whether an item is a constant or a column with no noise in it."""
         select = _sides(self.tree)[0]
-        node = select.expressions[place].unalias() if isinstance(select, exp.Select) else None
-        return isinstance(node, exp.Literal) or (isinstance(node, exp.Column) and node.name.lower() in public)
+        items = select.expressions if isinstance(select, exp.Select) and not _starred(select) else []
+        node = items[place].unalias() if place < len(items) else None
+        return isinstance(node, exp.Literal | exp.Column) and self._bare(node)
+
+    @property
+    def chooses(self) -> bool:
+        """Whether noise decides which rows are shown, or in which order."""
+        return not all(self._bare(*_choosing(select)) for select in self.tree.find_all(exp.Select, exp.SetOperation))
 
     @classmethod
-    def of(cls, tree: exp.Expression, columns: Sequence[Place]) -> TracedStatement:
+    def of(
+        cls,
+        tree: exp.Expression,
+        columns: Sequence[Place],
+        public: frozenset[str] = frozenset(),
+        steady: frozenset[str] = frozenset(),
+    ) -> TracedStatement:
         """The statement traced; without further columns where its form is not followed."""
-        traced = cls(tree.copy(), columns)
-        if not _followed(traced.tree):
-            return cls(tree, columns)
+        traced = cls(tree.copy(), columns, _noiseless(tree, columns, public), steady)
+        if not _followed(traced.tree, columns):
+            return replace(traced, tree=tree)
         if isinstance(traced.tree, exp.Union):
             places = traced._united(traced.tree)
             traced.forms = [None if each is None else LinearForm(((Fraction(1), each, "one"),)) for each in places]
@@ -103,7 +92,7 @@ class TracedStatement:
         for side, row in zip(sides, passing, strict=True):
             for place in kept:
                 cell: Any = row[place]
-                side.append("expressions", exp.alias_(cell, f"trace {place}", quoted=True))
+                side.append("expressions", exp.alias_(cell, f"{_TRACE}{place}", quoted=True))
         self.hidden = [exp.null() for _ in kept]
         return [kept.index(place) if place in kept else None for place in range(count)]
 
@@ -111,12 +100,19 @@ class TracedStatement:
         bodies: dict[str, dict[str, str]] = {}
         clause = part(tree, "with")
         for cte in clause.expressions if clause is not None else ():
+            name, same = frozenset((cte.alias.lower(),)), self._steady(cte.this)
             bodies[cte.alias.lower()] = {} if cte.args["alias"].args.get("columns") else self._passed(cte.this, bodies)
+            self.steady = self.steady | name if same else self.steady - name
         seen = self._seen(tree, bodies)
         whole = tree.args.get("group") is not None or any(map(_aggregates, tree.expressions))
-        self.forms = [self._form(each.unalias(), seen, whole) for each in list(tree.expressions)]
+        same = self._steady_sources(tree)
+        self._gathers = same and self._bare(part(tree, "where"), *_grouping(tree), *tree.args.get("windows", ()))
+        self.forms = [
+            self._form(of, seen, whole) if same or isinstance(of, exp.Column) else None
+            for of in [each.unalias() for each in tree.expressions]
+        ]
         for place, item in enumerate(self.hidden):
-            tree.append("expressions", exp.alias_(item, f"trace {place}", quoted=True))
+            tree.append("expressions", exp.alias_(item, f"{_TRACE}{place}", quoted=True))
 
     def _passed(self, select: Any, bodies: Mapping[str, dict[str, str]]) -> dict[str, str]:
         """The names under which released columns pass through a sub-query, each with that of its cells, which is added."""
@@ -136,8 +132,8 @@ class TracedStatement:
     def _seen(self, select: Any, bodies: Mapping[str, dict[str, str]]) -> dict[tuple[str, str], exp.Column]:
         """The released columns a SELECT sees, by table and name, each with the column of its cells."""
         found: dict[tuple[str, str], exp.Column] = {}
-        origin, joins = part(select, "from"), select.args.get("joins") or []
-        for item in [*([origin.this] if origin is not None else []), *(join.this for join in joins)]:
+        joins = select.args.get("joins") or []
+        for item in _sources(select):
             if item.args.get("alias") is not None and item.args["alias"].args.get("columns"):
                 continue  # its columns have other names above
             names: Mapping[str, str] = {}
@@ -181,6 +177,8 @@ class TracedStatement:
         cell = seen.get(_name(of.this)) if isinstance(of.this, exp.Column) else None
         if cell is None or isinstance(node, exp.Window) is whole or of.args.get("default") is not None:
             return None
+        if not self._gathers or not self._bare(*(node.args.get(each) for each in ("partition_by", "order", "spec"))):
+            return None
         if isinstance(of, exp.Sum | exp.Avg):
             listed: Any = exp.ArrayAgg(this=cell.copy())
             how = "sum" if isinstance(of, exp.Sum) else "mean"
@@ -195,6 +193,32 @@ class TracedStatement:
             listed = window
         return self._item(listed, how)
 
+    def _steady(self, select: Any) -> bool:
+        """Whether a sub-query has the same rows in the same order whatever the noise."""
+        if not isinstance(select, exp.Select) or part(select, "with") is not None or select.args.get("distinct"):
+            return False
+        return self._steady_sources(select) and self._bare(*_choosing(select), *_grouping(select))
+
+    def _steady_sources(self, select: Any) -> bool:
+        """Whether noise has no part in which rows a SELECT reads, before its own conditions."""
+        joins = select.args.get("joins") or []
+        matched = [join.args.get("on") for join in joins] + [
+            exp.column(each.name) for join in joins for each in join.args.get("using") or []
+        ]
+        return self._bare(*matched) and all(
+            self._steady(item.this)
+            if isinstance(item, exp.Subquery)
+            else isinstance(item, exp.Table) and item.name.lower() in self.steady
+            for item in _sources(select)
+        )
+
+    def _bare(self, *nodes: Any) -> bool:
+        """Whether no noise is read: nothing but columns without it, and no sub-query."""
+        flat = [each for node in nodes if node for each in (node if isinstance(node, list) else [node])]
+        return not any(each.find(exp.Select) for each in flat) and all(
+            column.name.lower() in self.public for each in flat for column in each.find_all(exp.Column)
+        )
+
     def _item(self, node: exp.Expression | None, how: str) -> Form | None:
         if node is None:
             return None
@@ -203,10 +227,16 @@ class TracedStatement:
         return LinearForm(((Fraction(1), self.hidden.index(node), how),))
 
 
-def _followed(tree: Any) -> bool:
+def _followed(tree: Any, columns: Sequence[Place]) -> bool:
     """Whether columns can be added to a statement without changing what it says."""
-    if any(isinstance(star.parent, exp.Select) for star in tree.find_all(exp.Star)):
+    if _starred(tree) or tree.find(exp.Pivot) is not None:
         return False
+    named = {*(each.name.lower() for each in tree.find_all(exp.Identifier)), *(name.lower() for _, name in columns)}
+    if any(name.endswith(cell_name("")) or name.startswith(_TRACE) for name in named):
+        return False  # the names of what would be added
+    tables = {each.alias_or_name.lower() for each in tree.find_all(exp.Table, exp.Subquery)}
+    if any(each.name.lower() in tables for each in tree.find_all(exp.Column) if not each.table):
+        return False  # a whole row
     if any(join.args.get("method") for join in tree.find_all(exp.Join)):
         return False
     if any(union.args.get("by_name") for union in tree.find_all(exp.Union)):
@@ -216,6 +246,52 @@ def _followed(tree: Any) -> bool:
         plain = all(isinstance(side, exp.Select) and not side.args.get("distinct") for side in sides)
         return plain and not any(side.args.get("group") or any(map(_aggregates, side.expressions)) for side in sides)
     return isinstance(tree, exp.Select) and not tree.args.get("distinct")
+
+
+def _starred(tree: Any) -> bool:
+    """Whether a statement names columns without their names."""
+    return any(not isinstance(each.parent, exp.Count) for each in tree.find_all(exp.Star, exp.Columns))
+
+
+def _sources(select: Any) -> list[Any]:
+    """What a SELECT reads."""
+    origin = part(select, "from")
+    return [*([origin.this] if origin is not None else []), *(join.this for join in select.args.get("joins") or [])]
+
+
+def _grouping(select: Any) -> list[Any]:
+    """What the rows of a SELECT are grouped by, with the items that places and ALL stand for."""
+    group = select.args.get("group")
+    if group is None:
+        return []
+    every = [each for each in select.expressions if not _aggregates(each)] if group.args.get("all") else []
+    return [group, *_placed(select, group.expressions), *every]
+
+
+def _choosing(query: Any) -> list[Any]:
+    """What decides which rows of a query are shown, and in which order."""
+    order = part(query, "order")
+    terms = [] if order is None else [order, *_placed(query, [each.this for each in order.expressions])]
+    return [*terms, *(part(query, each) for each in ("where", "having", "qualify", "limit", "offset"))]
+
+
+def _placed(select: Any, terms: Sequence[Any]) -> list[Any]:
+    """Terms of GROUP BY or ORDER BY; a number is the item at that place."""
+    items = _sides(select)[0].expressions
+    return [items[int(each.name) - 1] if isinstance(each, exp.Literal) and each.is_int else each for each in terms]
+
+
+def _noiseless(tree: Any, columns: Sequence[Place], public: frozenset[str]) -> frozenset[str]:
+    """Names that stand for no noise anywhere in a statement, of columns and of what is computed from such columns alone."""
+    named = [(each.alias.lower(), each.this) for each in tree.find_all(exp.Alias)]
+    renamed = {each.name.lower() for alias in tree.find_all(exp.TableAlias) for each in alias.args.get("columns") or ()}
+    known = ({*public, *(name for name, _ in named)}) - renamed - {name.lower() for _, name in columns}
+    while True:
+        judge = TracedStatement(tree, columns, frozenset(known))
+        gone = {name for name, of in named if name in known and not judge._bare(of)}
+        if not gone:
+            return judge.public
+        known -= gone
 
 
 def _sides(tree: Any) -> list[Any]:
@@ -254,53 +330,6 @@ def _combined(node: Any, left: Any, right: Any) -> Form | None:
     return QuotientForm(left, right) if isinstance(left, LinearForm) and isinstance(right, LinearForm) else None
 
 
-# Intervals ------------------------------------------------------------------------------------------------------------
-
-
-def form_ends(
-    form: Form, items: Sequence[Any], value: float | None, cells: Sequence[ReleasedNumber], beta: Fraction
-) -> Ends | None:
-    """The interval of one cell of a computed column; None where a number it rests on has no known noise."""
-    parts = (form,) if isinstance(form, LinearForm) else (form.top, form.bottom)
-    if value is None:
-        return EVERYWHERE
-    weights = [weights for each in parts if (weights := _weights(each, items, cells)) is not None]
-    if len(weights) < len(parts):
-        return None
-    numbers = [cells[place] for each in weights for place in each]
-    if isinstance(form, LinearForm) and form.constant == 0 and [*weights[0].values()] == [1]:
-        return numbers[0].ends
-    if any(each.noise is None for each in numbers):
-        return None
-    if not numbers:
-        return value, value
-    noises = NoisyForms.of(weights, cells)
-    if isinstance(form, LinearForm):
-        reach = noises.reach(noises.rows[0], beta) * SLACK + abs(value) * 1e-12
-        return value - reach, value + reach
-    tops = [
-        float(each.constant) + sum(float(c) * (cells[place].value or 0.0) for place, c in row.items())
-        for each, row in zip(parts, weights, strict=True)
-    ]
-    return noises.quotient(*tops, value=value, beta=beta)
-
-
-def _weights(form: LinearForm, items: Sequence[Any], cells: Sequence[ReleasedNumber]) -> dict[int, Fraction] | None:
-    """The released numbers a form is of at one row, by their place, with what each is multiplied by.
-
-    None where a term rests on none that is there, such as the other side of an outer join.
-    """
-    found: dict[int, Fraction] = {}
-    for factor, item, how in form.terms:
-        given = [items[item]] if how == "one" else json.loads((items[item] or "[]").replace("None", "null"))
-        places = [place for place in given if place is not None and cells[place].value is not None]
-        if not places:
-            return None
-        for place in places:
-            found[place] = found.get(place, Fraction(0)) + factor / (len(places) if how == "mean" else 1)
-    return found
-
-
 def computed_columns(
     traced: TracedStatement, found: Mapping[str, tuple[Any, ...]], cells: Sequence[ReleasedNumber], confidence: Fraction
 ) -> tuple[AnswerColumn, ...]:
@@ -333,34 +362,3 @@ def _column(
     shown = tuple(None if each == EVERYWHERE else value for value, each in zip(values, ends, strict=True))
     error = f"interval of what the noise explains, holds with probability {float(confidence):g}"
     return AnswerColumn(name, "computed", shown, lower, upper, error)
-
-
-def released_numbers(
-    stage: StagePart, name: str, column: AnswerColumn, compiled: CompiledQuery, price: Price
-) -> list[ReleasedNumber]:
-    """The cells of a released column: with their noise where the column shows one measurement as it is."""
-    assert column.lower is not None
-    assert column.upper is not None
-    ends = list(zip(column.values, column.lower, column.upper, strict=True))
-    measured = _measurement(stage, name, compiled)
-    if measured is None:
-        return [ReleasedNumber((low, high), value) for value, low, high in ends]
-    key = compiled.slices[0].key(measured)
-    step, grain = compiled.steps[measured], compiled.grains[measured]
-    noise, rounding = price.allocation.noises[key], float(grain) / 2 if grain != step else 0.0
-    return [
-        ReleasedNumber((low, high), value, noise, step, rounding, (stage.name, measured, row))
-        for row, (value, low, high) in enumerate(ends)
-    ]
-
-
-def _measurement(stage: StagePart, name: str, compiled: CompiledQuery) -> str | None:
-    """The measured column that a released one shows as it is; None where it is computed, chosen or fitted."""
-    for step in reversed(stage.statement.stages):
-        value = dict(step.columns).get(name)
-        if not isinstance(value, Field):
-            return None
-        name = value.name
-    output = dict(compiled.outputs).get(name)
-    fitted = len(compiled.slices) > 1 or compiled.whole or compiled.other is not None
-    return None if fitted or not isinstance(output, Plain) else output.column
