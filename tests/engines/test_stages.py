@@ -414,6 +414,12 @@ def test_what_is_computed_from_released_numbers_has_an_interval() -> None:
         ("WITH s AS (SELECT w, COUNT(*) AS n FROM t GROUP BY w) SELECT n, a.w FROM s a JOIN s b USING (n)", ""),
         ("WITH s AS (SELECT w, COUNT(*) AS n FROM t GROUP BY w) "
          "SELECT CAST(n AS DECIMAL(9, 0)) AS f, CAST(n AS DOUBLE) AS d FROM s", "d"),
+        ("WITH s AS (SELECT w, COUNT(*) AS n FROM t GROUP BY w) SELECT * FROM s WHERE n >= (SELECT MIN(n) FROM s)", "n"),
+        ("WITH s AS (SELECT w, COUNT(*) AS n FROM t GROUP BY w), r AS (SELECT * FROM s) "
+         "SELECT r.*, n / SUM(n) OVER () AS p FROM r", "np"),
+        ("WITH s AS (SELECT w, COUNT(*) AS n FROM t GROUP BY w) SELECT * EXCLUDE (w) FROM s, (SELECT MIN(n) AS m FROM s)", ""),
+        ("WITH s AS (SELECT w, COUNT(*) AS n FROM t GROUP BY w) "
+         "SELECT * FROM s JOIN (SELECT w, MIN(n) AS m FROM s GROUP BY w) USING (w)", ""),
         ("SELECT n * n AS q, n + 1 AS p FROM (SELECT w, COUNT(*) AS n FROM t GROUP BY w) z, (SELECT AVG(x) AS m FROM t) y", "p"),
     ],
 )  # fmt: skip
@@ -502,6 +508,35 @@ def test_a_released_column_with_the_name_of_what_is_added_keeps_its_values() -> 
     released = 'SELECT w, COUNT(*) AS n, SUM(x) AS "n cell" FROM t GROUP BY w'
     answer = session.sql(f'SELECT UPPER(w) AS k, n, "n cell" AS s FROM ({released}) q ORDER BY k', epsilon=4)
     assert (answer.columns["n"].values, answer.columns["s"].values) == ((200, 200), (9800, 10000))
+
+
+def test_a_rounded_share_has_an_interval_that_holds_what_was_rounded() -> None:
+    session = Dataset(plain_rows(), codebook=BINNED).session(budget(epsilon=40), entropy=Silent())
+    exact = "SELECT w, 100.0 * COUNT(*) / SUM(COUNT(*)) OVER () AS s FROM t GROUP BY w"
+    plain, rounded = (
+        session.sql(exact, epsilon=4),
+        session.sql(exact.replace("100.0 *", "ROUND(100.0 *").replace(" AS s", ", 1) AS s"), epsilon=4),
+    )
+    for one, other in zip(plain.table, rounded.table, strict=True):  # type: ignore[union-attr, arg-type]
+        assert other["s"] == round(one["s"], 1)
+        assert (
+            one["s_low"] - 0.2 < other["s_low"] <= one["s_low"] < one["s_high"] <= other["s_high"] < one["s_high"] + 0.2
+        )
+        assert all(round(other[end], 1) == other[end] for end in ("s_low", "s_high"))
+
+
+def test_two_columns_with_one_name_above_stages_are_refused_in_these_words() -> None:
+    text = "WITH s AS (SELECT w, COUNT(*) AS n FROM t GROUP BY w) SELECT * FROM s a JOIN s b ON a.w = b.w"
+    session = Dataset(plain_rows(), codebook=BINNED).session(budget(epsilon=40), entropy=Silent())
+    with pytest.raises(QueryRefused, match="columns with one name: w, n, w, n; rename with AS"):
+        session.sql(text, epsilon=1)
+
+
+def test_a_constant_beside_a_count_needs_no_interval() -> None:
+    session = Dataset(plain_rows(), codebook=BINNED).session(budget(epsilon=40), entropy=Silent())
+    one = "SELECT 'all' AS what, COUNT(*) AS n FROM t"
+    for text in (one, f"{one} UNION ALL SELECT 'some', COUNT(*) FROM t WHERE w = 'a'"):
+        assert not any("no interval" in note for note in session.sql(text, epsilon=1).notes)  # type: ignore[union-attr]
 
 
 def test_a_share_of_very_many_numbers_has_no_interval(monkeypatch: pytest.MonkeyPatch) -> None:

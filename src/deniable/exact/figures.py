@@ -106,11 +106,11 @@ def value_figures(value: Number, low: Number, high: Number) -> str:
         return (
             f"{whole} ± {int(high - value):,}" if high - value == value - low else f"{whole} [{low:,.0f}, {high:,.0f}]"
         )
-    half = float(high - low) / 2 if math.isfinite(high - low) else abs(float(value))
-    digits = places(half)
+    half = float(_apart(high, low)) / 2 if math.isfinite(high - low) else abs(float(value))
+    digits = places(half) if half else _written_places(value)
     shown = f"{value:,}" if isinstance(value, int) else _at(value, digits, ROUND_HALF_EVEN)
     if _is_even(value, low, high):
-        return f"{shown} ± {_at(max(value - low, high - value), digits, ROUND_CEILING)}"
+        return f"{shown} ± {_at(max(_apart(value, low), _apart(high, value)), digits, ROUND_CEILING)}"
     return f"{shown} [{_at(low, digits, ROUND_FLOOR)}, {_at(high, digits, ROUND_CEILING)}]"
 
 
@@ -127,6 +127,21 @@ def places(error: Number) -> int:
     if not (math.isfinite(size) and size > 0):
         return 0 if size else _PLACES
     return min(1 - math.floor(math.log10(size)), _PLACES)
+
+
+def _apart(above: Number, below: Number) -> Number:
+    """How far two numbers lie apart as they are written: 36.3 and 36.2 by 0.1."""
+    exact: Number = above - below
+    if not all(map(math.isfinite, (above, below, exact))):
+        return exact
+    written, gap = Fraction(str(above)) - Fraction(str(below)), Fraction(exact)
+    return written if abs(written - gap) <= abs(gap) / 10**10 else exact
+
+
+def _written_places(value: Number) -> int:
+    """How many decimal places a number without an error is written with."""
+    exponent = Decimal(str(float(value))).normalize().as_tuple().exponent
+    return min(max(0, -exponent), _PLACES) if isinstance(exponent, int) else 0
 
 
 def _at(value: Number, digits: int, rounding: str) -> str:

@@ -139,13 +139,31 @@ def _truth(parts: list[Facts]) -> Facts:
     return Facts(Kind.BOOLEAN, nullable=any(part.nullable for part in parts))
 
 
-def _without_quotes(comparison: Comparison, left: Expression, right: Expression) -> str:
-    """What to write instead of a number in quotes."""
-    name, said = (left, right) if isinstance(left, Column) else (right, left)
-    if not (isinstance(name, Column) and isinstance(said, Literal) and isinstance(said.value, str)):
+def _with_fitting_quotes(comparison: Comparison, left: Expression, right: Expression) -> str:
+    """What to write instead of a number in quotes, or a text without them."""
+    of, said = (left, right) if isinstance(right, Literal) else (right, left)
+    if not isinstance(said, Literal) or isinstance(of, Literal):
         return ""
-    plain = said.value.strip()
-    return f"write {name.name} {comparison.value} {plain}" if plain.lstrip("+-").replace(".", "", 1).isdecimal() else ""
+    name = of.name if isinstance(of, Column) else "..."
+    if isinstance(said.value, str):
+        plain = said.value.strip()
+        return f"write {name} {comparison.value} {plain}" if _reads_as_number(plain) else ""
+    return f"write {name} {comparison.value} '{said.value}'" if isinstance(said.value, Fraction) else ""
+
+
+def _reads_as_number(text: str) -> bool:
+    return text.lstrip("+-").replace(".", "", 1).isdecimal()
+
+
+def _kind_of(side: Expression, known: Facts) -> str:
+    """The kind of a side of a comparison, with its name or value."""
+    if isinstance(side, Column):
+        return f"a {known.kind.value} ({side.name})"
+    return (
+        f"a {known.kind.value} ({side.value!r})"
+        if isinstance(side, Literal) and known.kind is Kind.STRING
+        else f"a {known.kind.value}"
+    )
 
 
 def _compare(comparison: Comparison, left: Expression, right: Expression, schema: Schema) -> Facts:
@@ -154,8 +172,8 @@ def _compare(comparison: Comparison, left: Expression, right: Expression, schema
     if known[0].kind is not known[1].kind:
         raise refused(
             "type-mismatch",
-            f"a {known[0].kind.value} is compared with a {known[1].kind.value}",
-            _without_quotes(comparison, left, right),
+            " is compared with ".join(map(_kind_of, sides, known)),
+            _with_fitting_quotes(comparison, left, right),
         )
     if known[0].kind in (Kind.STRING, Kind.BOOLEAN) and comparison not in (Comparison.EQUAL, Comparison.NOT_EQUAL):
         raise refused(
@@ -189,7 +207,13 @@ def _membership(known: Facts, among: tuple[Literal, ...]) -> Facts:
     for literal in among:
         other = literal_facts(literal.value)
         if other.kind is not known.kind:
-            raise refused("type-mismatch", f"a {known.kind.value} cannot be IN a list with a {other.kind.value}")
+            quoted = known.kind is Kind.NUMBER and isinstance(literal.value, str) and _reads_as_number(literal.value)
+            rewrite = f"write {literal.value} without quotes" if quoted else ""
+            if known.kind is Kind.STRING and isinstance(literal.value, Fraction):
+                rewrite = f"write '{literal.value}' in quotes"
+            raise refused(
+                "type-mismatch", f"a {known.kind.value} cannot be IN a list with a {other.kind.value}", rewrite
+            )
     return Facts(Kind.BOOLEAN, nullable=known.nullable)
 
 

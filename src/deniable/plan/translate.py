@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import date, datetime
+from difflib import get_close_matches
 from fractions import Fraction
 from typing import Any
 
@@ -48,7 +49,9 @@ _REWRITES = {
     "Placeholder": "write the value itself",
     "Rand": "a query may not draw random numbers",
     "CurrentDate": "write the date itself, such as DATE '2024-01-31'",
-    "CurrentTimestamp": "write the timestamp itself",
+    "CurrentTimestamp": "write the timestamp itself, such as TIMESTAMP '2024-01-31 12:00:00'",
+    "now": "write the timestamp itself, such as TIMESTAMP '2024-01-31 12:00:00'",
+    "today": "write the date itself, such as DATE '2024-01-31'",
     "Subquery": "join along the unit or a declared link instead",
     "Select": "join along the unit or a declared link instead",
     "Exists": "use a semi join along the unit or a declared link",
@@ -242,11 +245,13 @@ class Translator:
             least, most = spelling.arity
             if least <= count and (most is None or count <= most):
                 return spelling.read(self, node)
+        near = [] if name in BY_NAME else get_close_matches(name, BY_NAME, n=1)
+        rewrite = _REWRITES.get(name, f"did you mean {BY_NAME[near[0]].form}?" if near else "")
         raise self.refusal(
             node,
             "unknown-function",
             f"there is no function {name} that takes {counted(count, 'value')}",
-            "" if spelling is None else f"write {spelling.form}",
+            rewrite if spelling is None else f"write {spelling.form}",
         )
 
 

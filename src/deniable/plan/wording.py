@@ -33,11 +33,43 @@ _SIGNS = {
     "Star": "*",
     "Subquery": "SELECT",
 }
+_ONE_ROW = "one row's value is private: write APPROX_TOP_K(x, 5), or GROUP BY x with COUNT(*)"
+_CURVED = "sums are exact on whole numbers: group by FLOOR(x / 10) * 10, or ask QUANTILE(x, 0.5)"
+_PATTERN = "write x LIKE '%word%', or x IN ('a', 'b')"
 ADVICE = {
     "Alias": "a name with spaces stands in double quotes",
     "BitwiseAnd": "write AND",
     "BitwiseOr": "write OR",
     "BitwiseNot": "write NOT",
+    "AnyValue": _ONE_ROW,
+    "ApproxDistinct": "write COUNT(DISTINCT x)",
+    "ApproxQuantile": "write QUANTILE(x, 0.9)",
+    "ArgMax": _ONE_ROW,
+    "ArgMin": _ONE_ROW,
+    "ArrayAgg": _ONE_ROW,
+    "Concat": "group by both columns instead of joining their texts",
+    "Dayname": "write EXTRACT(dow FROM t), 0 for Sunday",
+    "Exp": _CURVED,
+    "First": _ONE_ROW,
+    "FirstValue": _ONE_ROW,
+    "GroupConcat": _ONE_ROW,
+    "Last": _ONE_ROW,
+    "LastValue": _ONE_ROW,
+    "Ln": _CURVED,
+    "Log": _CURVED,
+    "LogicalAnd": "write COUNT_IF(x), or AVG(x) for the share",
+    "LogicalOr": "write COUNT_IF(x), or AVG(x) for the share",
+    "Mode": "write APPROX_TOP_K(x, 1)",
+    "Monthname": "write EXTRACT(month FROM t), or STRFTIME(t, '%m')",
+    "Replace": "write CASE WHEN x = 'a' THEN 'b' ELSE x END",
+    "RegexpILike": _PATTERN,
+    "RegexpLike": _PATTERN,
+    "SimilarTo": _PATTERN,
+    "Sqrt": "take the root of the answer, SQRT(AVG(x * x)), or group by FLOOR(x / 10) * 10",
+    "Trim": "a category is read as it is written; list those with spaces too, or write x IN ('a', 'a ')",
+    "Trunc": "write FLOOR(x), or CEIL(x) below zero",
+    "Week": "write DATE_TRUNC('week', t)",
+    "WeekOfYear": "write DATE_TRUNC('week', t)",
     "TimeToStr": "write date_trunc('month', day), year(day) or month(day)",
     "WidthBucket": "group by floor(x / 10) * 10, or declare bins in the codebook",
 }
@@ -82,6 +114,15 @@ def unread(error: Exception, text: str, what: str, *, names: Iterable[str] = ())
     elif first.get("highlight"):
         said += f": {str(first['highlight'])[:40]!r} was not expected there"
     near = get_close_matches(text.strip(), list(names), n=1)
+    odd = str(first.get("highlight") or "").upper()
+    if odd == "(" and what == "SQL":
+        rewrite = "a comma stands between two columns"
+    elif odd == "-":
+        rewrite = "a name with a hyphen in it stands in double quotes"
+    elif odd == "BY":
+        rewrite = "write GROUP BY, or ORDER BY"
+    elif odd.isdigit() and re.search(rf"\bTOP\s+{odd}\b", text, re.IGNORECASE):
+        rewrite = f"write LIMIT {odd} at the end"
     if near and not near[0].isidentifier():
         rewrite = f'a name with spaces stands in double quotes: "{near[0]}"'
     elif what == "SQL" and not re.match(r"\s*(SELECT|WITH|\(|EXPLAIN|--|/\*)", text, re.IGNORECASE):
@@ -108,6 +149,8 @@ def absent(node: exp.Column, names: Iterable[str]) -> tuple[str, str]:
     advice = f"columns here: {', '.join(known)}"
     if node.this.args.get("quoted") and not any(each.lower() == node.name.lower() for each in known):
         advice = f"a text stands in single quotes, '{node.name}', a column in double quotes; {advice}"
+    elif not node.table and not get_close_matches(node.name.lower(), [each.lower() for each in known], n=1):
+        advice = f"{advice}; a text stands in single quotes, '{node.name}'"
     name = f"{node.table}.{node.name}" if node.table else node.name
     return f"there is no column {name!r}", advice
 

@@ -56,8 +56,14 @@ def within(name: str, *, at_least: Real | None, at_most: Real | None, columns: S
 
 
 def _check(name: str, known: Sequence[str]) -> None:
-    if name not in known:
-        raise InvalidArgument(f"no column {name!r} in this answer; it has {', '.join(known)}")
+    if name in known:
+        return
+    advice = ""
+    if name.startswith("-") and name[1:] in known:
+        advice = f"; write order_by({name[1:]!r}, descending=True)"
+    elif any(sign in name for sign in "<>="):
+        advice = f"; write having({known[0]!r}, at_least=100), or at_most="
+    raise InvalidArgument(f"no column {name!r} in this answer; it has {', '.join(known)}{advice}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,7 +82,7 @@ class Viewable(ABC):
         keys, columns = self._parts
         return self._shown(ordered(names, descending=descending, known=[*keys, *columns]))
 
-    def top(self, count: int, *, by: str | None = None) -> Self:
+    def top(self, count: int, by: str | None = None) -> Self:
         """The `count` rows with the largest noisy values in a column, the largest first; who is among them is noisy too."""
         return self._shown(largest(count, by=by, columns=self._parts[1]))
 

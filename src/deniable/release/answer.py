@@ -203,7 +203,7 @@ class Release(AnswerRows):
         """The same answer, its rows ordered by these columns or keys; by noisy values, so nothing is spent."""
         return self.viewed(ordered(names, descending=descending, known=[*self.keys, *self.columns]))
 
-    def top(self, count: int, *, by: str | None = None) -> Release:
+    def top(self, count: int, by: str | None = None) -> Release:
         """The `count` rows with the largest noisy values in a column, the largest first; who is among them is noisy too."""
         return self.viewed(largest(count, by=by, columns=list(self.columns)))
 

@@ -57,11 +57,11 @@ class OverviewVerbs(MechanismSession):
 
     def describe(
         self,
+        table: str | None = None,
         *,
         epsilon: Real | None = None,
         rho: Real | None = None,
         share: Real | None = None,
-        table: str | None = None,
         request: str | None = None,
     ) -> FirstLook:
         """A first look at a table: rows, present values, quartiles, histograms and counts by key, for one small price.

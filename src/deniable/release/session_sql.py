@@ -190,6 +190,8 @@ def _of_private_tables(session: Session, text: str, dialect: str) -> Statement:
 
 _SAID_BETTER = frozenset({"aggregate-below-noise", "subquery"})
 """Refusals of a query in one release for which that of its stages says more."""
+_SAYS_BETTER = frozenset({"ambiguous-column"})
+"""Refusals of what is left when all parts are released that say more than the first reason."""
 
 
 def _in_stages(
@@ -201,7 +203,8 @@ def _in_stages(
         check_ending(session, statement, staged)
         return staged
     except QueryRefused as other:
-        raise (other if refusal.code in _SAID_BETTER else refusal) from None
+        better = refusal.code in _SAID_BETTER or other.code in _SAYS_BETTER
+        raise (other if better else refusal) from None
 
 
 def _in_one_release(session: Session, statement: Statement) -> PrivateStatement[Release]:

@@ -82,7 +82,10 @@ def _read_extract(translator: Translator, node: exp.Extract) -> Expression:
     known |= {"dow": CalendarPart.WEEKDAY, "dayofweek": CalendarPart.WEEKDAY}
     if name not in known or name == "weekday":
         raise translator.refusal(
-            node, "unsupported", f"EXTRACT({name.upper()}) is not known", f"known: {', '.join(sorted(known))}"
+            node,
+            "unsupported",
+            f"EXTRACT({name.upper()}) is not known",
+            "write DATE_TRUNC('week', t)" if name.startswith("week") else f"known: {', '.join(sorted(known))}",
         )
     return DatePart(known[name], translator.expression(node.expression))
 

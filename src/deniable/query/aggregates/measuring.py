@@ -39,6 +39,13 @@ TOTAL: Word["total"] = "total"
 Clip: TypeAlias = tuple[Fraction, Fraction] | Word["total"] | None
 """What happens to a unit with too many rows: its total is clipped to these ends or to `TOTAL`; None: its rows weigh less."""
 
+_NUMBERS = {
+    Kind.DATE: "write days_between(DATE '2024-01-01', x), or group by date_trunc('month', x)",
+    Kind.TIMESTAMP: "write days_between(DATE '2024-01-01', date(x)), or group by date_trunc('month', x)",
+    Kind.STRING: "count its values with group_by and count, or top_k",
+}
+"""How a column of another kind is asked about."""
+
 
 @dataclass(slots=True)
 class Measuring:
@@ -83,7 +90,8 @@ class Measuring:
         known = self.facts(of)
         if known.kind is not Kind.NUMBER:
             name = f" ({of.name})" if isinstance(of, Column) else ""
-            raise QueryRefused("not-a-number", f"{what} needs a number, this column{name} is a {known.kind.value}")
+            said = f"{what} needs a number, this column{name} is a {known.kind.value}"
+            raise QueryRefused("not-a-number", said, rewrite=_NUMBERS.get(known.kind, ""))
         if not known.bounded:
             raise QueryRefused(
                 "unbounded",

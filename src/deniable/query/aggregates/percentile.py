@@ -273,7 +273,7 @@ UNWRITTEN = "unwritten"
 def sql_quantile(call: SqlCall, of: exp.Expression, q: Fraction) -> Any:
     """A quantile asked in SQL, with what the reader must know."""
     if UNWRITTEN not in call.node.meta:
-        call.note(f"{call.node.sql().upper()} is one of the column's public candidates, not interpolated.")
+        call.note(f"{call.node.sql()} is one of the column's public candidates, not interpolated.")
     return call.answer(Quantile(call.of(of), q))
 
 
@@ -296,7 +296,7 @@ def _sql_end(call: SqlCall, q: Fraction) -> Any:
     if call.node.expressions:
         raise call.refusal("aggregate", "MIN and MAX take one value", "use LEAST or GREATEST for several")
     of = call.of()
-    said = f"{call.node.sql().upper()} is answered as the {float(q):g}-quantile"
+    said = f"{call.node.sql()} is answered as the {float(q):g}-quantile"
     call.note(f"{said}: the largest and smallest value each belong to one person.")
     return call.answer(Quantile(of, q))
 

@@ -199,9 +199,7 @@ def _sample(call: SqlCall) -> Any:
     of, text = call.of(), call.node.this.sql().lower()
     wide = call.answer(Variance(of), f"var_pop of {text}")
     n = call.answer(Count(of), f"count({text})")
-    call.note(
-        f"{call.node.sql().upper()} is the sample's, with n - 1: computed from the noisy population variance and count."
-    )
+    call.note(f"{call.node.sql()} is the sample's, with n - 1: computed from the noisy population variance and count.")
     return call.sample_value(wide, n)
 
 

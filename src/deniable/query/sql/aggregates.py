@@ -15,6 +15,7 @@ from deniable.plan.analysis import facts
 from deniable.plan.expression import Case, Column, Expression, Literal
 from deniable.plan.nodes import Filter, Join, JoinKind, Project, Relation, Scan, Union, UnitAgg, ValueTable
 from deniable.plan.relation import OWN_UNIT, shape
+from deniable.plan.wording import ADVICE, spoken
 from deniable.query.aggregates import SQL_FUNCTIONS, SQL_NAMES, Aggregate, Count, Sum
 from deniable.query.aggregates.count import counted
 from deniable.query.aggregates.quotient import quotient
@@ -42,8 +43,8 @@ class AggregateCalls:
             return _bounded(call)
         read = SQL_FUNCTIONS.get(type(node))
         if read is None:
-            known = ", ".join(SQL_NAMES)
-            raise call.refusal("aggregate", f"{node.key.upper()} is not an aggregate we answer", f"known: {known}")
+            advice = ADVICE.get(type(node).__name__, f"known: {', '.join(SQL_NAMES)}")
+            raise call.refusal("aggregate", f"{call.word} is not an aggregate we answer", advice)
         value: Value = read(call)
         return value
 
@@ -112,6 +113,14 @@ class _Call:
 
     def share(self, node: exp.Expression) -> Fraction:
         """A constant strictly between 0 and 1."""
+        if isinstance(node, exp.Array):
+            raise refused(
+                node,
+                self._text,
+                "bad-constant",
+                "a quantile has one share",
+                "write QUANTILE(x, 0.25), QUANTILE(x, 0.5)",
+            )
         value = self.calls.source.translator.expression(node)
         if not (isinstance(value, Literal) and isinstance(value.value, Fraction) and 0 < value.value < 1):
             raise refused(node, self._text, "bad-constant", "a quantile's share is a constant strictly between 0 and 1")
@@ -142,6 +151,11 @@ class _Call:
     def refusal(self, code: str, reason: str, rewrite: str = "") -> Exception:
         """The refusal of this call, with its place in the text."""
         return refused(self.node, self._text, code, reason, rewrite)
+
+    @property
+    def word(self) -> str:
+        """The function's name, as it was written."""
+        return spoken(self.node, self._text)
 
     @property
     def _text(self) -> str:

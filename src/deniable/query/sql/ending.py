@@ -5,6 +5,7 @@ Windows, aggregates of aggregates, joins and set operations over released values
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from sqlglot import exp
@@ -25,6 +26,8 @@ def public_ending(tree: exp.Expression, env: Env) -> exp.Expression:
     ended = _rewritten(copy, env)
     _drop_unused(ended)
     _check_public(ended, env)
+    tables = {table.name.lower(): [each.name for each in table.variables] for table in env.codebook.tables}
+    _spelt_out(ended, tables)
     return ended
 
 
@@ -210,6 +213,45 @@ def _drop_unused(tree: exp.Expression) -> None:
             cte.pop()
             if clause is not None and not clause.expressions:
                 clause.pop()
+
+
+def _spelt_out(query: Any, known: Mapping[str, list[str] | None]) -> list[str] | None:
+    """What the columns of a query are called; a `*` is replaced by their list where all its sources say theirs."""
+    if isinstance(query, exp.Subquery):
+        return _spelt_out(query.this, known)
+    inner, clause = dict(known), part(query, "with")
+    for cte in clause.expressions if clause is not None else ():
+        names = _spelt_out(cte.this, inner)
+        inner[cte.alias.lower()] = None if cte.args["alias"].args.get("columns") else names
+    if isinstance(query, exp.Union):
+        names, _ = (_spelt_out(side, inner) for side in (query.this, query.expression))
+        return names
+    if not isinstance(query, exp.Select):
+        return None
+    sources = {item.alias_or_name.lower(): _source_names(item, inner) for item in _items(query)}
+    merged = any(join.args.get(name) for join in query.args.get("joins") or [] for name in ("using", "method", "kind"))
+    listed: list[exp.Expression] = []
+    for each in query.expressions:
+        star = each.this if isinstance(each, exp.Column) else each
+        if not isinstance(star, exp.Star):
+            listed.append(each)
+            continue
+        of = [each.table.lower()] if isinstance(each, exp.Column) else [*sources]
+        if merged or any(star.args.values()) or not all(sources.get(table) for table in of):
+            return None
+        listed += [_named(name, exp.to_identifier(table, quoted=True)) for table in of for name in sources[table] or ()]
+    names = [output_name(each) for each in listed]
+    if len({name.lower() for name in names}) < len(names):
+        return None
+    query.set("expressions", listed)
+    return names
+
+
+def _source_names(item: Any, known: Mapping[str, list[str] | None]) -> list[str] | None:
+    alias = item.args.get("alias")
+    if alias is not None and alias.args.get("columns"):
+        return None
+    return _spelt_out(item, known) if isinstance(item, exp.Subquery) else known.get(item.name.lower())
 
 
 def _check_public(tree: exp.Expression, env: Env) -> None:

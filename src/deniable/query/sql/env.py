@@ -14,6 +14,7 @@ from sqlglot import exp
 from deniable.errors import QueryRefused
 from deniable.plan.codebook import Codebook
 from deniable.plan.nodes import ValueTable
+from deniable.query.aggregates import SQL_NAMES
 from deniable.query.sql.options import STAND_INS
 from deniable.query.sql.source import refused
 
@@ -109,7 +110,17 @@ def own_nodes(node: exp.Expression) -> Iterator[exp.Expr]:
     yield from node.walk(prune=lambda each: isinstance(each, exp.Select | exp.Subquery))
 
 
-_STANDARD = {"VAR": "VAR_SAMP", "VARP": "VAR_POP", "STDEV": "STDDEV_SAMP", "STDEVP": "STDDEV_POP"}
+_INSTEAD = {
+    "VAR": "write VAR_SAMP",
+    "VARP": "write VAR_POP",
+    "STDEV": "write STDDEV_SAMP",
+    "STDEVP": "write STDDEV_POP",
+    "AVERAGE": "write AVG",
+    "MEAN": "write AVG",
+    "HISTOGRAM": "group by FLOOR(x / 10) * 10 or WIDTH_BUCKET(x, 0, 100, 10), with COUNT(*)",
+    "NUNIQUE": "write COUNT(DISTINCT x)",
+    "TOPK": "write APPROX_TOP_K(x, 3)",
+}
 
 
 def unknown_function(node: exp.Expression, text: str) -> QueryRefused | None:
@@ -118,8 +129,8 @@ def unknown_function(node: exp.Expression, text: str) -> QueryRefused | None:
     if found is None:
         return None
     name = str(found.this).upper()
-    rewrite = f"write {_STANDARD[name]}" if name in _STANDARD else "write a standard SQL function"
-    return refused(found, text, "unsupported", f"{name} is not a function we know", rewrite)
+    known = f"aggregates here: {', '.join(SQL_NAMES)}"
+    return refused(found, text, "unsupported", f"{name} is not a function we know", _INSTEAD.get(name, known))
 
 
 def output_name(expression: exp.Expression) -> str:

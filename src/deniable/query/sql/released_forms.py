@@ -12,12 +12,14 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from math import isinf
 from typing import Any, TypeAlias
 
 from sqlglot import exp
 
+from deniable.exact.figures import ceiling, floor
 from deniable.query.columns import AnswerColumn
-from deniable.query.linear_noise import EVERYWHERE, Form, LinearForm, QuotientForm, ReleasedNumber, form_ends
+from deniable.query.linear_noise import EVERYWHERE, Ends, Form, LinearForm, QuotientForm, ReleasedNumber, form_ends
 from deniable.query.sql.env import output_name, part
 
 MOST_LISTED = 40_000
@@ -49,6 +51,7 @@ class TracedStatement:
     forms: list[Form | None] = field(default_factory=list)
     _gathers: bool = True
     """Whether of which numbers a sum or a window is made is the same whatever the noise."""
+    rounded: dict[int, int] = field(default_factory=dict)
 
     def plain(self, place: int) -> bool:
         """Whether an item is a constant or a column with no noise in it."""
@@ -107,9 +110,11 @@ class TracedStatement:
         whole = tree.args.get("group") is not None or any(map(_aggregates, tree.expressions))
         same = self._steady_sources(tree)
         self._gathers = same and self._bare(part(tree, "where"), *_grouping(tree), *tree.args.get("windows", ()))
+        items = [each.unalias() for each in tree.expressions]
+        self.rounded = {at: places for at, each in enumerate(items) if (places := _decimals(each)) is not None}
         self.forms = [
             self._form(of, seen, whole) if same or isinstance(of, exp.Column) else None
-            for of in [each.unalias() for each in tree.expressions]
+            for of in [each.this if at in self.rounded else each for at, each in enumerate(items)]
         ]
         for place, item in enumerate(self.hidden):
             tree.append("expressions", exp.alias_(item, f"{_TRACE}{place}", quoted=True))
@@ -294,6 +299,17 @@ def _noiseless(tree: Any, columns: Sequence[Place], public: frozenset[str]) -> f
         known -= gone
 
 
+def _decimals(node: Any) -> int | None:
+    """How many decimal places an item is rounded to; None where it is not rounded."""
+    if not isinstance(node, exp.Round) or {name for name, value in node.args.items() if value} - {"this", "decimals"}:
+        return None
+    places = node.args.get("decimals")
+    if places is None:
+        return 0
+    plain = isinstance(places, exp.Literal) and not places.is_string and places.this.isdigit()
+    return int(places.this) if plain and int(places.this) <= 12 else None
+
+
 def _sides(tree: Any) -> list[Any]:
     while isinstance(tree, exp.Subquery):
         tree = tree.this
@@ -338,7 +354,8 @@ def computed_columns(
     items = list(zip(*list(found.values())[len(names) :], strict=True)) or [()] * len(next(iter(found.values()), ()))
     forms = traced.forms or [None] * len(names)
     return tuple(
-        _column(name, found[name], form, items, cells, confidence) for name, form in zip(names, forms, strict=True)
+        _column(name, found[name], form, items, cells, confidence, traced.rounded.get(at))
+        for at, (name, form) in enumerate(zip(names, forms, strict=True))
     )
 
 
@@ -349,6 +366,7 @@ def _column(
     items: Sequence[Any],
     cells: Sequence[ReleasedNumber],
     confidence: Fraction,
+    places: int | None,
 ) -> AnswerColumn:
     none = AnswerColumn(name, "computed", values, None, None, "no interval is said")
     if form is None or (isinstance(form, LinearForm) and not form.terms):
@@ -358,7 +376,17 @@ def _column(
     ends = [form_ends(form, row, value, cells, 1 - confidence) for row, value in zip(items, values, strict=True)]
     if not ends or None in ends:
         return none
-    lower, upper = zip(*(each for each in ends if each is not None), strict=True)
+    known = [each for each in ends if each is not None]
+    lower, upper = zip(*(known if places is None else [_outwards(each, places) for each in known]), strict=True)
     shown = tuple(None if each == EVERYWHERE else value for value, each in zip(values, ends, strict=True))
     error = f"interval of what the noise explains, holds with probability {float(confidence):g}"
     return AnswerColumn(name, "computed", shown, lower, upper, error)
+
+
+def _outwards(ends: Ends, places: int) -> Ends:
+    """The ends of a rounded number's interval: they hold the number as it was, and as it is rounded."""
+    half = 0.5 * 10.0**-places
+    low, high = ends[0] - half, ends[1] + half
+    if isinf(low) or isinf(high):
+        return low, high
+    return float(floor(Fraction(low), places)), float(ceiling(Fraction(high), places))

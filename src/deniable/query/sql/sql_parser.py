@@ -100,7 +100,9 @@ def _select(tree: Any) -> exp.Expression:
             rewrite="use NOT IN, IN or a join",
         )
     if not isinstance(tree, exp.Select | exp.Union):
-        raise QueryRefused("not-a-query", "only SELECT is answered; nothing is ever written", rewrite="SELECT ...")
+        looks = isinstance(tree, exp.Show | exp.Describe) or tree.name.upper() in ("SHOW", "DESC")
+        rewrite = "the codebook lists tables and columns: print(session.codebook)" if looks else "SELECT ..."
+        raise QueryRefused("not-a-query", "only SELECT is answered; nothing is ever written", rewrite=rewrite)
     return tree
 
 

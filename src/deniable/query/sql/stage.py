@@ -142,6 +142,8 @@ def _column(
             AnswerColumn(name, kind, values, lower, upper, error), **_choice_error(known.get(value.name), rows)
         )
     noisy = len(fields(value) & released)
+    if not noisy:
+        return AnswerColumn(name, "key", values, None, None, "exact")
     sureness = max(Fraction(0), 1 - noisy * (1 - confidence))
     if sure:  # an interval that goes on for ever says nothing
         values = tuple(None if cell.low == -inf and cell.high == inf else cell.value for cell in cells)

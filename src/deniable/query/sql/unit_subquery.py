@@ -150,14 +150,14 @@ class _PerUnit:
                 raise refused(node, self.source.text, error.code, error.reason, error.rewrite) from None
             self.means[of] = (f"mean_{len(self.means)}", mean)
             self.said.append(
-                f"{node.sql().upper()} of one unit is rounded to a multiple of {float(mean_step(known)):g} "
+                f"{node.sql()} of one unit is rounded to a multiple of {float(mean_step(known)):g} "
                 f"and reads up to {MOST_ROWS:,} rows."
             )
         return self.means[of][0]
 
     def _say(self, node: exp.Expression) -> None:
         if isinstance(node, exp.Median):
-            self.said.append(f"{node.sql().upper()} of one unit is the lower of two middle values.")
+            self.said.append(f"{node.sql()} of one unit is the lower of two middle values.")
 
     def _value(self, node: exp.Expression) -> str:
         read, text = self.source.translator, self.source.text

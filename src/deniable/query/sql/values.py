@@ -13,7 +13,7 @@ from sqlglot import exp
 from deniable.errors import QueryRefused
 from deniable.plan.expression import Expression, Literal
 from deniable.plan.translate import Translator
-from deniable.plan.wording import absent, spoken
+from deniable.plan.wording import ADVICE, absent, spoken
 from deniable.query.sql.aggregates import AggregateCalls
 from deniable.query.sql.env import is_aggregate, own_aggregates, unknown_function
 from deniable.query.sql.post import LEVEL, Apply, CellOperator, Constant, Field, Function, Operation, Value
@@ -69,9 +69,8 @@ class Values:
         """The value an expression means; `name` is what the SELECT list calls it."""
         node = _bare(node)
         if isinstance(node, exp.IgnoreNulls | exp.RespectNulls):
-            raise self._refused(
-                node, "aggregate", f"{node.this.key.upper()} of private rows is not answered", "COUNT(*)"
-            )
+            word, advice = spoken(node.this, self.text), ADVICE.get(type(node.this).__name__, "write COUNT(*)")
+            raise self._refused(node, "aggregate", f"{word} of private rows is not answered", advice)
         if isinstance(node, exp.Grouping | exp.GroupingId):
             return self._grouping(node)
         if is_aggregate(node) or isinstance(node, exp.Filter | exp.WithinGroup):

@@ -106,7 +106,7 @@ def test_an_average_inside_a_sub_query_per_unit() -> None:
     average, count = _truth(f"SELECT AVG(m), COUNT(m) FROM ({inner} HAVING AVG(cost) > 400) t")[0]
     assert release.value("a") == pytest.approx(average, abs=1 / 1024)
     assert release.value("n") == count
-    assert any("AVG(DURATION) of one unit is rounded to a multiple of" in note for note in release.notes)
+    assert any("AVG(duration) of one unit is rounded to a multiple of" in note for note in release.notes)
 
 
 _SUMMARIES = {
