@@ -8,7 +8,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from fractions import Fraction
-from itertools import combinations
+from itertools import combinations, product
 from pathlib import Path
 from statistics import NormalDist
 
@@ -31,7 +31,7 @@ from deniable.synth.fitted.joined_cells import grouping
 from deniable.synth.fitted.mwem_model import SWEEPS, TOLERANCE, reweighted
 from deniable.synth.fitted.noise_sizes import absolute_quantile, sum_quantile
 from deniable.synth.fitted.pair_choice import shares, spanning_tree, uncovered, worthwhile
-from deniable.synth.fitted.pair_model import moved_weights
+from deniable.synth.fitted.pair_model import implied_pairs, moved_weights, together
 from deniable.synth.fitted.stored import Marginal, TwinMeasurements, ungrouped
 from deniable.synth.fitted.twin_model import fit
 from deniable.synth.fitted.twin_query import ask
@@ -233,6 +233,59 @@ def test_pairs_are_chosen_by_expected_error():
     assert uncovered(chain, np.array([80.0, 0.0, 0.0]), 3) == pytest.approx(np.array([80.0, 0.0, 0.0]))
     assert sum(shares([8.0, 27.0])) == pytest.approx(1)
     assert shares([8.0, 27.0])[0] == pytest.approx(4 / 13)
+
+
+def copies(columns: int, count: int) -> tuple[Attributes, CellRows]:
+    """Each column copies the one before it two times of three, else it is uniform: a chain."""
+    random = np.random.default_rng(4)  # noqa: TID251 - made-up rows
+    made = [random.integers(4, size=count)]
+    for _ in range(columns - 1):
+        made.append(np.where(random.random(count) < 0.67, made[-1], random.integers(4, size=count)))
+    cells = tuple(Attribute(f"c{place}", "integer", edges=tuple(range(5)), missing=False) for place in range(columns))
+    return Attributes(cells), CellRows(tuple(made))
+
+
+def test_a_tree_implies_what_brute_force_says():
+    """Along a chain, the sum over everything between; where no edge leads, independence; twice measured counts as once, better."""
+    columns, data = copies(5, 4000)
+    ones = [Marginal((p,), data.table((p,), (4,)), Fraction(1, 100)) for p in range(5)]
+    pairs = [
+        Marginal(p, data.table(p, (4, 4)).reshape(4, 4), Fraction(1, 100), grouped=True)
+        for p in ((0, 1), (1, 2), (3, 4))
+    ]
+    stored = TwinMeasurements("pairs", columns, (*ones, *pairs), ungrouped(columns))
+    found = implied_pairs(stored)
+    assert sorted(found) == list(combinations(range(5), 2))
+    first, second = pairs[0].counts, pairs[1].counts
+    brute = [
+        [sum(first[a, b] * second[b, c] / ones[1].counts[b] for b in range(4)) for c in range(4)] for a in range(4)
+    ]
+    assert np.allclose(found[0, 2], brute)
+    assert np.allclose(found[1, 3], np.outer(ones[1].counts, ones[3].counts) / 4000)
+    assert np.allclose(found[3, 4], pairs[2].counts)
+    merged = together(NoisyPair((0, 1), first + 9.0, 2.0), NoisyPair((0, 1), first.astype(float), 1.0))
+    assert merged.variance == pytest.approx(2 / 3)
+    assert np.allclose(merged.counts, first + 3)
+    twice = replace(stored, marginals=(*stored.marginals, pairs[0]))
+    assert np.allclose(implied_pairs(twice)[0, 2], brute)
+
+
+def test_pairs_that_the_tree_explains_are_not_measured():
+    """A chain of copies: the tree says nearly all there is, so it has nearly all of the budget, and the default is no worse."""
+    columns, data = copies(16, 20_000)
+    pairs = list(combinations(range(16), 2))
+    truth = [data.table(pair, (4, 4)).reshape(4, 4) for pair in pairs]
+    errors, held = {"tree": 0.0, "pairs": 0.0}, set()
+    for method, seed in product(errors, range(2)):
+        whole = Allowance(RuleKind.GAUSSIAN, Fraction(1, 40))
+        stored = measure_pairs(
+            Measurer(data, SPACE, columns, whole, Contribution(1), Seeded(seed)), method=method, focus=()
+        )
+        model, _ = fit(stored)
+        errors[method] += sum(np.abs(model.group_table(pair) - at).sum() for pair, at in zip(pairs, truth, strict=True))
+        held |= {(seed, table.places) for table in stored.marginals if len(table.places) == 2 and method == "pairs"}
+    assert errors["pairs"] <= 1.08 * errors["tree"]
+    assert len(held) < 2 * 32
 
 
 def test_cells_are_joined_by_released_counts_only():

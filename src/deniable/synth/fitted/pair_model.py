@@ -6,13 +6,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from deniable.synth.fitted.agreement import NoisyPair, agreed, simplex, weighted_total
 from deniable.synth.fitted.joined_cells import group_sums
-from deniable.synth.fitted.pair_choice import spanning_tree
+from deniable.synth.fitted.pair_choice import Pair, spanning_tree
 from deniable.synth.fitted.record_model import Codes, Floats, RecordModel, conditional, within_groups
 from deniable.synth.fitted.stored import TwinMeasurements
 from deniable.synth.fitted.twin_randomness import WordSource, rounded, shuffled
@@ -27,17 +27,11 @@ _ENOUGH = 0.002
 
 def fit_pairs(stored: TwinMeasurements, source: WordSource) -> tuple[RecordModel, tuple[str, ...]]:
     """The model of a default or a tree synthesizer, and what a reader should know about its fit."""
-    ones = stored.ones()
-    total = weighted_total([float(one.counts.sum()) for one in ones], [one.counts.size * one.variance for one in ones])
-    margins, spreads, within = {}, {}, []
+    total, singles, pairs = agreed_tables(stored)
+    ones, within = stored.ones(), []
     for place, one in enumerate(ones):
-        group = np.array(stored.groups[place])
-        margins[place] = group_sums(group, one.counts)
-        spreads[place] = group_sums(group, np.full(group.size, one.variance))
         within.append(within_groups(stored.groups[place], simplex(one.counts.astype(float), total)))
-    pairs = [_noisy(table.places, table.counts, table.variance) for table in stored.marginals if len(table.places) == 2]
-    singles, tables = agreed(margins, spreads, pairs, total)
-    places = [pair.places for pair in pairs]
+    places, tables = list(pairs), list(pairs.values())
     tree = spanning_tree(places, [dependence(table) for table in tables], len(ones))
     count = int(min(max(2 * total, RECORDS[0]), RECORDS[1]))
     columns = tree_records(singles, [(places[k], tables[k]) for k in tree], count, source)
@@ -50,9 +44,51 @@ def fit_pairs(stored: TwinMeasurements, source: WordSource) -> tuple[RecordModel
     return model, notes
 
 
-def _noisy(places: tuple[int, ...], counts: NDArray[np.int64], variance: float) -> NoisyPair:
-    first, second = places
-    return NoisyPair((first, second), counts.astype(float), variance)
+def agreed_tables(stored: TwinMeasurements) -> tuple[float, dict[int, Floats], dict[Pair, Floats]]:
+    """The number of rows, the one-way tables of groups, and the measured pairs, made to agree and none negative."""
+    ones = stored.ones()
+    total = weighted_total([float(one.counts.sum()) for one in ones], [one.counts.size * one.variance for one in ones])
+    margins, spreads = {}, {}
+    for place, one in enumerate(ones):
+        group = np.array(stored.groups[place])
+        margins[place] = group_sums(group, one.counts)
+        spreads[place] = group_sums(group, np.full(group.size, one.variance))
+    pairs: dict[Pair, NoisyPair] = {}
+    for table in stored.marginals:
+        if len(table.places) == 2:
+            pair = NoisyPair((table.places[0], table.places[1]), table.counts.astype(float), table.variance)
+            pairs[pair.places] = together(pairs[pair.places], pair) if pair.places in pairs else pair
+    singles, tables = agreed(margins, spreads, list(pairs.values()), total)
+    return total, singles, dict(zip(pairs, tables, strict=True))
+
+
+def together(first: NoisyPair, second: NoisyPair) -> NoisyPair:
+    """Two measurements of one table as one, weighed by the inverse of their variances."""
+    trust = 1 / first.variance + 1 / second.variance
+    counts = (first.counts / first.variance + second.counts / second.variance) / trust
+    return NoisyPair(first.places, counts, 1 / trust)
+
+
+def implied_pairs(stored: TwinMeasurements) -> dict[Pair, Floats]:
+    """What the measured pairs, a tree or a forest of them, say of every pair: dependence runs along the tree alone."""
+    total, singles, pairs = agreed_tables(stored)
+    reach: dict[int, list[tuple[int, Floats]]] = {place: [] for place in singles}
+    for (first, second), table in pairs.items():
+        for parent, child, given in ((first, second, table), (second, first, table.T)):
+            sums = given.sum(axis=1, keepdims=True)
+            reach[parent].append((child, np.divide(given, sums, out=np.zeros_like(given), where=sums > 0)))
+    found: dict[Pair, Floats] = {}
+    for root, single in singles.items():
+        open_ = [(root, -1, np.diag(single))]
+        while open_:
+            place, before, joint = open_.pop()
+            if root < place:
+                found[root, place] = joint
+            open_ += [(child, place, joint @ chances) for child, chances in reach[place] if child != before]
+    return {
+        pair: found[pair] if pair in found else np.outer(singles[pair[0]], singles[pair[1]]) / max(total, 1.0)
+        for pair in combinations(singles, 2)
+    }
 
 
 def dependence(table: Floats) -> float:
