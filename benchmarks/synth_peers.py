@@ -30,7 +30,7 @@ from deniable.synth.measured.cells_of_codebook import synthesizable
 from deniable.synth.measured.coded import CellRows, cell_rows
 from deniable.version import __version__
 
-LIMIT = 900
+LIMIT = 360
 """CPU seconds that another library may take for one run."""
 OPENDP = """
 import resource, time, warnings

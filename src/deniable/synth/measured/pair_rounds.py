@@ -1,4 +1,4 @@
-"""The marginal model's measurements: one-way tables, scores of all pairs, then the pairs that are worth it (or a spanning tree).
+"""The marginal model's measurements: one-way tables, scores of all pairs, a spanning tree, then the pairs it does not explain.
 
 All of it is Gaussian noise in one filter, so which pairs are measured, and how well, may depend on earlier answers.
 """
