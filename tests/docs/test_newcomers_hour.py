@@ -1,12 +1,14 @@
 """A newcomer's hour, in a shell and a browser: the README's words on a CSV file as it comes out of a spreadsheet.
 
-A file with a byte-order mark, column names with spaces and free text that goes over lines; a draft that is filled in, a look for
-the curator, a price, a first answer, a forgotten category, an amendment, a share and a median with its interval, a join, a report.
+A file with a byte-order mark, semicolons, column names with spaces, dates of two kinds and free text that goes over lines; a draft
+that is filled in, a look for the curator, a price, a first answer, a forgotten category, an amendment, a share and a median with
+its interval, a join, a report.
 """
 
 from __future__ import annotations
 
 import csv
+import json
 import os
 import re
 import subprocess
@@ -28,6 +30,7 @@ tables:
     variables:
       "Person ID": integer
       town: {type: string, categories: [north, south]}
+      day: date
       "Hours worked": {type: number, bounds: [0, 80], step: 0.1}
       late: {type: integer, bounds: [0, 1]}
   people:
@@ -38,14 +41,15 @@ tables:
 
 
 def write_files(folder: Path) -> None:
-    """Every person twice; one in ten rows late; the middle of the hours is 35."""
+    """Every person twice; one in ten rows late and with a date of another kind; the middle of the hours is 35."""
     with (folder / "survey.csv").open("w", newline="", encoding="utf-8-sig") as file:
-        out = csv.writer(file)
-        out.writerow(["Person ID", "town", "Hours worked", "late", "comment"])
+        out = csv.writer(file, delimiter=";")
+        out.writerow(["Person ID", "town", "day", "Hours worked", "late", "comment"])
         for row in range(2 * PEOPLE):
             person = row // 2
-            said = 'two\nlines, "quoted"' if person % 50 == 0 else "fine"
-            out.writerow([person, TOWNS[person % 3], 20 + person % 31, int(row % 10 == 0), said])
+            said = 'two;\nlines, "quoted"' if person % 50 == 0 else "fine"
+            day = f"2024-{1 + row % 12:02}-05" if row % 10 else "05.01.2024"
+            out.writerow([person, TOWNS[person % 3], day, 20 + person % 31, int(row % 10 == 0), said])
     with (folder / "people.csv").open("w", newline="", encoding="utf-8-sig") as file:
         out = csv.writer(file)
         out.writerow(["Person ID", "sex"])
@@ -93,15 +97,19 @@ def test_a_newcomers_hour(tmp_path: Path) -> None:
     assert '"Person ID": {type: string}' in draft, "the byte-order mark is no part of a name"
     (tmp_path / "draft.yaml").write_text(draft, encoding="utf-8")
     assert "unit.id: it is still ???" in shell("codebook", "check", "draft.yaml", code=1)
+    count = ["--table", "survey", "--by", "town", "--agg", "n=count()", "--epsilon", "1"]
+    unpaid = ["--ledger", "survey.ledger", "--budget-epsilon", "8"]
+    assert "???" in shell("query", "survey.csv", "--codebook", "draft.yaml", *unpaid, *count, code=1)
 
     (tmp_path / "survey.yaml").write_text(BOOK, encoding="utf-8")
     files = "survey=survey.csv,people=people.csv"
-    budget = ["--codebook", "survey.yaml", "--ledger", "survey.ledger", "--budget-epsilon", "8"]
+    budget = ["--codebook", "survey.yaml", *unpaid]
     checked = shell("data", "check", files, "--codebook", "survey.yaml", code=3)
     assert "NOT PRIVATE" in checked
     assert "e.g. 'west'" in checked
+    assert "day: 600 of 6,000 cells (10 %) cannot be read as declared and become missing, e.g. '05.01.2024'" in checked
+    assert "town is the same in all rows of each" in checked
 
-    count = ["--table", "survey", "--by", "town", "--agg", "n=count()", "--epsilon", "1"]
     assert "costs epsilon = 1" in shell("price", files, *budget, *count)
     assert not (tmp_path / "survey.ledger").exists(), "a price makes no ledger"
     first = shell("query", files, *budget, *count)
@@ -114,13 +122,13 @@ def test_a_newcomers_hour(tmp_path: Path) -> None:
     assert interval(cells(shell("query", files, *budget, *count), "west")[1])[0] == pytest.approx(2000, abs=60)
 
     share = 'SELECT AVG(late) AS share, MEDIAN("Hours worked") AS middle FROM survey'
-    said = shell("sql", files, share, *budget, "--epsilon", "2", "--output", "share.csv")
+    said = shell("sql", files, share, *budget, "--epsilon", "2", "--json", "--output", "share.csv")
     with (tmp_path / "share.csv").open(encoding="utf-8") as file:
         row = {name: float(value) for name, value in next(csv.DictReader(file)).items()}
     assert row["share"] == pytest.approx(0.1, abs=0.03)
     assert row["middle_low"] <= row["middle"] <= row["middle_high"]
     assert row["middle"] == pytest.approx(35, abs=5)
-    assert "middle" in said
+    assert json.loads(said)["release"]["columns"][0]["values"][0] == pytest.approx(row["share"])
 
     joined = 'SELECT sex, COUNT(*) AS n FROM survey JOIN people USING ("Person ID") GROUP BY sex ORDER BY sex'
     assert interval(cells(shell("sql", files, joined, *budget, "--epsilon", "1"), "f")[1])[0] == pytest.approx(
@@ -141,3 +149,5 @@ def test_a_newcomers_hour(tmp_path: Path) -> None:
             assert page.get_by_text('MEDIAN("Hours worked")').first.is_visible()
             assert page.get_by_text("left: epsilon = 3").is_visible()
             assert page.locator("svg").count() >= 3
+            page.locator("summary").first.click()
+            assert page.evaluate("document.documentElement.scrollWidth") <= width
