@@ -82,8 +82,10 @@ def backup(ledger: File, target: Path, anchor: AnchorFolder = None, as_json: Jso
 @app.command("amend")
 def amend_command(
     ledger: File,
-    codebook: Annotated[Path, typer.Option("--codebook", help="The codebook (YAML) it counts under from now on.")],
     reason: Annotated[str, typer.Option("--reason", help="Why, for the record.")],
+    codebook: Annotated[
+        Path | None, typer.Option("--codebook", help="The codebook (YAML) it counts under from now on, if it changed.")
+    ] = None,
     by: Annotated[str, typer.Option("--by", help="Who decided, for the record.")] = "curator",
     budget_epsilon: asking.TotalEpsilon = None,
     budget_delta: asking.TotalDelta = 0.0,
@@ -97,15 +99,18 @@ def amend_command(
     anchor: AnchorFolder = None,
     as_json: Json = False,
 ) -> None:
-    """For the curator: record a changed codebook, and another budget or caps if given; what was charged is carried over."""
+    """For the curator: record a changed codebook, another budget or caps, what is given; what was charged is carried over."""
     given = budget_epsilon is not None or budget_rho is not None
+    if codebook is None and not given and not cap:
+        raise InvalidArgument("say what changes: --codebook, --budget-epsilon or --cap")
     whole = budget(epsilon=budget_epsilon, delta=budget_delta, rho=budget_rho) if given else None
     at = place(ledger)
     caps = None
     if cap:
         limits = whole or Ledger.existing(at, anchor=FolderAnchor(anchor)).terms.budget
         caps = () if cap == ["none="] else tuple(_cap(words, limits) for words in cap)
-    amend(at, Codebook.load(codebook), reason=reason, by=by, budget=whole, caps=caps, anchor=FolderAnchor(anchor))
+    book = None if codebook is None else Codebook.load(codebook)
+    amend(at, book, reason=reason, by=by, budget=whole, caps=caps, anchor=FolderAnchor(anchor))
     left = Ledger.existing(at, anchor=FolderAnchor(anchor)).balances()[0]
     if as_json:
         print(json.dumps({"budget": str(left.cap.budget), "amended": True}))

@@ -309,7 +309,8 @@ def _reason(options: Sequence[_Option], chosen: _Option, wanted: Measurements, a
         return f"{chosen.law.value} noise" + (", as asked" if asked.law else "")
     other = next(option for option in options if option is not chosen)
     ratio = math.exp((_spread(wanted, other.noises) - _spread(wanted, chosen.noises)) / len(wanted.additive))
-    compared = f"those of {other.law.value} noise are {ratio:.2g} times as large"
+    times = f"{ratio:.2g}"
+    compared = f"those of {other.law.value} noise are {'about' if times == '1' else f'{times} times'} as large"
     return f"{chosen.law.value} noise, whose errors are smaller here: {compared}"
 
 

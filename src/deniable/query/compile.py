@@ -243,7 +243,8 @@ class _Compilation:
         rows = "one row" if most == 1 else f"{most} rows"
         many = f"one {self.label} with more than {rows} in a group"
         if not self._binding:
-            general = f"no {self.label} has more than {rows} in a group"
+            of_itself = most == 1 and self.label == "row"
+            general = "" if of_itself else f"no {self.label} has more than {rows} in a group"
         elif _keeps(self.query):
             how = "a sample by a keyed hash" if self.query.sampled else "by the order asked for"
             general = f"of {many} {rows} {'is' if most == 1 else 'are'} kept, {how}"
@@ -252,7 +253,7 @@ class _Compilation:
         clips = (aggregate.clip_note(name, most) for name, aggregate in self.query.aggregates)
         kept = [key.name for key in self.query.keys] if self.query.groups is None and unit_groups(self.query) else []
         once = [f"a unit with several values of {', '.join(kept)} is kept in one group"] if kept else []
-        return "; ".join([general, *(clip for clip in clips if clip is not None), *once])
+        return "; ".join([*filter(None, [general, *clips]), *once])
 
     def _join_notes(self) -> Iterator[str]:
         """How many rows of one unit joins of private tables pair."""

@@ -282,7 +282,7 @@ def terms_of(
 
 def amend(
     place: str | os.PathLike[str],
-    codebook: Codebook,
+    codebook: Codebook | None,
     *,
     reason: str,
     by: str,
@@ -300,21 +300,23 @@ def amend(
 
     ledger = Ledger.existing(place, anchor=anchor)
     old = ledger.terms
-    new = terms_of(
-        codebook,
-        dataset=old.dataset,
+    new = replace(
+        old,
         budget=old.budget if budget is None else budget,
+        rule=old.rule if budget is None else None,
         period=old.period if period is None else period,
         caps=old.caps if caps is None else caps,
     )
+    if codebook is not None:
+        stated = terms_of(codebook, dataset=old.dataset, budget=new.budget, period=new.period, caps=new.caps)
+        new = replace(stated, rule=new.rule, grants=old.grants)
     same = _protected(old.unit) == _protected(new.unit) and not any(cap.unit for cap in new.caps)
     if new.unit != old.unit and not same and ledger.charges():
         raise InvalidArgument(
             f"the ledger counts {old.unit!r}, this codebook protects {new.unit!r}; start a new ledger, "
             "or say with Ledger.amend(..., restate=...) what an old cost is in the new unit"
         )
-    kept = replace(new, rule=old.rule if budget is None else None, grants=old.grants)
-    ledger.amend(kept, reason=reason, by=by, restate=(lambda cost: cost) if same else None, proposal=proposal)
+    ledger.amend(new, reason=reason, by=by, restate=(lambda cost: cost) if same else None, proposal=proposal)
 
 
 def unit_text(unit: Unit) -> str:

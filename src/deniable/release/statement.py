@@ -38,7 +38,7 @@ def contribution(compiled: CompiledQuery) -> str:
     bounding = compiled.plan.bounding
     groups = f"at most {counted(bounding.groups, 'group')}" if compiled.plan.keys else "one total"
     rows = "" if bounding.rows_per_unit is None else f", {counted(bounding.rows_per_unit, 'row')} in all"
-    return f"{groups}{rows}; {compiled.notes[0]}"
+    return "; ".join(filter(None, [f"{groups}{rows}", compiled.notes[0]]))
 
 
 def guarantee(price: Price, unit: Unit, compiled: CompiledQuery, rehearsal: bool) -> str:

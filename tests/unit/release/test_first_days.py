@@ -249,6 +249,19 @@ def test_amending_from_the_shell(place, tmp_path, capsys):
     assert str(wider.session(dp.budget(epsilon=2, delta=1e-6), ledger=place).remaining).startswith("epsilon = 1.5")
 
 
+def test_a_budget_is_amended_without_a_codebook(place, capsys):
+    session = data().session(BUDGET, ledger=place)
+    count(session, epsilon=0.5)
+    unit = session.ledger.terms.unit
+    cli.main(["ledger", "amend", str(place), "--reason", "more", "--budget-epsilon", "2", "--budget-delta", "1e-6"])
+    again = data().session(dp.budget(epsilon=2, delta=1e-6), ledger=place)
+    assert str(again.remaining).startswith("epsilon = 1.5")
+    assert again.ledger.terms.unit == unit
+    with pytest.raises(SystemExit):
+        cli.main(["ledger", "amend", str(place), "--reason", "nothing"])
+    assert "say what changes: --codebook, --budget-epsilon or --cap" in capsys.readouterr().err
+
+
 def test_a_label_may_change_under_a_ledger_and_paid_answers_are_found_again(place):
     def asked(**said):
         book = {**BOOK, "unit": {**BOOK["unit"], **said}}

@@ -7,6 +7,7 @@ from fractions import Fraction
 
 import pytest
 
+import deniable as dp
 from deniable.plan.unit import Unit
 from deniable.release.promise import chance_factor, promise
 
@@ -23,6 +24,17 @@ def test_the_odds_are_e_to_the_epsilon_rounded_up(epsilon, factor):
 def test_the_factor_is_never_below_the_truth_and_close_above(steps):
     shown, truth = float(chance_factor(Fraction(steps, 100)).replace(",", "")), math.exp(steps / 100)
     assert truth * (1 - 1e-12) <= shown <= truth * 1.01
+
+
+def test_where_a_row_is_the_unit_its_one_row_is_not_mentioned():
+    rows = {"a": [1, 2], "p": [1, 2]}
+    said = {}
+    for unit in ("rows", {"id": "p", "groups": 1, "rows_per_group": 1, "unique": True}):
+        book = {"name": "x", "unit": unit, "table": "x", "variables": {"a": "integer", "p": "integer"}}
+        session = dp.Dataset(rows, codebook=book).session(dp.budget(epsilon=1))
+        said[str(unit)[:4]] = session.query().agg(n=dp.count()).release(epsilon=1).guarantee
+    assert said["rows"].endswith("a factor of 2.72 (one total).")
+    assert "(one total; no p has more than one row in a group)" in said["{'id"]
 
 
 def test_a_huge_epsilon_is_not_spelled_out():
