@@ -18,6 +18,7 @@ from deniable.audit.answer_columns import Failure, whole
 from deniable.audit.words import WordPath
 from deniable.core.mechanism import Mechanism
 from deniable.errors import InvalidArgument
+from deniable.exact.figures import counted
 from deniable.noise import Entropy
 
 OWN_SOURCE = "it takes no entropy: its random numbers come from a source of its own, which could be seeded"
@@ -56,7 +57,7 @@ class Subject:
         if self.many is not None:
             found: NDArray[Any] = self.many(data, count, entropy)
             if len(found) != count:
-                raise InvalidArgument(f"draws(data, {count}, entropy) of {self.name} must give {count} answers")
+                raise InvalidArgument(f"draws(data, {count}, entropy) of {self.name} must give {counted(count, 'answer')}")
             return found
         return [self.answer(data, entropy) for _ in range(count)]
 
