@@ -189,7 +189,9 @@ class ValueRelease:
 
 
 def _with_error(value: Any, error: Stated) -> str:
-    """What people read: 12 ± 3, or 12 and in words how far off it may be where that is no distance of values."""
+    """What people read: 12 ± 3, or 12 and in words how far off it may be where that is no distance of values; part by part."""
+    if isinstance(error, tuple):
+        return f"({'; '.join(map(_with_error, value, error))})"
     said = "" if error is None else str(error)
     return f"{value}{' ' if said.startswith('±') else ', ' if said else ''}{said}"
 

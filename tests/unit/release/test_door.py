@@ -79,6 +79,14 @@ def test_an_error_in_ranks_is_not_printed_as_one_of_values(session):
     assert f"{total.value} ± " in str(total)
 
 
+def test_parts_of_parts_are_printed_each_with_its_error(silent):
+    counts = [c.count() >> c.laplace(scale=scale) for scale in (2, 3, 4)]
+    nested = silent.rows(column="minutes") >> c.together(c.together(*counts[:2]), counts[2])
+    one, two, three = (f"{{}} ± {error} (value) with probability 0.95" for error in (6, 9, 12))
+    (a, b), last = (answer := silent.release(nested)).value
+    assert str(answer).splitlines()[:2] == [f"({one.format(a)}; {two.format(b)})", three.format(last)]
+
+
 def test_what_is_drawn_is_the_mechanism_on_the_bounded_rows(silent):
     total = silent.rows(column="minutes") >> c.total() >> c.laplace()
     # 1 has three visits of 5 and keeps two, 2 is clamped to 60, 3 has 20; nobody's row and the missing value are left out
