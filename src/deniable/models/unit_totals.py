@@ -55,12 +55,6 @@ class PrivateRows:
         """How many units there are."""
         return self.count if self.starts is None else len(self.starts)
 
-    def unit_of_row(self) -> Whole:
-        """The place of each row's unit among the units."""
-        if self.starts is None:
-            return np.arange(self.count, dtype=np.int64)
-        return np.repeat(np.arange(len(self.starts), dtype=np.int64), self._sizes())
-
     def taken(self, chosen: NDArray[np.bool_]) -> PrivateRows:
         """The rows of the chosen units (a flag for each)."""
         rows = np.flatnonzero(chosen if self.starts is None else np.repeat(chosen, self._sizes()))

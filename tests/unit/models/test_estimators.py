@@ -78,6 +78,14 @@ def test_a_fit_is_priced_for_free_charged_once_and_stored(name):
     assert len(fitted.predict({column: ROWS[column] for column in COLUMNS})) == 60
 
 
+def test_components_have_a_weight_for_each_column():
+    fitted = PCA(2, features=["age", "sex"]).fit(session(ROWS), epsilon=1)
+    first, second = fitted.loadings(), fitted.loadings(1)
+    assert [name.split("=")[0].split(" ")[0] for name in first] == ["age", "sex", "sex"]
+    assert sum(weight**2 for weight in first.values()) == pytest.approx(1)
+    assert sum(first[name] * second[name] for name in first) == pytest.approx(0, abs=1e-9)
+
+
 @pytest.mark.parametrize("name", [name for name in MODELS if name not in ONE_ROW_ONLY])
 def test_units_with_several_rows_and_changed_rows_are_fitted(name):
     assert "one who" in MODELS[name].fit(session(people(60, who=True), text=UNIT_BOOK), epsilon=1).guarantee

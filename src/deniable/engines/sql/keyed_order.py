@@ -182,8 +182,3 @@ def _shifted(value: Tree, bits: int) -> Tree:
 
 def _or(value: Tree, otherwise: int, known: Facts) -> Tree:
     return exp.Coalesce(this=value, expressions=[number(otherwise)]) if known.nullable else value
-
-
-def word_column(name: str, known: Facts) -> str:
-    """The column a value's words are made of, and which sorts as they do."""
-    return f"{name}_text" if known.kind is Kind.STRING else name
