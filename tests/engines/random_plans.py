@@ -219,7 +219,7 @@ def _per_unit(draw: st.DrawFn, visits: Relation) -> Relation:
         UnitValue("day", UnitSummary.LEAST, Column("day")),
         UnitValue("visit", UnitSummary.DISTINCT, Column("word"), Fraction(0), Fraction(3)),
         UnitValue("free", UnitSummary.SUM, Column("count")),
-        UnitValue("off", UnitSummary.MEDIAN, Column("minutes"), Fraction(-20), Fraction(40)),
+        UnitValue("off", UnitSummary.QUANTILE, Column("minutes"), Fraction(-20), Fraction(40), Fraction(2, 3)),
         UnitValue("tens", UnitSummary.MODE, Column("minutes")),
         UnitValue("word", UnitSummary.MODE, Column("word")),
         UnitValue("urgent", UnitSummary.MODE, parse("minutes > 5")),

@@ -272,11 +272,15 @@ def _even(rows: Scan, beyond: Expression) -> dict[str, GroupAgg]:
 
 
 def _typical() -> GroupAgg:
-    """The middle and the most frequent value of every unit's rows, of every kind of value."""
+    """A quantile, the middle and the most frequent value of every unit's rows, of every kind of value."""
     asked = {UnitSummary.MEDIAN: ("whole", "real"), UnitSummary.MODE: ("tens", "name", "truth")}
     values = tuple(UnitValue(name, summary, Column(name)) for summary, names in asked.items() for name in names)
     keys = tuple(KeyColumn(name, Column(name), keep_missing=True) for name in ("tens", "name", "truth"))
-    total: tuple[str, Aggregate] = ("sum", Total(_expression("whole + real"), Fraction(-2000), Fraction(2000)))
+    values += (UnitValue("off_grid", UnitSummary.QUANTILE, Column("off_grid"), share=Fraction(1, 3)),)
+    total: tuple[str, Aggregate] = (
+        "sum",
+        Total(_expression("whole + real + off_grid"), Fraction(-3000), Fraction(3000)),
+    )
     rows = UnitAgg(scan(kit_codebook(), "kit"), (), values)
     return GroupAgg(rows, keys, Bounding(groups=1), (("units", Units()), total))
 

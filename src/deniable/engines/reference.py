@@ -285,7 +285,7 @@ def _meets(row: Owned, other: Owned, on: Iterable[tuple[str, str]], private: boo
     return all(row.cells[a] is not None and row.cells[a] == other.cells[b] for a, b in on)
 
 
-_OWN_VALUES = (UnitSummary.LEAST, UnitSummary.GREATEST, UnitSummary.MEDIAN, UnitSummary.MODE)
+_OWN_VALUES = (UnitSummary.LEAST, UnitSummary.GREATEST, UnitSummary.MEDIAN, UnitSummary.QUANTILE, UnitSummary.MODE)
 """Summaries that are one of the column's own values."""
 
 
@@ -305,8 +305,9 @@ def _summary(value: UnitValue, rows: list[Owned], known: dict[str, Facts]) -> Ce
             result = min(present, default=None)
         case UnitSummary.GREATEST:
             result = max(present, default=None)
-        case UnitSummary.MEDIAN:
-            result = sorted(present)[(len(present) - 1) // 2] if present else None
+        case UnitSummary.MEDIAN | UnitSummary.QUANTILE:
+            share = Fraction(1, 2) if value.share is None else value.share
+            result = sorted(present)[max(ceil(share * len(present)), 1) - 1] if present else None
         case UnitSummary.MODE:
             times = Counter(present)
             result = min(times, key=lambda cell: (-times[cell], cell), default=None)

@@ -97,8 +97,8 @@ class Union:
 class UnitSummary(Enum):
     """What a per-unit sub-query may compute of one unit's rows.
 
-    MEDIAN is the lower of two middle values, MODE the most frequent value and among equals the least: both are values of
-    the column, so no engine rounds.
+    MEDIAN is the lower of two middle values, QUANTILE that of place ⌈share · n⌉, MODE the most frequent value and among equals
+    the least: all are values of the column, so no engine rounds.
     """
 
     ROWS = "rows"
@@ -108,6 +108,7 @@ class UnitSummary(Enum):
     LEAST = "least"
     GREATEST = "greatest"
     MEDIAN = "median"
+    QUANTILE = "quantile"
     MODE = "mode"
 
 
@@ -123,6 +124,7 @@ class UnitValue:
     of: Expression | None = None
     lower: Fraction | None = None
     upper: Fraction | None = None
+    share: Fraction | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -392,9 +394,7 @@ def triangle(count: int) -> tuple[tuple[int, ...], ...]:
 
 def scan(codebook: Codebook, table: str | None = None) -> Scan:
     """All rows of a table; of the only one when no name is given."""
-    if table is None:
-        if len(codebook.tables) != 1:
-            known = ", ".join(entry.name for entry in codebook.tables)
-            raise InvalidArgument(f"the codebook has several tables; name one of {known}")
-        table = codebook.tables[0].name
-    return Scan(codebook, codebook[table].name)
+    if table is None and len(codebook.tables) != 1:
+        known = ", ".join(entry.name for entry in codebook.tables)
+        raise InvalidArgument(f"the codebook has several tables; name one of {known}")
+    return Scan(codebook, codebook[codebook.tables[0].name if table is None else table].name)

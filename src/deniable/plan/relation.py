@@ -347,6 +347,10 @@ def _unit_agg(below: Shape, keys: tuple[tuple[str, Expression], ...], values: tu
     return Shape(known, below.unit, most, anchors, below.tables, below.identity, () if most == 1 else below.met)
 
 
+FINEST_SHARE = 10**6
+"""The largest denominator of a quantile's share, so that a share times a number of rows stays within 64 bits."""
+
+
 def summary_facts(value: UnitValue, columns: dict[str, Facts]) -> Facts:
     """The facts of one summary column; what is not bounded by declaration saturates at 2**62 and counts as unbounded."""
     of = None if value.of is None else checked_facts(value.of, columns)
@@ -354,14 +358,19 @@ def summary_facts(value: UnitValue, columns: dict[str, Facts]) -> Facts:
         raise QueryRefused(
             "bad-summary", f"{value.summary.value} of {value.name}: ROWS takes no column, all others one"
         )
+    share = value.share if value.summary is UnitSummary.QUANTILE else Fraction(0)
+    if share is None or not (0 <= share <= 1 and share.denominator <= FINEST_SHARE):
+        raise QueryRefused(
+            "bad-constant", f"{value.name}: a quantile's share lies between 0 and 1 in steps of a millionth"
+        )
     match value.summary:
         case UnitSummary.ROWS | UnitSummary.COUNT | UnitSummary.DISTINCT:
             known = Facts(Kind.NUMBER, False, Fraction(1), 0, None)
         case UnitSummary.SUM:
             known = _sum_facts(of)
-        case UnitSummary.LEAST | UnitSummary.GREATEST | UnitSummary.MEDIAN:
+        case UnitSummary.LEAST | UnitSummary.GREATEST | UnitSummary.MEDIAN | UnitSummary.QUANTILE:
             if of is None or of.kind not in (Kind.NUMBER, Kind.DATE, Kind.TIMESTAMP):
-                raise QueryRefused("no-order", f"{value.name}: MIN, MAX and MEDIAN need numbers or dates")
+                raise QueryRefused("no-order", f"{value.name}: MIN, MAX and quantiles need numbers or dates")
             known = of
         case UnitSummary.MODE:
             assert of is not None

@@ -154,9 +154,9 @@ class Query(Viewable, Generic[Answer]):
         """One row for each unit (and each value of `keys` it has), summing up that unit's own rows: a sub-query per person.
 
         `summaries` are dp.count(), dp.count(x), dp.count_distinct(x), dp.sum(x), dp.mean(x), dp.minimum(x), dp.maximum(x),
-        dp.median(x) (the lower of two middle values) or dp.mode(x) (the least of the most frequent values); `bounds` limits
-        one, such as `bounds={"visits": (0, 20)}`, so that it can be added up or averaged afterwards. A mean is rounded to a
-        grid up to 1,024 times as fine as the column's.
+        dp.median(x) (the lower of two middle values), dp.quantile(x, q) (the least value with a share q of the rows at or below
+        it) or dp.mode(x) (the least of the most frequent values); `bounds` limits one, such as `bounds={"visits": (0, 20)}`, so
+        that it can be added up or averaged afterwards. A mean is rounded to a grid up to 1,024 times as fine as the column's.
         """
         limits = dict(bounds or {})
         unknown = sorted(set(limits) - set(summaries))

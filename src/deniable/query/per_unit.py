@@ -76,12 +76,14 @@ class PerUnit:
                 return UnitValue(name, UnitSummary.SUM, self.read(of), *limits)
             case Quantile(of, q) if q == _MIDDLE:
                 return UnitValue(name, UnitSummary.MEDIAN, self.read(of), *limits)
+            case Quantile(of, q):
+                return UnitValue(name, UnitSummary.QUANTILE, self.read(of), *limits, share=q)
             case OfUnit(summary, of):
                 return UnitValue(name, summary, self.read(of), *limits)
             case _:
                 raise InvalidArgument(
                     f"{name}: a unit is summed up by dp.count, dp.count_distinct(x), dp.sum(x), dp.mean(x), "
-                    "dp.minimum(x), dp.maximum(x), dp.median(x) or dp.mode(x)"
+                    "dp.minimum(x), dp.maximum(x), dp.median(x), dp.quantile(x, q) or dp.mode(x)"
                 )
 
 

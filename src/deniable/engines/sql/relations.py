@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import assert_never
 
 from sqlglot import exp
@@ -253,7 +254,7 @@ class Relations:
             if value.of is not None
         ]
         inner = over(inner_columns + _visible([], units), self.select(node.source, *read_below(node, names)))
-        inner = _placed(inner, {f"value_{i}": value.summary for i, value in enumerate(values)}, len(keys), units)
+        inner = _placed(inner, {f"value_{i}": value for i, value in enumerate(values)}, len(keys), units)
         written = [named(column(f"key_{i}"), name) for i, (name, _) in enumerate(keys) if name in names]
         written += [named(self._summary(value, f"value_{i}", known), value.name) for i, value in enumerate(values)]
         grouped = [column(name) for name in units] + [column(f"key_{i}") for i in range(len(keys))]
@@ -279,13 +280,25 @@ class Relations:
                 return clamped(exp.Min(this=column(name)), *ends)
             case UnitSummary.GREATEST:
                 return clamped(exp.Max(this=column(name)), *ends)
-            case UnitSummary.MEDIAN:
-                middle = self._profile.quotient(add(column(f"{name}_times"), number(1)), number(2))
-                return clamped(_at(name, middle), *ends)
+            case UnitSummary.MEDIAN | UnitSummary.QUANTILE:
+                return clamped(
+                    _at(name, self._place(name, Fraction(1, 2) if value.share is None else value.share)), *ends
+                )
             case UnitSummary.MODE:
                 found = _at(name, number(1))
                 is_truth = summary_facts(value, dict(known)).kind is Kind.BOOLEAN
                 return binary(exp.EQ, found, number(1)) if is_truth else clamped(found, *ends)
+
+    def _place(self, name: str, share: Fraction) -> Tree:
+        """⌈share · times⌉, and the first place for a share of zero."""
+        if not share:
+            return number(1)
+        shared = (
+            multiply(column(f"{name}_times"), number(share.numerator))
+            if share.numerator > 1
+            else column(f"{name}_times")
+        )
+        return self._profile.quotient(add(shared, number(share.denominator - 1)), number(share.denominator))
 
     def _sortable(self, tree: Tree, value: UnitValue, known: Mapping[str, Facts]) -> Tree:
         """What a mode is made of: truths as 0 and 1, which every engine has a maximum of, and texts by code points."""
@@ -297,25 +310,27 @@ class Relations:
         return case([(tree, number(1)), (missing(tree.copy()), null("INT"))], number(0))
 
 
-def _placed(rows: exp.Select, values: Mapping[str, UnitSummary], keys: int, units: Sequence[str]) -> exp.Select:
-    """Rows with the place of each value whose median or mode is asked: by size, or by how often it stands.
+def _placed(rows: exp.Select, values: Mapping[str, UnitValue], keys: int, units: Sequence[str]) -> exp.Select:
+    """Rows with the place of each value whose quantile or mode is asked: by size, or by how often it stands.
 
     Missing values come last; `times` are the values of the group, or those equal to this one.
     """
-    asked = {name: each for name, each in values.items() if each in (UnitSummary.MEDIAN, UnitSummary.MODE)}
+    modes = {name for name, each in values.items() if each.summary is UnitSummary.MODE}
+    placed = {name for name, each in values.items() if each.summary in (UnitSummary.MEDIAN, UnitSummary.QUANTILE)}
+    asked = [name for name in values if name in modes | placed]
     if not asked:
         return rows
     group = [*units, *(f"key_{index}" for index in range(keys))]
-    carried = [*group, *(name for name, summary in values.items() if summary is not UnitSummary.ROWS)]
+    carried = [*group, *(name for name, each in values.items() if each.summary is not UnitSummary.ROWS)]
     counts, places = [], []
-    for name, summary in asked.items():
-        alike = [*group, name] if summary is UnitSummary.MODE else group
+    for name in asked:
+        alike = [*group, name] if name in modes else group
         counts.append(named(_window(exp.Count(this=column(name)), alike), f"{name}_times"))
         by_size = [
             exp.Ordered(this=case([(missing(column(name)), number(1))], number(0))),
             exp.Ordered(this=column(name)),
         ]
-        by_times = [exp.Ordered(this=column(f"{name}_times"), desc=True)] if summary is UnitSummary.MODE else []
+        by_times = [exp.Ordered(this=column(f"{name}_times"), desc=True)] if name in modes else []
         places.append(named(_window(exp.RowNumber(), group, by_times + by_size), f"{name}_place"))
     counted = over([*map(column, carried), *counts], rows)
     return over([*map(column, [*carried, *(f"{name}_times" for name in asked)]), *places], counted)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
@@ -82,7 +82,7 @@ class _PerUnit:
     terms: Sequence[exp.Expression]
     said: list[str]
     keys: dict[Expression, str] = field(default_factory=dict)
-    values: dict[tuple[UnitSummary, Expression | None], str] = field(default_factory=dict)
+    values: dict[UnitValue, str] = field(default_factory=dict)
     means: dict[Expression, tuple[str, Expression]] = field(default_factory=dict)
 
     def done(self, select: exp.Select, alias: str) -> FromClause:
@@ -106,7 +106,7 @@ class _PerUnit:
         return FromClause(relation, tuple(Name(alias, name, name) for name, _ in columns), self.source.text)
 
     def _relation(self) -> Relation:
-        values = tuple(UnitValue(name, summary, of) for (summary, of), name in self.values.items())
+        values = tuple(replace(value, name=name) for value, name in self.values.items())
         relation = UnitAgg(self.source.relation, tuple((name, of) for of, name in self.keys.items()), values)
         return derive(relation, **dict(self.means.values())) if self.means else relation
 
@@ -164,39 +164,46 @@ class _PerUnit:
         inner = node.this
         if isinstance(node, exp.Count) and not node.expressions:
             if inner is None or isinstance(inner, exp.Star | exp.Literal):
-                wanted: tuple[UnitSummary, Expression | None] = (UnitSummary.ROWS, None)
+                wanted = _nameless(UnitSummary.ROWS)
             elif isinstance(inner, exp.Distinct) and len(inner.expressions) == 1:
-                wanted = (UnitSummary.DISTINCT, read.expression(inner.expressions[0]))
+                wanted = _nameless(UnitSummary.DISTINCT, read.expression(inner.expressions[0]))
             elif isinstance(inner, exp.Distinct):
                 raise refused(node, text, "aggregate", "COUNT(DISTINCT ...) takes one column")
             else:
-                wanted = (UnitSummary.COUNT, read.expression(inner))
-        elif isinstance(node, exp.WithinGroup) and (summary := _within_group(node)) is not None:
-            wanted = (summary, read.expression(node.expression.expressions[0].this))
+                wanted = _nameless(UnitSummary.COUNT, read.expression(inner))
+        elif isinstance(node, exp.WithinGroup) and (found := _within_group(node)) is not None:
+            wanted = replace(found, of=read.expression(node.expression.expressions[0].this))
         elif type(node) in _SUMMARIES and not node.expressions and not isinstance(inner, exp.Distinct):
-            wanted = (_SUMMARIES[type(node)], read.expression(inner))
+            wanted = _nameless(_SUMMARIES[type(node)], read.expression(inner))
             self._say(node)
         else:
             raise refused(
                 node,
                 text,
                 "aggregate",
-                "per unit there are COUNT, SUM, AVG, MIN, MAX, MEDIAN and MODE",
+                "per unit there are COUNT, SUM, AVG, MIN, MAX, MEDIAN, PERCENTILE_DISC and MODE",
                 "clamp(SUM(x), lower, upper)",
             )
         return self.values.setdefault(wanted, f"value_{len(self.values)}")
 
 
-def _within_group(node: exp.WithinGroup) -> UnitSummary | None:
-    """MODE() and PERCENTILE_DISC(0.5), rising; the latter is the lower median by definition."""
+def _nameless(summary: UnitSummary, of: Expression | None = None) -> UnitValue:
+    return UnitValue("", summary, of)
+
+
+def _within_group(node: exp.WithinGroup) -> UnitValue | None:
+    """MODE() and PERCENTILE_DISC(q), rising; at 0.5 that is the lower median by definition."""
     order = node.expression.expressions
     if len(order) != 1 or order[0].args.get("desc"):
         return None
     if isinstance(node.this, exp.Mode) and node.this.this is None:
-        return UnitSummary.MODE
+        return _nameless(UnitSummary.MODE)
     share = node.this.this
-    middle = isinstance(share, exp.Literal) and not share.is_string and Fraction(share.this) == Fraction(1, 2)
-    return UnitSummary.MEDIAN if isinstance(node.this, exp.PercentileDisc) and middle else None
+    if not (isinstance(node.this, exp.PercentileDisc) and isinstance(share, exp.Literal) and not share.is_string):
+        return None
+    if Fraction(share.this) == Fraction(1, 2):
+        return _nameless(UnitSummary.MEDIAN)
+    return UnitValue("", UnitSummary.QUANTILE, share=Fraction(share.this))
 
 
 def _column(name: str, origin: exp.Expression) -> exp.Column:
