@@ -400,6 +400,14 @@ def test_the_text_of_an_error_is_seen(samples):
     assert "rows are not enough" in str(verdict.event)
 
 
+def test_an_error_without_a_text_is_an_answer_too():
+    class Mute(Exception):
+        def __str__(self):
+            raise self
+
+    assert dp.audit.answer_columns.Failure.of(Mute()).text == ""
+
+
 def test_minus_infinity_is_at_most_everything_and_small_in_no_respect():
     seen = columns(np.array([-math.inf, 0.0, math.inf, math.nan]))
     assert AnswerEvent("answer", ((-math.inf, 0.0),)).count(seen, draws=4) == 2

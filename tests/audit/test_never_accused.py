@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -229,6 +230,18 @@ def test_a_question_is_held_against_the_measure_of_its_budget():
     assert dp.audit.check(counted, claim=dp.costs.Concentrated(rho=Fraction(1, 50)), tables=tables).broken
     with pytest.raises(InvalidArgument, match="'cheap'"):
         dp.audit.check(counted, claim="cheap", tables=tables)
+
+
+def test_a_question_that_draws_itself_has_no_law_of_its_own():
+    """What a count is called is no secret and costs nothing; a law that follows one name on each side would read as a leak."""
+    own = Seeded(11)
+
+    def either(session):
+        return session.query().agg(**{f"n{noise.uniform_below(3, own)}": dp.count()}).release(epsilon=2)
+
+    tables = dp.audit.small_tables(BOOK)
+    with pytest.raises(InvalidArgument, match="not the same each time"):
+        dp.audit.check(either, tables=replace(tables, pairs=tables.pairs[:1], tail=Fraction(1, 10)))
 
 
 # Replay -------------------------------------------------------------------------------------------------------------------

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -76,6 +78,7 @@ def test_small_tables_have_the_edges():
 
 def test_a_question_can_be_audited_by_draws(monkeypatch):
     tables = dp.audit.small_tables(BOOK)
+    tables = replace(tables, pairs=tables.pairs[:1])
     assert not dp.audit.check(counted, tables=tables, samples=200, entropy=Seeded(1)).broken
     plant(monkeypatch, "draw", lambda _: lambda self, count, entropy: np.zeros(count, dtype=np.int64))
     verdict = dp.audit.check(counted, tables=tables, samples=200, entropy=Seeded(2))

@@ -35,8 +35,12 @@ class Failure:
 
     @classmethod
     def of(cls, error: Exception) -> Failure:
-        """As it is seen."""
-        return cls(type(error).__name__, without_addresses(str(error)))
+        """As it is seen; a text that cannot be made is none."""
+        try:
+            text = without_addresses(str(error))
+        except Exception:
+            text = ""
+        return cls(type(error).__name__, text)
 
 
 @dataclass(frozen=True, slots=True)

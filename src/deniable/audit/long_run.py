@@ -87,7 +87,7 @@ def long_run(
         subject,
         [neighbours],
         [curve_of(claim if claim is not None else kept.readings[0])],
-        samples=integer(samples=samples, least=1),
+        samples=integer(samples=samples, least=2),
         level=float(open_probability(level=level)),
         entropy=source,
     )

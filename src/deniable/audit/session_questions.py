@@ -188,14 +188,22 @@ class SmallTables:
             curves = [curve_of(each) for each in (cost if isinstance(cost, Sequence) else [cost])]
             if samples is not None:
                 return self._by_draws(ask, engines, curves, samples=samples, level=level, entropy=entropy)
-            laws = [tuple(self._law(ask, engine) for engine in pair) for pair in engines]
+            laws = self._laws(ask, engines)
+            most = Fraction(curves[0].losses[-1])
+            few = [most, most / 2] if isinstance(curves[0].cost, Bounded) else None
+            verdict = verdict_of_laws(_name(ask), laws, curves, losses=few, words=answers_text)
+            if verdict.broken and self._laws(ask, engines) != laws:
+                raise InvalidArgument(
+                    "this question is not the same each time it is asked: give samples, or let it draw nothing itself"
+                )
+            return verdict
         finally:
             for pair in engines:
                 for engine in pair:
                     engine.close()
-        most = Fraction(curves[0].losses[-1])
-        few = [most, most / 2] if isinstance(curves[0].cost, Bounded) else None
-        return verdict_of_laws(_name(ask), laws, curves, losses=few, words=answers_text)
+
+    def _laws(self, ask: Ask, engines: Pairs) -> list[tuple[Any, ...]]:
+        return [tuple(self._law(ask, engine) for engine in pair) for pair in engines]
 
     def _engine(self, side: Columns) -> RememberingEngine:
         return RememberingEngine(self.connect({self.table: dict(side)}, self.codebook, key=ORDER_KEY))
