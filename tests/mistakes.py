@@ -52,6 +52,12 @@ CALLS: dict[str, tuple[str, tuple[str, ...]]] = {
     # Sessions and budgets
     "a session without a budget": ("data.session()", ("dp.budget(epsilon=1",)),
     "a budget that is a number": ("data.session(1.0)", ("dp.budget(epsilon=1",)),
+    "a budget's number without a name": ("dp.budget(1, 1e-6)", ("dp.budget(epsilon=1)",)),
+    "an accuracy without an output": ("s.query('flights').agg(n=dp.count()).price(accuracy='5%')", ("accuracy={'n': '5%'}",)),
+    "a condition as keywords": ("s.query('flights').where(origin='JFK')", ("a condition is text", "where(")),
+    "a new column without a name": ("s.query('flights').derive('delay / 60')", ("derive(y='delay / 60')",)),
+    "a column of an answer as an attribute": ("other.query('flights').agg(n=dp.count()).release(epsilon=1).n", ("answer.value('n')",)),
+    "a value without its group": ("other.query('flights').group_by('origin').agg(n=dp.count()).release(epsilon=1).value('n')", ("value('n', origin='EWR')",)),
     "a budget with a delta alone": ("dp.budget(delta=1e-6)", ("epsilon",)),
     "a delta of two": ("dp.budget(epsilon=1, delta=2)", ("delta", "2")),
     "more than there is": ("s.query('flights').agg(n=dp.count()).release(epsilon=1e6)", ("ask for less",)),
@@ -64,6 +70,9 @@ CALLS: dict[str, tuple[str, tuple[str, ...]]] = {
     # Expressions
     "a sign of Python for and": ("s.query('flights').where(\"year > 2007 & origin = 'JFK'\")", ("AND",)),
     "a sign of Python for or": ("s.query('flights').where(\"year > 2007 | origin = 'JFK'\")", ("OR",)),
+    "two signs of Python for and": ("s.query('flights').where('delay > 1 && delay < 5')", ("&&", "write AND")),
+    "a comparison of three": ("s.query('flights').where('1 < delay < 5').agg(n=dp.count()).price(epsilon=1)", ("1 < x AND x < 5",)),
+    "pandas' missing values": ("s.query('flights').where('delay.isnull()')", ("x IS NULL",)),
     "text in double quotes": ("s.query('flights').where('origin = \"JFK\"')", ("single quotes", "'JFK'")),
     "a number in quotes": ("s.query('flights').where(\"year = '2008'\")", ("year = 2008",)),
     "an unfinished condition": ("s.query('flights').where('year > ')", ("year >", "end")),

@@ -153,6 +153,8 @@ def no_attribute(owner: object, name: str) -> AttributeError:
     called, instead = _METHODS[kind]
     article = "an" if called == "answer" else "a"
     near = get_close_matches(name, [each for each in dir(owner) if not each.startswith("_")], n=1)
+    if called == "answer" and name in getattr(owner, "columns", ()):
+        return NoSuchName(f"an answer's columns are no attributes; write answer.value({name!r}) or answer[0][{name!r}]")
     advice = instead.get(name) or (f"did you mean {near[0]}?" if near else f"dir({called.split()[-1]}) lists its names")
     return NoSuchName(f"{article} {called} has no {name!r}; {advice}")
 

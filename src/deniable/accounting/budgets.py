@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from typing import Never
 
 from deniable.accounting.conversion import best_order, divergence_within, rho_order, rho_within
 from deniable.accounting.filters import Rule, RuleKind, times_that_fit
@@ -17,7 +18,7 @@ from deniable.accounting.theorems import RenyiPrivacy
 from deniable.cost import Cost, composed
 from deniable.errors import InvalidArgument, Unaccountable
 from deniable.exact import gaussian_mu, loss_text
-from deniable.exact.guards import Real, nonnegative, probability
+from deniable.exact.guards import Real, nonnegative, probability, shown
 
 _RESERVE = Fraction(1, 4)
 """The share of delta kept for thresholds when nobody said which questions will come: it costs the noise about 2 %."""
@@ -231,11 +232,13 @@ def _evenly(budget: Budget) -> Filters:
     return budget._side_by_side(_EVEN)
 
 
-def budget(*, epsilon: Real | None = None, delta: Real = 0, rho: Real | None = None) -> Budget:
+def budget(*unnamed: Never, epsilon: Real | None = None, delta: Real = 0, rho: Real | None = None) -> Budget:
     """A budget: `epsilon`, `epsilon` with `delta`, or `rho` (zero-concentrated), optionally with a `delta` for thresholds.
 
     Guarantee: nothing by itself; the rule it gives keeps it.
     """
+    if unnamed:
+        raise InvalidArgument(f"say what {shown(unnamed[0])} is: dp.budget(epsilon=1), or with delta=1e-7, or rho=0.1")
     if (epsilon is None) == (rho is None):
         raise InvalidArgument(f"a budget needs epsilon or rho, one of them; got epsilon={epsilon!r}, rho={rho!r}")
     chance = probability(delta=delta)

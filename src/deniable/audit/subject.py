@@ -57,7 +57,9 @@ class Subject:
         if self.many is not None:
             found: NDArray[Any] = self.many(data, count, entropy)
             if len(found) != count:
-                raise InvalidArgument(f"draws(data, {count}, entropy) of {self.name} must give {counted(count, 'answer')}")
+                raise InvalidArgument(
+                    f"draws(data, {count}, entropy) of {self.name} must give {counted(count, 'answer')}"
+                )
             return found
         return [self.answer(data, entropy) for _ in range(count)]
 

@@ -139,8 +139,12 @@ def _truth(parts: list[Facts]) -> Facts:
     return Facts(Kind.BOOLEAN, nullable=any(part.nullable for part in parts))
 
 
-def _with_fitting_quotes(comparison: Comparison, left: Expression, right: Expression) -> str:
-    """What to write instead of a number in quotes, or a text without them."""
+def _of_one_kind(comparison: Comparison, left: Expression, right: Expression, kinds: list[Kind]) -> str:
+    """What to write instead of a number in quotes, a text or date without them, or two comparisons in one."""
+    if Kind.BOOLEAN in kinds and any(isinstance(side, Compare) for side in (left, right)):
+        return "write 1 < x AND x < 5"
+    if {Kind.DATE, Kind.TIMESTAMP} & set(kinds) and Kind.NUMBER in kinds:
+        return f"a date stands in quotes: {comparison.value} '2024-01-31'"
     of, said = (left, right) if isinstance(right, Literal) else (right, left)
     if not isinstance(said, Literal) or isinstance(of, Literal):
         return ""
@@ -148,7 +152,9 @@ def _with_fitting_quotes(comparison: Comparison, left: Expression, right: Expres
     if isinstance(said.value, str):
         plain = said.value.strip()
         return f"write {name} {comparison.value} {plain}" if _reads_as_number(plain) else ""
-    return f"write {name} {comparison.value} '{said.value}'" if isinstance(said.value, Fraction) else ""
+    if not isinstance(said.value, Fraction) or Kind.STRING not in kinds:
+        return ""
+    return f"write {name} {comparison.value} '{said.value}'"
 
 
 def _reads_as_number(text: str) -> bool:
@@ -173,7 +179,7 @@ def _compare(comparison: Comparison, left: Expression, right: Expression, schema
         raise refused(
             "type-mismatch",
             " is compared with ".join(map(_kind_of, sides, known)),
-            _with_fitting_quotes(comparison, left, right),
+            _of_one_kind(comparison, *sides, [each.kind for each in known]),
         )
     if known[0].kind in (Kind.STRING, Kind.BOOLEAN) and comparison not in (Comparison.EQUAL, Comparison.NOT_EQUAL):
         raise refused(

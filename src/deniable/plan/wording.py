@@ -13,6 +13,7 @@ from deniable.errors import QueryRefused, Span
 
 _SIGNS = {
     "Between": "BETWEEN",
+    "ArrayOverlaps": "&&",
     "BitwiseAnd": "&",
     "BitwiseOr": "|",
     "BitwiseXor": "^",
@@ -38,6 +39,7 @@ _CURVED = "sums are exact on whole numbers: group by FLOOR(x / 10) * 10, or ask 
 _PATTERN = "write x LIKE '%word%', or x IN ('a', 'b')"
 ADVICE = {
     "Alias": "a name with spaces stands in double quotes",
+    "ArrayOverlaps": "write AND",
     "BitwiseAnd": "write AND",
     "BitwiseOr": "write OR",
     "BitwiseNot": "write NOT",
@@ -49,6 +51,7 @@ ADVICE = {
     "ArrayAgg": _ONE_ROW,
     "Concat": "group by both columns instead of joining their texts",
     "Dayname": "write EXTRACT(dow FROM t), 0 for Sunday",
+    "Dot": "conditions are SQL: write x IS NULL, x = 5, x IN (1, 2)",
     "Exp": _CURVED,
     "First": _ONE_ROW,
     "FirstValue": _ONE_ROW,

@@ -108,12 +108,16 @@ class Query(Viewable, Generic[Answer]):
     def _parts(self) -> tuple[list[str], list[str]]:
         return [key.name for key in self.keys], [name for name, _ in self.aggregates]
 
-    def where(self, condition: Of) -> Query[Answer]:
+    def where(self, condition: Of | None = None, **equal: Never) -> Query[Answer]:
         """Only the rows on which `condition` is true, such as `"duration > 0 and country in ('FR', 'DE')"`."""
+        if condition is None or equal:
+            raise InvalidArgument("a condition is text: where(\"country = 'FR' AND duration > 0\")")
         return self._on(Filter(self.source, self._read(condition)))
 
-    def derive(self, **columns: Of) -> Query[Answer]:
+    def derive(self, *unnamed: Never, **columns: Of) -> Query[Answer]:
         """Further columns computed from each row, such as `minutes="duration * 60"`."""
+        if unnamed:
+            raise InvalidArgument(f"a column needs a name: derive(y={shown(unnamed[0])})")
         return self._on(derive(self.source, **{name: self._read(text) for name, text in columns.items()}))
 
     def select(self, **columns: Of) -> Query[Answer]:

@@ -132,10 +132,12 @@ def law_of(law: LawName) -> Law:
 
 
 def _wanted(
-    accuracy: Mapping[str, Real | str] | Real | None, group_size: int
+    accuracy: Mapping[str, Real | str] | Real | str | None, group_size: int
 ) -> Mapping[str, Fraction] | Fraction | None:
     if accuracy is None:
         return None
+    if isinstance(accuracy, str):
+        raise InvalidArgument(f"accuracy names its outputs, such as accuracy={{'n': {accuracy!r}}}")
     if not isinstance(accuracy, Mapping):
         return positive(accuracy=accuracy)
     return {

@@ -124,6 +124,10 @@ class Release(AnswerRows):
         column = self._column(name)
         wanted = tuple(key.get(each) for each in self.keys)
         if wanted not in self.groups:
+            if not key and self.keys:
+                example = zip(self.keys, self.groups[0] if self.groups else self.keys, strict=True)
+                named = ", ".join(f"{each}={value!r}" for each, value in example)
+                raise InvalidArgument(f"say which group: value({column.name!r}, {named})")
             raise InvalidArgument(f"no group {key!r} in this release; its groups are in `groups`")
         return column.values[self.groups.index(wanted)]
 
