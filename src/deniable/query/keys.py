@@ -225,8 +225,10 @@ def _cells(of: Expression, source: Relation) -> Cells | None:
     """The values of an expression, from its facts and from the values of its parts."""
     if isinstance(of, Column):
         return _column_cells(of.name, source)
-    known = facts(of, _known(of, source))
-    found = [_declared(of, known), _by_enumeration(of, source, _MOST_VALUES), _from_parts(of, source)]
+    image = _by_enumeration(of, source, _MOST_VALUES)
+    if image is not None:  # value by value: neither facts nor parts say more
+        return image
+    found = [_declared(of, facts(of, _known(of, source))), _from_parts(of, source)]
     several = [cells for cells in found if cells is not None]
     return frozenset.intersection(*several) if several else None
 
@@ -276,7 +278,7 @@ def _by_enumeration(of: Expression, source: Relation, most: int) -> Cells | None
     given, known = _column_cells(name, source), narrowed(source, name)
     if given is None and known.kind is Kind.NUMBER and known.bounded and known.ends[1] - known.ends[0] < most:
         given = _grid(known)
-    return None if given is None else _image(of, ((name, known, given),))
+    return None if given is None else _image(of, ((name, known, given),), facts(of, {name: known}).kind)
 
 
 @lru_cache(maxsize=64)
@@ -313,19 +315,20 @@ def _combined(of: Expression, source: Relation) -> Cells | None:
     named: dict[Expression, Column] = {part: Column(f"{place}") for place, part in enumerate(parts)}
     known = [facts(part, _known(of, source)) for part in parts]
     apart = with_parts(of, lambda part: named.get(part, part))
-    return _image(apart, tuple(zip((each.name for each in named.values()), known, given, strict=True)))
+    about = tuple(zip((each.name for each in named.values()), known, given, strict=True))
+    return _image(apart, about, facts(of, _known(of, source)).kind)
 
 
 @lru_cache(maxsize=64)
-def _image(of: Expression, given: tuple[tuple[str, Facts, Cells], ...]) -> Cells | None:
+def _image(of: Expression, given: tuple[tuple[str, Facts, Cells], ...], kind: Kind) -> Cells | None:  # noqa: ARG001
     """The values of an expression where each of its columns has one of these, if they are few.
 
-    Remembered, because a question is priced more than once.
+    Remembered, because a question is priced more than once; by its kind too, for in Python 1 equals True.
     """
     known = {name: about for name, about, _ in given}
     rows = product(*(cells for *_, cells in given))
     found = frozenset(evaluate(of, dict(zip(known, row, strict=True)), known) for row in rows)
-    return found if len(found) <= _MOST_VALUES else None
+    return found if len(found - {None}) <= _MOST_VALUES else None
 
 
 def _finite(of: Expression, known: Facts) -> tuple[object, ...] | None:

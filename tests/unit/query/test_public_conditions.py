@@ -18,7 +18,7 @@ from deniable.plan.expression import columns
 from deniable.plan.nodes import Project, scan
 from deniable.plan.relation import schema
 from deniable.plan.translate import parse
-from deniable.query import Query, compile_query
+from deniable.query import Query, compile_query, keys
 from deniable.query.keys import key_set
 from deniable.release.dataset import Dataset
 from deniable.testing import Silent
@@ -229,3 +229,26 @@ def test_the_word_is_part_of_the_codebook() -> None:
     assert book["flights"]["carrier"].of_unit
     assert not book["flights"]["origin"].of_unit
     assert "the same in all rows of a unit" in datasheet(book)
+
+
+def test_a_deep_key_of_one_column_is_worked_out_once_for_each_value(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not once more for each of its parts: the price of a short text took seconds."""
+    calls = 0
+
+    def counted(*given: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        return evaluate(*given)
+
+    monkeypatch.setattr(keys, "evaluate", counted)
+    query = Dataset(ROWS, codebook=BOOK).session(dp.budget(epsilon=1)).query()
+    assert len(key_set(query.group_by(k="delay" + " + 0.5" * 30)).columns[0].domain or ()) == 9
+    assert calls <= 10  # nine values and a missing one
+
+
+def test_truths_and_the_numbers_equal_to_them_are_keys_of_their_own() -> None:
+    query = Dataset(ROWS, codebook=BOOK).session(dp.budget(epsilon=1)).query()
+    written = [f"case when delay > 3.5 then {high} else {low} end" for high, low in (("true", "false"), (1, 0))]
+    for text, wanted in [(written[0], [False, True]), (written[1], [0, 1]), (written[0], [False, True])]:
+        found = key_set(query.group_by(k=text)).columns[0].domain or ()
+        assert [(type(value), value) for value in found] == [(type(value), value) for value in wanted]
