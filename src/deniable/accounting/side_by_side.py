@@ -24,6 +24,8 @@ _SAME = Fraction(1, 10**40)
 
 
 _FINER = Fraction(10**6 + 1, 10**6)
+_GUESSES = 8
+"""So often the end of what is allowed is guessed, before what is left is halved."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,11 +279,35 @@ def _room(filters: Filters, tally: Tally) -> Spend:
     low = max(best, Fraction(0)) if filters._allows(tally, best) else Fraction(0)
     if not filters._allows(tally, low * _FINER + limit / 10**6):
         return Spend(low, filters.pool_left(tally), "epsilon")
-    high = limit
-    while high - low > limit / 10**6:
-        middle = (low + high) / 2
-        low, high = (middle, high) if filters._allows(tally, middle) else (low, middle)
-    return Spend(low, filters.pool_left(tally), "epsilon")
+    steps = 1
+    while limit - low > steps * limit / 10**6:
+        steps *= 2
+    step = (limit - low) / steps
+    return Spend(low + step * _last_allowed(filters, tally, low, step, steps), filters.pool_left(tally), "epsilon")
+
+
+def _last_allowed(filters: Filters, tally: Tally, first: Fraction, step: Fraction, steps: int) -> int:
+    """How many steps above `first` are still allowed, fewer than `steps`: guessed by shares that are used, decided by the rules."""
+
+    def tried(many: int) -> tuple[bool, float]:
+        whole = tally + filters.read(Bounded(epsilon=first + many * step))
+        shares = [used_up(spend, rule.limit) for rule, spend in filters._paired(whole.parts)]
+        return filters.fits(whole), min((float(share) for beyond, share in shares if not beyond), default=2.0) - 1
+
+    low, high, below, above = 0, steps, -tried(0)[1], tried(steps)[1]
+    sides = list[bool]()
+    while high - low > 1:
+        guessed = len(sides) < _GUESSES and min(below, above) > 0
+        part = below / (below + above) if guessed else 0.5
+        many = min(max(low + round((high - low) * part), low + 1), high - 1)
+        fits, share = tried(many)
+        again = 2 if sides[-1:] == [fits] else 1  # the end that stays for the second time counts half
+        if fits:
+            low, below, above = many, -share, above / again
+        else:
+            high, above, below = many, share, below / again
+        sides.append(fits)
+    return low
 
 
 def filters_from_record(record: Record) -> Filters:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from functools import lru_cache
 from hashlib import blake2b
 from math import isqrt, prod
 from typing import Any
@@ -28,6 +29,7 @@ from deniable.plan.sensitivity import checked
 from deniable.plan.unit_tables import UnitTables
 
 
+@lru_cache(maxsize=16)
 def checked_rows(plan: UnitRows) -> Shape:
     """The shape below, where every column is a bounded number; anything else is refused from the plan."""
     below = checked(plan.bounded)

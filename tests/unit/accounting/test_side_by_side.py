@@ -150,6 +150,16 @@ def test_how_often_something_still_fits_is_what_can_be_charged():
     assert FILTERS.more(FILTERS.read(FREE), FILTERS.nothing) is None
 
 
+@pytest.mark.parametrize("spent", [6, 9, 30, 71, 200], ids=lambda scale: f"scale {scale}")
+def test_what_is_left_is_found_in_few_readings_and_no_more_is_allowed(spent, monkeypatch):
+    tally, asked, honest = FILTERS.read(Gaussian(scale=spent, sensitivity=1)), [], Filters.read
+    monkeypatch.setattr(Filters, "read", lambda self, cost: asked.append(cost) or honest(self, cost))
+    room = FILTERS.room(tally).loss
+    assert 0 < len(asked) <= 13
+    assert FILTERS._allows(tally, room)
+    assert not FILTERS._allows(tally, room + Fraction(1, 10**6))
+
+
 def test_the_record_comes_back():
     for filters in (FILTERS, budget(rho=1).filters(), BUDGET.filters([Gaussian(scale=50, sensitivity=1)] * 9)):
         assert filters_from_record(json.loads(json.dumps(filters.to_record()))) == filters
