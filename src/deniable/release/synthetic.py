@@ -91,10 +91,7 @@ class Synthesizer:
             facts,
             scope=f"synthetic rows of {', '.join(self.synthesis.attributes.names)} from {self.session.name}",
             mechanisms=(self.synthesis.mechanisms,),
-            preprocessing=(
-                f"at most {counted(self.synthesis.moved.rows, 'row')} of {self.session.unit}{self.synthesis.kept}; values put into "
-                "public cells",
-            ),
+            preprocessing=(*self._bounded, "values put into public cells"),
             postprocessing=(
                 "tables made to agree and non-negative",
                 "a model fitted to them",
@@ -140,6 +137,13 @@ class Synthesizer:
         noises = plan.get("noise of one-way tables") or {"a table": plan["noise of a table"]}
         check_noise(max(noises.values()), anyway=anyway)
         return bought, plan
+
+    @property
+    def _bounded(self) -> tuple[str, ...]:
+        """What is done to units with several rows; nothing where every row is a unit."""
+        if self.session.unit.is_row:
+            return ()
+        return (f"at most {counted(self.synthesis.moved.rows, 'row')} of {self.session.unit}{self.synthesis.kept}",)
 
     def _opened(self, bought: Purchase, kind: RuleKind, hidden: Fraction) -> Purchase:
         """What was bought, and beside its noise what the thresholds of open columns may leak."""
