@@ -176,14 +176,16 @@ def _seconds(work: Callable[[], object]) -> float:
 
 
 def _throughput(ports: list[int], token: str) -> float:
-    """Previews a second of callers that share the processes evenly."""
+    """Previews a second of callers that share the processes evenly, once each of them has seen one."""
     counts = [0] * THREADS
+    callers = [Caller(ports[place % len(ports)], token) for place in range(THREADS)]
+    for caller in callers:
+        caller.price()
     end = time.perf_counter() + SECONDS
 
     def ask(place: int) -> None:
-        caller = Caller(ports[place % len(ports)], token)
         while time.perf_counter() < end:
-            caller.price()
+            callers[place].price()
             counts[place] += 1
 
     threads = [threading.Thread(target=ask, args=(place,)) for place in range(THREADS)]

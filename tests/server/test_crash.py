@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
 import sqlite3
@@ -14,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from deniable.ledger import Ledger, Progress, verify
+from deniable.server import running
 from tests.server.made_up import SQL
 from tests.server.test_staged_requests import ABOVE
 
@@ -115,16 +117,25 @@ def test_the_command_serves_answers_and_stops_with_its_worker(tmp_path, monkeypa
             grants.grant("visits", "ana", ask.id, days=1)
             assert len(ask.wait(seconds=60, every=0.1).table) == 2
     finally:
-        process.send_signal(signal.SIGINT)
+        process.terminate()
+        process.wait(timeout=30)
+        with (tmp_path / "served" / "state" / "worker.lock").open("w", encoding="utf-8") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # the worker was waited for: another may begin at once
         _, said = process.communicate(timeout=30)
     assert "SELECT" not in said
     with pytest.raises(httpx.HTTPError):
         httpx.get(f"{url}/health")
-    lock = tmp_path / "served" / "state" / "worker.lock"
-    import fcntl
 
-    with lock.open("w", encoding="utf-8") as file:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+def test_a_worker_whose_server_died_while_it_was_loading_stops(server, monkeypatch):
+    """Else it would answer for ever beside the next server, whose own worker is refused."""
+    stops = []
+    monkeypatch.setattr(running.Worker, "run", lambda self, stop: stops.append(stop()))
+    monkeypatch.setattr(running.signal, "signal", lambda *_: None)
+    for started_by in (os.getppid(), 2**22 + 1):
+        monkeypatch.setenv("DENIABLE_STARTED_BY", str(started_by))
+        running.work(server.settings)
+    assert stops == [False, True]
 
 
 STEPS = ("priced", "asked", "granted", "sent")

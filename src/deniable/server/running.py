@@ -50,6 +50,8 @@ people:                             # owner, curator, allocator, analyst, audito
   auditor: {roles: [auditor]}
 """
 """What `deniable serve init` writes."""
+_STARTED_BY = "DENIABLE_STARTED_BY"
+"""The variable in which a worker finds the process that it ends with."""
 
 
 def check_settings(settings: ServerSettings) -> list[str]:
@@ -98,6 +100,7 @@ def serve(config: Path, settings: ServerSettings, *, behind_tls: bool, web_only:
         Messenger(channels, app.state.counters, settings.folder).start()
     if settings.schedules:
         Scheduler([Schedule(**each) for each in settings.schedules], app.state.counters).start()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # so that the worker is stopped and waited for then, too
     worker = None if web_only else _started_worker(config, behind_tls)
     try:
         uvicorn.run(
@@ -132,7 +135,8 @@ def postmen(settings: ServerSettings) -> list[Postman]:
 
 def _started_worker(config: Path, behind_tls: bool) -> subprocess.Popen[bytes]:
     words = ["serve", "worker", "--config", str(config), *(["--behind-tls"] if behind_tls else [])]
-    return subprocess.Popen([sys.executable, "-m", "deniable", *words])
+    environment = {**os.environ, _STARTED_BY: str(os.getpid())}
+    return subprocess.Popen([sys.executable, "-m", "deniable", *words], env=environment)
 
 
 def work(settings: ServerSettings) -> None:
@@ -140,7 +144,7 @@ def work(settings: ServerSettings) -> None:
     stopping = []
     for each in (signal.SIGTERM, signal.SIGINT):
         signal.signal(each, lambda *_: stopping.append(True))
-    parent = os.getppid()
+    parent = int(os.environ.get(_STARTED_BY, os.getppid()))  # it may have died while this was loading
     with only_worker(settings.folder):
         worker = Worker(settings)
         try:
