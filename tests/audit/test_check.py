@@ -416,10 +416,13 @@ def test_minus_infinity_is_at_most_everything_and_small_in_no_respect():
     assert str(AnswerEvent("answer: exponent", ((-math.inf, math.inf),))) == "the answer is a finite number"
 
 
-def test_an_array_of_another_length_is_refused():
-    short = type("Short", (), {"draws": lambda _, data, count, entropy: np.zeros(3), "function": print})
-    with pytest.raises(InvalidArgument, match="must give 500 answers"):
-        dp.audit.check(short(), claim=ONE, neighbours=(0, 1), samples=1_000)
+@pytest.mark.parametrize(
+    ("draws", "said"), [(lambda *_: np.zeros(3), "3"), (lambda *_: 1, "TypeError"), (lambda *_: {}["a"], "KeyError")]
+)
+def test_what_is_no_array_of_as_many_answers_is_refused(draws, said):
+    odd = type("Odd", (), {"draws": draws, "function": print})
+    with pytest.raises(InvalidArgument, match=f"must give 500 answers, it gave {said}"):
+        dp.audit.check(odd(), claim=ONE, neighbours=(0, 1), samples=1_000)
 
 
 def test_what_stands_in_a_column_depends_on_its_own_draw_alone():

@@ -175,7 +175,7 @@ def audit_by_draws(
 
 
 def _all_same(answers: Sequence[Any] | NDArray[Any]) -> bool:
-    if isinstance(answers, np.ndarray):
+    if isinstance(answers, np.ndarray) and answers.dtype.kind in "iufb":
         return bool((answers == answers[0]).all())
     first = whole(answers[0])
     return all(whole(answer) == first for answer in answers)

@@ -55,11 +55,14 @@ class Subject:
     def draws(self, data: Any, count: int, entropy: Entropy) -> Sequence[Any] | NDArray[Any]:
         """That many independent answers about `data`, errors included."""
         if self.many is not None:
-            found: NDArray[Any] = self.many(data, count, entropy)
-            if len(found) != count:
-                raise InvalidArgument(
-                    f"draws(data, {count}, entropy) of {self.name} must give {counted(count, 'answer')}"
-                )
+            wanted = f"draws(data, {count}, entropy) of {self.name} must give {counted(count, 'answer')}"
+            try:
+                found: NDArray[Any] = self.many(data, count, entropy)
+                size = len(found)
+            except Exception as error:
+                raise InvalidArgument(f"{wanted}, it gave {type(error).__name__}") from error
+            if size != count:
+                raise InvalidArgument(f"{wanted}, it gave {size}")
             return found
         return [self.answer(data, entropy) for _ in range(count)]
 
