@@ -9,6 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import deniable as dp
 from benchmarks.peers import answer, peer
 
 LOAD = """
@@ -103,6 +104,60 @@ for mode in {modes}:
         found = (module(torch.tensor(Xt, dtype=torch.float32))[:, 0] > 0).numpy()
     answer[mode] = [[float(np.mean(found == yt))], spent]
 """
+
+AUDIT = """
+import warnings
+import numpy as np
+warnings.simplefilter("ignore")
+from diffprivlib.models import GaussianNB, KMeans, LinearRegression, LogisticRegression
+def told(X, y):
+    X, y = np.array(X, dtype=float), np.array(y)
+    {fit}
+answer = [[told(X, y) for _ in range({draws})] for X, y in {pair!r}]
+"""
+LOGISTIC = "fit = LogisticRegression(epsilon=1, data_norm=1.0).fit(X, y)\n    w, b = float(fit.coef_[0, 0]), float(fit.intercept_[0])\n    return [w, b, w + b, b - w]"
+BAYES = "fit = GaussianNB(epsilon=1, bounds={bounds}).fit(X, y)\n    return {told}"
+AUDITED: dict[str, tuple[str, tuple[Any, Any], str]] = {
+    "Gaussian naive Bayes": (
+        "one of eight rows removed; the counts of the classes",
+        (([[1]] * 8, [0] * 4 + [1] * 4), ([[1]] * 7, [0] * 3 + [1] * 4)),
+        BAYES.format(bounds=(0, 1), told="float(fit.class_count_.sum())"),
+    ),
+    "Gaussian naive Bayes, a label moved": (
+        "one of eight labels moved, all rows at the upper bound of 10 to 11; count and mean of a class",
+        (([[11]] * 8, [0] * 4 + [1] * 4), ([[11]] * 8, [0] * 3 + [1] * 5)),
+        BAYES.format(bounds=(10, 11), told="str((int(fit.class_count_[0]), round(float(fit.theta_[0, 0]), 2)))"),
+    ),
+    "linear regression": (
+        "one of ten rows moved from 0 to 1; coefficient and intercept",
+        (([[0]] * 10, [1.0] * 10), ([[0]] * 9 + [[1]], [1.0] * 10)),
+        "fit = LinearRegression(epsilon=1, bounds_X=(0.0, 1.0), bounds_y=(0.0, 1.0)).fit(X, y)\n"
+        "    return [*map(float, fit.coef_.ravel()), float(np.ravel(fit.intercept_)[0])]",
+    ),
+    "logistic regression": (
+        "one of two rows moved across; coefficient and intercept",
+        (([[-1], [-1]], [1, 0]), ([[-1], [1]], [1, 0])),
+        LOGISTIC,
+    ),
+    "k-means": (
+        "one of three rows moved from 1 to 0; the centre",
+        (([[1]] * 3, [1.0] * 3), ([[1]] * 2 + [[0]], [1.0] * 3)),
+        "return [*map(float, KMeans(n_clusters=1, epsilon=1, bounds=(0.0, 1.0)).fit(X).cluster_centers_.ravel())]",
+    ),
+}
+"""For each model of diffprivlib: what is looked at, two small tables that are neighbours, and what is told of a fit at epsilon 1."""
+
+
+def audit(python: Path | None, name: str, *, draws: int) -> Any:
+    """The verdict about one model of diffprivlib, from so many fits to each of its two tables; None where they could not be made."""
+    _, pair, fit = AUDITED[name]
+    found: Any = answer(python, AUDIT.format(fit=fit, draws=draws, pair=pair))
+    if found is None:
+        return None
+    sides = [iter(side) for side in found]
+    return dp.audit.check(
+        lambda x: next(sides[x]), claim=dp.costs.Bounded(epsilon=1), neighbours=(0, 1), samples=2 * draws
+    )
 
 
 def diffprivlib() -> Path | None:
