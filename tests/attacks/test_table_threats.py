@@ -331,6 +331,26 @@ def test_b10_one_file_under_two_ledgers_is_told_to_the_curator_alone(visits_file
     )
 
 
+def test_b10_other_rows_under_an_old_ledger_are_told_to_the_curator_alone(visits_file, tmp_path):
+    path, other = tmp_path / "moving.parquet", tmp_path / "other.parquet"
+    path.write_bytes(visits_file.read_bytes())
+    write_arrays(visits(patients=51), other)
+    seen = []
+    for patients in (visits_file, visits_file, other):
+        path.write_bytes(patients.read_bytes())
+        session = opened(path, "l")
+        answer = session.query().agg(n=dp.count()).release(epsilon=0.5)
+        seen.append((answer.columns["n"].values, str(session.spent), answer.guarantee, answer.notes))
+        assert len(Registry().replacements()) == (patients is other)
+    assert seen[0] == seen[1] == seen[2]
+    (found,) = Registry().replacements()
+    assert str(found).startswith(f"{path} had 2 contents under {tmp_path / 'l'}: ")
+    dp.Dataset(path, codebook=path.parent / "visits.yaml").new_version(tmp_path / "l", reason="the rows of 2025")
+    opened(path, "l")
+    assert Registry().replacements() == ()
+    assert Registry().copies() == ()
+
+
 def test_b10_what_is_noted_cannot_be_compared_without_the_key(visits_file, tmp_path):
     charged(visits_file, "l")
     content = visits_file.read_bytes()
@@ -343,7 +363,7 @@ def test_b10_what_is_noted_cannot_be_compared_without_the_key(visits_file, tmp_p
     assert not any(digest in text for digest in plain for text in written)
     assert (folder / "key").stat().st_mode & 0o077 == 0
     monkey = Registry(tmp_path / "elsewhere")
-    monkey.note([visits_file], dataset="v", ledger="x", place="p")
+    monkey.note([visits_file], dataset="v", ledger="x", place="p", version=1)
     names = [{path.name for path in Path(f).iterdir()} for f in (folder, tmp_path / "elsewhere")]
     assert names[0] & names[1] == {"key", "seen"}
 

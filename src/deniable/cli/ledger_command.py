@@ -25,7 +25,7 @@ from deniable.ledger.receipt import Receipt
 from deniable.ledger.verify import ABSENT
 from deniable.plan.codebook import Codebook
 from deniable.release.dataset import amend
-from deniable.release.registry import Registry
+from deniable.release.registry import Copy, Registry, Replacement
 
 app = application("Check a ledger, amend it, show what was asked of it, write out its events, copy it.")
 
@@ -88,7 +88,9 @@ def amend_command(
     ] = None,
     by: Annotated[str, typer.Option("--by", help="Who decided, for the record.")] = "curator",
     budget_epsilon: asking.TotalEpsilon = None,
-    budget_delta: asking.TotalDelta = 0.0,
+    budget_delta: Annotated[
+        float | None, typer.Option("--budget-delta", help="Its delta; where not given, the one in force stays.")
+    ] = None,
     budget_rho: asking.TotalRho = None,
     cap: Annotated[
         list[str] | None,
@@ -100,14 +102,19 @@ def amend_command(
     as_json: Json = False,
 ) -> None:
     """For the curator: record a changed codebook, another budget or caps, what is given; what was charged is carried over."""
-    given = budget_epsilon is not None or budget_rho is not None
+    given = [each for each in (budget_epsilon, budget_delta, budget_rho) if each is not None]
     if codebook is None and not given and not cap:
         raise InvalidArgument("say what changes: --codebook, --budget-epsilon or --cap")
-    whole = budget(epsilon=budget_epsilon, delta=budget_delta, rho=budget_rho) if given else None
     at = place(ledger)
+    old = Ledger.existing(at, anchor=FolderAnchor(anchor)).terms.budget
+    whole = None
+    if given:
+        stays = budget_epsilon is None and budget_rho is None
+        epsilon, rho = (old.epsilon, old.rho) if stays else (budget_epsilon, budget_rho)
+        whole = budget(epsilon=epsilon, rho=rho, delta=old.delta if budget_delta is None else budget_delta)
     caps = None
     if cap:
-        limits = whole or Ledger.existing(at, anchor=FolderAnchor(anchor)).terms.budget
+        limits = whole or old
         caps = () if cap == ["none="] else tuple(_cap(words, limits) for words in cap)
     book = None if codebook is None else Codebook.load(codebook)
     amend(at, book, reason=reason, by=by, budget=whole, caps=caps, anchor=FolderAnchor(anchor))
@@ -227,12 +234,13 @@ def copies(
     registry: Annotated[Path | None, typer.Option(help="The curator's folder, if not the usual one.")] = None,
     as_json: Json = False,
 ) -> None:
-    """For the curator: files that were put under more than one budget; exit code 3 if there are any."""
-    found = Registry(registry).copies()
+    """For the curator: files under more than one budget, and files replaced under one ledger; exit code 3 if there are any."""
+    notes = Registry(registry)
+    found: list[Copy | Replacement] = [*notes.copies(), *notes.replacements()]
     if as_json:
-        print(json.dumps([{"content": copy.content, "held": copy.held} for copy in found], indent=2))
+        print(json.dumps([asdict(each) for each in found], indent=2))
     else:
-        print("\n".join(map(str, found)) or "no file has more than one budget")
+        print("\n".join(map(str, found)) or "no file has more than one budget, and none was replaced")
     if found:
         raise typer.Exit(UNSOUND)
 

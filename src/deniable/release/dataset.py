@@ -159,7 +159,9 @@ class Dataset:
         """Tell the curator's register which files are under which ledger."""
         from deniable.release.registry import Registry
 
-        Registry().note(self._files, dataset=self.name, ledger=ledger.id, place=ledger.place)
+        Registry().note(
+            self._files, dataset=self.name, ledger=ledger.id, place=ledger.place, version=ledger.data_version
+        )
 
     def check(self) -> DataCheck:
         """For the curator alone: the data held against its codebook, exactly. Cells that cannot be read, clamped shares, units

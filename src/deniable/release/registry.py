@@ -1,9 +1,10 @@
-"""Which files were put under which ledgers: so that a curator learns that one file has two budgets, and nobody else does.
+"""Which files were put under which ledgers: so that a curator learns that one file has two budgets, or that a file holds other
+rows than its ledger has answered from, and nobody else does.
 
 Two budgets for one file add up for the people in it, though each ledger is sound by itself. When a data set made of files is
 opened under a durable ledger, a keyed hash of every file is noted in the curator's state folder, next to the secret key it was
-made with. Nothing about it is shown to whoever opened the data set, whether the file is known or not; `copies` and the command
-`deniable ledger copies` tell the curator. Only files with equal bytes are recognised.
+made with. Nothing about it is shown to whoever opened the data set, whether the file is known or not; `copies`, `replacements` and
+the command `deniable ledger copies` tell the curator. Only files with equal bytes are recognised.
 
 Guarantee: what is noted is a keyed hash; without the key, which never leaves the folder, it tells nothing about a file.
 """
@@ -13,10 +14,12 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from collections import Counter
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from deniable.ledger.anchor import state_folder
 from deniable.noise.entropy import system_entropy
@@ -36,29 +39,58 @@ class Copy:
         return f"the same file has {len(self.held)} budgets: {places}"
 
 
+@dataclass(frozen=True, slots=True)
+class Replacement:
+    """A file that had several contents under one version of a ledger's data."""
+
+    file: str
+    ledger: str
+    contents: int
+
+    def __str__(self) -> str:
+        return (
+            f"{self.file} had {self.contents} contents under {self.ledger}: answers paid for before are shown for new rows too, "
+            "until `deniable ledger new-version` says that the data is new"
+        )
+
+
 class Registry:
     """The curator's notes, in a folder only the curator can read; by default `registry` in the user's state folder."""
 
     def __init__(self, folder: str | os.PathLike[str] | None = None) -> None:
         self._folder = Path(folder).absolute() if folder is not None else state_folder() / "registry"
 
-    def note(self, files: Iterable[Path], *, dataset: str, ledger: str, place: str) -> None:
-        """Note files under a ledger (by its id). A folder or file that cannot be used is passed over: it must not be seen."""
+    def note(self, files: Iterable[Path], *, dataset: str, ledger: str, place: str, version: int) -> None:
+        """Note files under a version of a ledger (by its id). A folder or file that cannot be used is passed over: it must not
+        be seen."""
         with suppress(OSError):
             for path in files:
                 content = self._folder / self._content(path)
                 content.mkdir(parents=True, exist_ok=True, mode=0o700)
-                _replaced(content / f"{ledger}.json", json.dumps([dataset, place]))
+                _replaced(content / f"{ledger}.json", json.dumps([dataset, place, str(path.resolve()), version]))
 
     def copies(self) -> tuple[Copy, ...]:
         """Every content that lies under more than one ledger."""
+        held: dict[str, list[tuple[str, str]]] = {}
+        for content, _, (dataset, place, *_) in self._notes():
+            held.setdefault(content, []).append((dataset, place))
+        return tuple(Copy(content[:12], tuple(sorted(of))) for content, of in held.items() if len(of) > 1)
+
+    def replacements(self) -> tuple[Replacement, ...]:
+        """Every file that had several contents under one version of a ledger's data."""
+        held = Counter((*where, ledger, place) for _, ledger, (_, place, *where) in self._notes() if where)
+        return tuple(
+            Replacement(file, place, count) for (file, _, _, place), count in sorted(held.items()) if count > 1
+        )
+
+    def _notes(self) -> list[tuple[str, str, list[Any]]]:
+        """Content, ledger and what was noted of them; notes of earlier versions of this package name no file."""
         found = []
         with suppress(OSError):
             for content in sorted(path for path in self._folder.iterdir() if path.is_dir() and path.name != "seen"):
-                held = sorted(tuple(json.loads(note.read_text(encoding="utf-8"))) for note in content.glob("*.json"))
-                if len(held) > 1:
-                    found.append(Copy(content.name[:12], tuple(held)))
-        return tuple(found)
+                for note in sorted(content.glob("*.json")):
+                    found.append((content.name, note.stem, json.loads(note.read_text(encoding="utf-8"))))
+        return found
 
     def _content(self, path: Path) -> str:
         """The keyed hash of a file; one that has not changed since is not read again."""

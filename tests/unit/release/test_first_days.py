@@ -257,6 +257,9 @@ def test_a_budget_is_amended_without_a_codebook(place, capsys):
     again = data().session(dp.budget(epsilon=2, delta=1e-6), ledger=place)
     assert str(again.remaining).startswith("epsilon = 1.5")
     assert again.ledger.terms.unit == unit
+    for words, budget in ((["--budget-epsilon", "3"], (3, 1e-6)), (["--budget-delta", "1e-5"], (3, 1e-5))):
+        cli.main(["ledger", "amend", str(place), "--reason", "one of the two", *words])
+        assert dp.ledger.Ledger.existing(place).terms.budget == dp.budget(epsilon=budget[0], delta=budget[1])
     with pytest.raises(SystemExit):
         cli.main(["ledger", "amend", str(place), "--reason", "nothing"])
     assert "say what changes: --codebook, --budget-epsilon or --cap" in capsys.readouterr().err
