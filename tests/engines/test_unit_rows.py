@@ -12,11 +12,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from deniable.engines.duckdb import DuckDBEngine
+from deniable.engines.kit import kit_codebook
 from deniable.engines.reference import ReferenceEngine
 from deniable.engines.table_space import PrivateTables, column_rows, frame_rows
+from deniable.engines.unit_rows import checked_rows
 from deniable.errors import QueryRefused
 from deniable.plan.codebook import Codebook
-from deniable.plan.nodes import scan
+from deniable.plan.expression import Case, Literal
+from deniable.plan.nodes import UnitRows, scan
 from deniable.plan.relation import schema, shape
 from deniable.plan.translate import parse
 from tests.engines.everywhere import ENGINES, placed, servers_of
@@ -142,3 +145,20 @@ def test_what_has_no_public_range_is_refused_from_the_plan(column: str) -> None:
     source = scan(book, "visits")
     with pytest.raises(QueryRefused):
         column_rows(book, source, parse(column, schema=schema(source)), rows=1)
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_truths_are_refused_whether_or_not_equal_numbers_were_handed_out_before(first: bool) -> None:
+    """What is remembered of a plan is not said of one that only compares equal to it in Python, where True is 1."""
+    checked_rows.cache_clear()
+    source = scan(kit_codebook(), "kit")
+    asked = {
+        "number": UnitRows(source, (("c", Case(((Literal(True), Literal(1)),), Literal(0))),), 3),
+        "truth": UnitRows(source, (("c", Case(((Literal(True), Literal(True)),), Literal(False))),), 3),
+    }
+    for kind in sorted(asked, reverse=first):
+        if kind == "number":
+            checked_rows(asked[kind])
+        else:
+            with pytest.raises(QueryRefused, match="boolean"):
+                checked_rows(asked[kind])

@@ -33,6 +33,13 @@ class Literal:
         if isinstance(self.value, int) and not isinstance(self.value, bool):
             object.__setattr__(self, "value", Fraction(self.value))
 
+    def __eq__(self, other: object) -> bool:
+        """The same value of the same kind: in Python True equals 1, and what is remembered of one is not true of the other."""
+        return type(other) is Literal and type(self.value) is type(other.value) and self.value == other.value
+
+    def __hash__(self) -> int:
+        return hash(self.value)
+
     @property
     def number(self) -> Fraction:
         """The value of a constant that is known to be a number."""

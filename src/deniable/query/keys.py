@@ -278,7 +278,7 @@ def _by_enumeration(of: Expression, source: Relation, most: int) -> Cells | None
     given, known = _column_cells(name, source), narrowed(source, name)
     if given is None and known.kind is Kind.NUMBER and known.bounded and known.ends[1] - known.ends[0] < most:
         given = _grid(known)
-    return None if given is None else _image(of, ((name, known, given),), facts(of, {name: known}).kind)
+    return None if given is None else _image(of, ((name, known, given),))
 
 
 @lru_cache(maxsize=64)
@@ -315,15 +315,14 @@ def _combined(of: Expression, source: Relation) -> Cells | None:
     named: dict[Expression, Column] = {part: Column(f"{place}") for place, part in enumerate(parts)}
     known = [facts(part, _known(of, source)) for part in parts]
     apart = with_parts(of, lambda part: named.get(part, part))
-    about = tuple(zip((each.name for each in named.values()), known, given, strict=True))
-    return _image(apart, about, facts(of, _known(of, source)).kind)
+    return _image(apart, tuple(zip((each.name for each in named.values()), known, given, strict=True)))
 
 
 @lru_cache(maxsize=64)
-def _image(of: Expression, given: tuple[tuple[str, Facts, Cells], ...], kind: Kind) -> Cells | None:  # noqa: ARG001
+def _image(of: Expression, given: tuple[tuple[str, Facts, Cells], ...]) -> Cells | None:
     """The values of an expression where each of its columns has one of these, if they are few.
 
-    Remembered, because a question is priced more than once; by its kind too, for in Python 1 equals True.
+    Remembered, because a question is priced more than once.
     """
     known = {name: about for name, about, _ in given}
     rows = product(*(cells for *_, cells in given))

@@ -252,3 +252,10 @@ def test_truths_and_the_numbers_equal_to_them_are_keys_of_their_own() -> None:
     for text, wanted in [(written[0], [False, True]), (written[1], [0, 1]), (written[0], [False, True])]:
         found = key_set(query.group_by(k=text)).columns[0].domain or ()
         assert [(type(value), value) for value in found] == [(type(value), value) for value in wanted]
+
+
+def test_texts_of_truths_are_not_those_of_the_numbers_equal_to_them() -> None:
+    query = Dataset(ROWS, codebook=BOOK).session(dp.budget(epsilon=1)).query()
+    for high, low in ((1, 0), ("true", "false")):
+        found = key_set(query.group_by(k=f"cast(case when delay > 3.5 then {high} else {low} end as text)")).columns[0]
+        assert sorted(map(str, found.domain or ())) == sorted([str(high), str(low)])
