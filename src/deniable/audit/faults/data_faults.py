@@ -152,7 +152,7 @@ class AmplificationWithoutSecrecy(Fault):
 class DoubleSpend(Fault):
     """NOT PRIVATE: two answers for the price of one."""
 
-    samples = 2_000
+    samples = 5_000
     event = BOTH_LOW
     title, best = "double spend", "both answers are at most 0"
 
@@ -168,7 +168,7 @@ class DoubleSpend(Fault):
 class CheckAfterRun(Fault):
     """NOT PRIVATE: a filter that looks at its budget when the answer is already out."""
 
-    samples = 2_000
+    samples = 5_000
     event = BOTH_LOW
     title, best = "a filter that checks after running", "both answers are at most 0"
 
