@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 from deniable.ledger import Ledger, verify
 
@@ -113,3 +114,29 @@ def test_what_is_no_field_of_the_form_is_refused_and_nothing_is_written(server):
     assert ana.post(page, data={**CONTEXT, "csrf": "x", "role": "analyst"}).status_code == 403
     assert ben.get(page).status_code == 404
     assert Ledger.existing(server.settings.data["visits"].ledger).desk.one("ana", "r1").signatures == ()
+
+
+def test_nobody_signs_what_another_wrote_while_the_form_was_open(server):
+    """A field that is sent as it was shown stays the other person's, and shows what is signed by now."""
+    server.ask()
+    page = "/data/visits/requests/ana/r1/context"
+    signed(server, item="context.recipient", text="the press", link="")
+    ana = server.browse("ana")
+    form = ana.get(page).text
+    csrf = form.split('name="csrf" value="', 1)[1].split('"', 1)[0]
+    shown = re.findall('name="was" value="([^"]*)"', form)
+    assert shown == ["", "", "the press", *[""] * 5]
+    signed(server, item="context.recipient", text="the press and the wards", link="")
+    sent = {"csrf": csrf, "role": "analyst", "was": shown, "recipient": "the press", "sender": "the hospital"}
+    refused = ana.post(page, data={**sent, "role": "owner"})
+    assert refused.status_code == 422
+    assert "the press and the wards</textarea>" in refused.text
+    assert "the hospital</textarea>" in refused.text
+    ana.post(page, data=sent)
+    found = server.call("ana", "GET", PATH).json()["context"]
+    assert {name: (each["text"], each["by"]) for name, each in found.items()} == {
+        "recipient": ("the press and the wards", "carl"),
+        "sender": ("the hospital", "ana"),
+    }
+    ana.post(page, data={**sent, "recipient": "everybody"})
+    assert server.call("ana", "GET", PATH).json()["context"]["recipient"]["by"] == "ana"

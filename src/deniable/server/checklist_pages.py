@@ -216,12 +216,16 @@ def checklist_pages(
         disrupted: Short = "",
         mended: Short = "",
         not_mended: Short = "",
+        was: Annotated[list[str] | None, Form()] = None,
     ) -> Response:
         who = posting(request, csrf)
         counter = visible_dataset(who, name, counters)
         known = visible_request(who, counter, account, id)
         texts = subject, sender, recipient, type, principle, disrupted, mended, not_mended
-        fields = dict(zip(FIELDS, texts, strict=True))
+        before = dict(zip(FIELDS, was or (), strict=False))  # what this person left as it was they did not write
+        fields = {
+            name: text for name, text in zip(FIELDS, texts, strict=True) if text.split() != before.get(name, "").split()
+        }
         said = {field: each["text"] for field, each in context_of(known).items()}
         try:
             for field, text in fields.items():
