@@ -91,12 +91,17 @@ def test_demo_shows_charged_releases_beside_the_truth(tmp_path):
     assert page.count("<h2>") == 4
     assert '<td class="truth">6,165</td>' in page  # the data is the same every time, so the truth is too
     assert "<script" not in page
+    assert (tmp_path / "twin.parquet").is_file()
+    twin = (tmp_path / "twin.html").read_text()
+    assert "specialty" in twin
+    assert "<svg" in twin
 
 
 def test_demo_as_json(tmp_path):
     answer = run("demo", "--folder", str(tmp_path), "--json")
     told = json.loads(answer.stdout)
     assert [len(part["release"]["columns"]) for part in told["answers"]] == [2, 2, 1, 2]
+    assert told["twin"] == str(tmp_path / "twin.html")
     counts = told["answers"][0]
     (values,) = [column["values"] for column in counts["release"]["columns"] if column["name"] == "patients"]
     truth = [row["patients"] for row in counts["truth"]]

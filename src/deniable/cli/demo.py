@@ -1,7 +1,8 @@
 """`deniable demo`: the main job on made-up data: hospital visits and browser logs, asked under durable budgets.
 
 The truth beside the answers is computed by this script from the data it made up; the library itself has no way to show it.
-The report is one HTML page with every answer beside the truth, its plots and its release table.
+The report is one HTML page with every answer beside the truth, its plots and its release table; another shows made-up rows that
+were drawn from a few noisy tables, beside those tables.
 """
 
 from __future__ import annotations
@@ -51,9 +52,11 @@ def demo(folder: Folder = None, as_json: Annotated[bool, typer.Option("--json", 
     parts = [*_visits(place, say), *_logs(place, say)]
     report = place / "report.html"
     report.write_text(page(parts), encoding="utf-8")
+    twin = _twin(place, say)
     if as_json:
-        print(json.dumps({"folder": str(place), "report": str(report), "answers": [_record(part) for part in parts]}))
-    say(f"The report with plots and release tables: {report}")
+        answers = [_record(part) for part in parts]
+        print(json.dumps({"folder": str(place), "report": str(report), "twin": str(twin), "answers": answers}))
+    say(f"The report with plots and release tables: {report}\nSynthetic visits beside what was released: {twin}")
 
 
 def _record(part: Part) -> dict[str, Any]:
@@ -108,6 +111,19 @@ def _logs(place: Path, say: Any) -> list[Part]:
     say(f"{logs}\nNobody declared the domains, so they come from the data and rare ones stay hidden.\n")
     query = session.query().group_by("domain").agg(users=ask.count_distinct(), seconds=ask.sum("seconds"))
     return [_ask(4, "Browser logs by domain", query, 0.8, session, demo_data.true_logs(made_up), say)]
+
+
+def _twin(place: Path, say: Any) -> Path:
+    """One visit of each patient as synthetic rows, under a budget of its own: a file to open and its page."""
+    visits = Dataset(place / "visits.parquet", codebook=place / "visits.yaml")
+    session = visits.session(
+        budget(epsilon=1, delta=1e-7), ledger=_fresh(place / "twin.ledger"), anchor=FolderAnchor(place / "anchor")
+    )
+    twin = session.synthesizer(columns=["specialty", "age", "duration"], rows=1).release(epsilon=1)
+    twin.write(place / "twin.parquet", rows=1000)
+    twin.report(place / "twin.html")
+    say(f"Synthetic visits, one of each patient, from a few noisy tables:\n\n{twin}\nleft: {session.remaining}\n")
+    return place / "twin.html"
 
 
 def _fresh(ledger: Path) -> Path:

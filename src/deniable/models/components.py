@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import sqrt
+from math import log, sqrt
 from typing import Any, ClassVar
 
 import numpy as np
@@ -75,26 +75,42 @@ def _fitted(model: PCA, reading: RowsReading, triangle: Floats, spread: float) -
         mean=tuple(float(entry) for entry in mean),
         directions=tuple(tuple(float(entry) for entry in row) for row in (vectors[:, order] * signs).T),
         variances=tuple(max(float(value), 0.0) for value in values[order]),
-        error=float(2 * spread * sqrt(size) / count),
+        count=float(moments[0, 0]),
+        spread=spread,
     )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FittedComponents(FittedModel):
-    """Directions over the columns (on the scale of -1 to 1), their variances, and about how far noise moves a variance."""
+    """Directions over the columns (on the scale of -1 to 1), their variances, the noisy number of rows and the noise's scale."""
 
     mean: tuple[float, ...]
     directions: tuple[tuple[float, ...], ...]
     variances: tuple[float, ...]
-    error: float
+    count: float
+    spread: float
 
     def results(self) -> Mapping[str, float]:
         return {f"variance of component {place + 1}": value for place, value in enumerate(self.variances)}
 
     def interval(self, confidence: Real = 0.95) -> Mapping[str, tuple[float, float]]:
-        """The noise's largest singular value, about twice its scale times the root of the columns, bounds each error."""
+        """Intervals of the variances, for the noise alone, that hold together (`docs/theory/private-regression.md`)."""
         FittedModel.interval(self, confidence)
-        return {name: (value - self.error, value + self.error) for name, value in self.results().items()}
+        columns = len(self.mean)
+        widest, length = float(columns), sum(entry * entry for entry in self.mean)
+        norm = 2 * self.spread * (sqrt(columns + 1) + sqrt(log(2 / (1 - float(confidence))))) + (columns + 1) / (
+            2 * GRID**2
+        )
+        if self.count - norm <= 1:
+            return {name: (0.0, max(widest, value)) for name, value in self.results().items()}
+        true = min(widest, ((sqrt(length) * self.count + norm) / (self.count - norm)) ** 2)
+        return {
+            name: (
+                min(value, max(0.0, (value * self.count - norm * (1 + true)) / (self.count + norm))),
+                max(value, min(widest, (value * self.count + norm * (1 + length)) / (self.count - norm))),
+            )
+            for name, value in self.results().items()
+        }
 
     def loadings(self, component: int = 0) -> dict[str, float]:
         """The weight of each column in a component."""

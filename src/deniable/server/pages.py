@@ -308,7 +308,7 @@ class Pages:
                     check_role(person, counter, Role.ALLOCATOR)
                     amount = _number(part) if part.strip() else None
                     most = self._settings.longest_grant
-                    counter.grant(account, id, by=person.name, days=int(_number(days)), most=most, part=amount)
+                    counter.grant(account, id, by=person.name, days=_days(days), most=most, part=amount)
                 elif action == "refuse":
                     check_role(person, counter, Role.ALLOCATOR)
                     check_not_charged(known.charge)
@@ -361,6 +361,13 @@ def _number(text: str) -> float:
     if not isfinite(number):
         raise QueryRefused("number", f"expected a number, got {text[:40]!r}")
     return number
+
+
+def _days(text: str) -> int:
+    number = _number(text)
+    if number != int(number):
+        raise QueryRefused("number", f"expected a whole number of days, got {text[:40]!r}")
+    return int(number)
 
 
 def _in_words(error: DeniableError) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import deniable as dp
-from deniable.models import LinearRegression, LogisticRegression, NaiveBayes, Network, Training
+from deniable.models import PCA, LinearRegression, LogisticRegression, NaiveBayes, Network, Training
 from deniable.models.centring import UNIT, Centre
 from deniable.models.descent import gradient, whole_weights
 from deniable.models.encoding import GRID
@@ -74,6 +74,25 @@ def test_intervals_of_linear_regression_cover_in_most_runs():
         covered += sum(ends[name][0] <= value <= ends[name][1] for name, value in truth.items())
         runs += len(truth)
     assert covered / runs >= 0.9
+
+
+def test_intervals_of_components_hold_together_and_widen():
+    model = PCA(3, features=["age", "town"])
+    for count, multiplier in ((2000, 3), (60, 3)):
+        rows = people(count, seed=3)
+        truth = trained(model, rows, multiplier=multiplier, entropy=Silent()).variances
+        held = 0
+        for seed in range(40):
+            fitted = trained(model, rows, multiplier=multiplier, entropy=Seeded(seed))
+            ends = [fitted.interval(level) for level in (0.5, 0.95, 0.999)]
+            for name in fitted.results():
+                assert ends[2][name][0] <= ends[1][name][0] <= ends[0][name][0] <= ends[0][name][1]
+                assert ends[0][name][1] <= ends[1][name][1] <= ends[2][name][1]
+            pairs = zip(ends[1].values(), truth, strict=True)
+            held += all(low <= value <= high for (low, high), value in pairs)
+        assert held >= 38
+        widest = max(high - low for low, high in ends[1].values())
+        assert widest < 0.5 if count == 2000 else widest > 0.5
 
 
 @pytest.mark.parametrize(
