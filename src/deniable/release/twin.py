@@ -184,7 +184,8 @@ class Twin:
     def card(self) -> str:
         """What a reader must know, on one page of text."""
         stored = self.measurements
-        tables = {order: sum(len(each.places) == order for each in stored.marginals) for order in (1, 2, 3)}
+        places = {each.places for each in stored.marginals}  # one that was measured twice is one table
+        tables = {order: sum(len(each) == order for each in places) for order in (1, 2, 3)}
         measured = ", ".join(f"{count} {order}-way" for order, count in tables.items() if count)
         lines = [
             f"Synthetic rows of {self.facts.dataset}: {', '.join(self.columns)}",

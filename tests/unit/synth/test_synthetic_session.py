@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from datetime import date
 from fractions import Fraction
 
@@ -186,6 +187,10 @@ def test_a_twin_says_what_it_promises_and_how_wrong_it_is(twin, tmp_path):
     assert "presence or absence of one who" in twin.guarantee
     assert len(twin.release_table().rows) == 8
     assert "Synthetic rows" in twin.card()
+    again = replace(twin.measurements, marginals=(*twin.measurements.marginals, twin.measurements.marginals[-1]))
+    assert Twin(again, twin.guarantee, twin.facts, twin.receipt).card() == twin.card(), (
+        "measured twice, it is one table"
+    )
     assert "Synthetic rows" in twin._repr_html_()
     assert twin.extended_table().rows
     assert twin.error(["sex", "age"]).tvd <= 1

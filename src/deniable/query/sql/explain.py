@@ -28,6 +28,7 @@ from deniable.plan.nodes import (
     Total,
     Union,
     UnitAgg,
+    UnitValue,
     ValueTable,
 )
 from deniable.plan.relation import entering
@@ -202,11 +203,15 @@ def _lines(relation: Relation) -> Iterator[str]:
         case UnitAgg(source, keys, values):
             named = [name for name, _ in keys]
             yield f"per unit by {', '.join(named)}: " + ", ".join(
-                f"{v.name} = {v.summary.value}({_shown(v.of) if v.of else ''})" for v in values
+                f"{v.name} = {v.summary.value}({_shown(v.of) if v.of else ''}{_share(v)})" for v in values
             )
             below = (source,)
     for each in below:
         yield from (f"  {line}" for line in _lines(each))
+
+
+def _share(value: UnitValue) -> str:
+    return "" if value.share is None else f", {_shown(Literal(value.share))}"
 
 
 def _meeting(join: Join) -> str:

@@ -144,6 +144,14 @@ def test_summaries_per_unit_are_alike_in_sql_and_builder(name: str) -> None:
     assert said == (name == "median")
 
 
+def test_which_quantile_is_explained() -> None:
+    inner = (
+        "SELECT patient_id, PERCENTILE_DISC(0.25) WITHIN GROUP (ORDER BY duration) AS m FROM visits GROUP BY patient_id"
+    )
+    told = str(_clinic().sql(f"EXPLAIN DP SELECT COUNT(m) AS n FROM ({inner}) t", epsilon=1))
+    assert "quantile(duration, 1/4)" in told
+
+
 def test_other_summaries_per_unit_are_refused() -> None:
     for written in (
         "PERCENTILE_DISC(duration) WITHIN GROUP (ORDER BY duration)", "PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY duration)",
