@@ -222,6 +222,9 @@ def test_a_large_memory_limit_is_not_needed(tmp_path: Path) -> None:
     """The same integers with a few threads and little memory: the engine spills to its private folder."""
     rows = {name: cells * 2000 for name, cells in GOOD.items()}
     plan = _plans()[1]
+    for memory in ("lots", "2", "-1GB"):
+        with pytest.raises(InvalidArgument, match="memory is a size such as '2GB', got"):
+            DuckDBEngine(rows, BOOK, key=KEY, memory=memory)
     small = DuckDBEngine(rows, BOOK, key=KEY, threads=1, memory="100MB")
     assert as_values(small.run(plan)) == as_values(DuckDBEngine(rows, BOOK, key=KEY, threads=2).run(plan))
     assert not list(tmp_path.iterdir())

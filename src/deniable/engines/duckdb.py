@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -81,6 +82,8 @@ class DuckDBEngine(SqlEngine):
         if threads is not None:
             self._settings["threads"] = str(integer(least=1, threads=threads))
         if memory is not None:
+            if not re.fullmatch(r"\d+(\.\d+)? ?([KMGT]i?)?B", str(memory), re.IGNORECASE):
+                raise InvalidArgument(f"memory is a size such as '2GB', got {memory!r}")
             self._settings["memory_limit"] = memory
         self._folder = PrivateFolder()
         self._tables = table_sources(source, codebook, self._folder.path)

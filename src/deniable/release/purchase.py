@@ -55,7 +55,9 @@ def _solved(family: MechanismFamily, payment: Payment, delta: Fraction) -> Mecha
     if payment.rho is not None:
         return calibrate(family.at, rho=payment.rho, d_in=1)
     if payment.epsilon is None:
-        raise InvalidArgument("this mechanism has no scale: say what to pay with epsilon=, rho= or accuracy=")
+        raise InvalidArgument(
+            "nothing says how much noise to add: pay with epsilon= or rho=, or for a mechanism that states its error with accuracy="
+        )
     try:
         return calibrate(family.at, epsilon=payment.epsilon, d_in=1)
     except Unaccountable:
