@@ -172,7 +172,6 @@ HARMLESS = {
         "deniable.query.sql.aggregates:_Call",
         "deniable.query.sql.unit_subquery:_PerUnit",
         "deniable.query.sql.staging:Staging",
-        "deniable.release.staged:_Planned",
         "deniable.synth.fitted.generator:Generator",
         "deniable.synth.fitted.twin_randomness:ReleasedWords",
         "deniable.ledger.replay:Transaction",
@@ -225,6 +224,7 @@ HARMLESS = {
         "deniable.engines.sql_engine:SqlEngine",
     },
     "a question or a constructor; it shares the session it asks, or makes runs, and changes nothing of its own": {
+        "deniable.release.staged:PlannedStages",
         "deniable.release.synthetic:Synthesizer",
     },
 }

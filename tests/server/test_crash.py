@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import signal
 import sqlite3
@@ -86,6 +85,7 @@ def test_a_killed_worker(server, point):
 @pytest.mark.slow
 def test_the_command_serves_answers_and_stops_with_its_worker(tmp_path, monkeypatch):
     """`deniable serve` as people start it: web and worker, a question answered at a tick, both gone afterwards."""
+    import fcntl
     import socket
 
     import httpx

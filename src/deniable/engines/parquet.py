@@ -10,6 +10,8 @@ from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from deniable.errors import InvalidArgument
 from deniable.plan.variable import Type
 
@@ -67,6 +69,21 @@ def write_arrays(columns: Mapping[str, Any], path: Path) -> None:
     with duckdb.connect(":memory:") as connection:
         connection.register("arrays", dict(columns))
         connection.table("arrays").write_parquet(str(path))
+
+
+def write_rows(columns: Mapping[str, Sequence[Any]], types: Mapping[str, str], path: Path) -> None:
+    """Write columns of plain values that are public as Parquet, or as CSV where the file is called so, each as its type."""
+    import duckdb
+
+    arrays = {name: np.array(columns[name], dtype=object) for name in types}
+    cells = ", ".join(f"CAST({_identifier(name)} AS {kind}) AS {_identifier(name)}" for name, kind in types.items())
+    try:
+        with duckdb.connect(":memory:") as connection:
+            connection.register("arrays", arrays)
+            rows = connection.sql(f"SELECT {cells} FROM arrays")
+            rows.write_csv(str(path)) if path.suffix == ".csv" else rows.write_parquet(str(path))
+    except duckdb.Error:
+        raise InvalidArgument(f"cannot write {path}; is there such a folder, and room in it?") from None
 
 
 def _identifier(name: str) -> str:

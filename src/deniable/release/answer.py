@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from deniable.errors import InvalidArgument
@@ -172,21 +173,15 @@ class Release(AnswerRows):
 
     def to_pandas(self) -> Any:
         """The table as a pandas frame (needs the `frames` extra)."""
-        import pandas
-
-        return pandas.DataFrame(self.to_columns())
+        return _library("pandas").DataFrame(self.to_columns())
 
     def to_polars(self) -> Any:
         """The table as a Polars frame (needs the `frames` extra)."""
-        import polars
-
-        return polars.DataFrame(self.to_columns(), strict=False)
+        return _library("polars").DataFrame(self.to_columns(), strict=False)
 
     def to_arrow(self) -> Any:
         """The table as an Arrow table (needs the `frames` extra)."""
-        import pyarrow
-
-        return pyarrow.table(self.to_columns())
+        return _library("pyarrow").table(self.to_columns())
 
     def to_json(self) -> str:
         """Everything in it, as JSON text."""
@@ -253,6 +248,13 @@ CHOSEN = (
     "is known what is shown."
 )
 """What is said where noise chooses among groups: of the largest of many like numbers the noise is large."""
+
+
+def _library(name: str) -> Any:
+    try:
+        return import_module(name)
+    except ModuleNotFoundError:
+        raise InvalidArgument(f"this needs {name}: pip install 'deniable[frames]', or use to_columns()") from None
 
 
 def statement_view(

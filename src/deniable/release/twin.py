@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from deniable.cost import Cost
+from deniable.engines.parquet import write_rows
 from deniable.errors import InvalidArgument
 from deniable.exact.guards import integer
 from deniable.ledger.receipt import Receipt
@@ -20,7 +21,7 @@ from deniable.noise import Entropy, system_entropy
 from deniable.release.release_facts import ReleaseFacts
 from deniable.release.release_table import ReleaseTable, extended_release_table, release_table
 from deniable.synth.fitted.conditions import Condition, conditions
-from deniable.synth.fitted.decoding import decoded, framed
+from deniable.synth.fitted.decoding import decoded, framed, stored_types
 from deniable.synth.fitted.intervals import TableError, table_error
 from deniable.synth.fitted.public_rules import PublicRules
 from deniable.synth.fitted.record_model import RecordModel
@@ -153,13 +154,11 @@ class Twin:
         place = Path(path)
         if place.suffix not in (".parquet", ".csv"):
             raise InvalidArgument(f"a twin is written to a .parquet or .csv file, got {place.name!r}")
-        frame = self.frame(rows, form="pandas")
-        if place.suffix == ".csv":
-            frame.to_csv(place, index=False)
-        else:
-            frame.to_parquet(place, index=False)
+        columns = self.frame(rows, form="dict")
+        write_rows(columns, stored_types(self.measurements.attributes), place)
         beside = place.with_name(f"{place.name}.json")
-        beside.write_text(json.dumps(self.sidecar(len(frame)), indent=2), encoding="utf-8")
+        count = len(next(iter(columns.values())))
+        beside.write_text(json.dumps(self.sidecar(count), indent=2), encoding="utf-8")
         return beside
 
     def sidecar(self, rows: int) -> dict[str, Any]:

@@ -177,7 +177,7 @@ def test_settings_are_refused_in_one_line_for_nothing(make, text):
 @pytest.mark.parametrize(
     ("payment", "text"),
     [
-        ({}, "say what to pay"),
+        ({}, "pay with epsilon= or rho="),
         ({"epsilon": 0}, "epsilon must be positive"),
         ({"epsilon": math.nan}, "epsilon must be a finite number"),
         ({"epsilon": 1, "rho": 1}, "one of them"),

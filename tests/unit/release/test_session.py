@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+import sys
 from fractions import Fraction
 
 import pytest
@@ -177,7 +178,7 @@ def test_sub_queries_per_unit(exact):
     with pytest.raises(InvalidArgument, match="not among"):
         exact.query().per_unit(n=ask.count(), bounds={"m": (0, 1)})
     with pytest.raises(InvalidArgument, match="summed up by"):
-        exact.query().per_unit(n=ask.quantile("age", 0.25))
+        exact.query().per_unit(n=ask.variance("age"))
     with pytest.raises(InvalidArgument, match="mode are for per_unit"):
         exact.query().agg(n=ask.mode("age"))
 
@@ -368,7 +369,7 @@ def test_testing_entropy_and_a_durable_ledger_do_not_meet(tmp_path):
         dataset().session(budget(epsilon=1), ledger=tmp_path / "l", entropy=Silent())
 
 
-def test_a_release_is_values_and_survives_storage(session):
+def test_a_release_is_values_and_survives_storage(session, monkeypatch):
     answer = (
         by_city(session)
         .agg(n=ask.count(), avg=ask.mean("age"), h=ask.histogram("age", edges=[0, 50, 100]))
@@ -379,6 +380,9 @@ def test_a_release_is_values_and_survives_storage(session):
     assert answer.to_pandas().shape[0] == 3
     assert answer.to_polars().height == 3
     assert answer.to_arrow().num_rows == 3
+    monkeypatch.setitem(sys.modules, "polars", None)
+    with pytest.raises(InvalidArgument, match=r"needs polars: pip install 'deniable\[frames\]', or use to_columns\(\)"):
+        answer.to_polars()
     assert answer.plot("n").svg.startswith("<svg")
     assert "ε" in answer.release_table().markdown()
     assert "<table" in answer._repr_html_()

@@ -12,6 +12,7 @@ from dataclasses import replace
 from datetime import date
 from fractions import Fraction
 
+import duckdb
 import pytest
 
 import deniable as dp
@@ -19,6 +20,7 @@ from deniable.cli import main
 from deniable.errors import EngineFailed, InvalidArgument, QueryRefused, Unanswered
 from deniable.plan.codebook import Codebook
 from deniable.release.twin import Twin, twin_packed
+from deniable.synth.fitted.decoding import stored_types
 from deniable.synth.resources import resources, tables_within
 from deniable.testing import Seeded
 from tests.unit.synth.people import BOOK, COLUMNS, people, people_rows, wide_book
@@ -206,10 +208,28 @@ def test_a_twin_says_what_it_promises_and_how_wrong_it_is(twin, tmp_path):
         assert beside["synthetic"] is True
         assert beside["guarantee"] == twin.guarantee
         assert set(beside["one_way_tvd_at_most"]) == set(COLUMNS)
+        assert beside["rows"] == len(duckdb.sql(f"FROM '{tmp_path / name}'").fetchall()) == 20
     with pytest.raises(InvalidArgument, match=r"\.parquet or \.csv"):
         twin.write(tmp_path / "twin.xlsx")
     with pytest.raises(InvalidArgument, match="no column"):
         twin.error(["sex", "hat"])
+
+
+def test_rows_are_written_without_any_library_of_frames(twin, tmp_path, monkeypatch):
+    for library in ("pandas", "polars", "pyarrow"):
+        monkeypatch.setitem(sys.modules, library, None)
+        with pytest.raises(
+            InvalidArgument, match=rf"needs {library}: pip install 'deniable\[frames\]', or form='dict'"
+        ):
+            twin.frame(rows=5, form={"pyarrow": "arrow"}.get(library, library))
+    twin.write(tmp_path / "twin.parquet", rows=200)
+    written = duckdb.sql(f"FROM '{tmp_path / 'twin.parquet'}'")
+    assert written.columns == list(COLUMNS)
+    assert {name: str(kind) for name, kind in zip(written.columns, written.types, strict=True)} == stored_types(
+        twin.measurements.attributes
+    )
+    with pytest.raises(InvalidArgument, match="cannot write"):
+        twin.write(tmp_path / "nowhere" / "twin.csv")
 
 
 def test_a_twin_is_evaluated_on_the_data_for_a_price(session, twin):

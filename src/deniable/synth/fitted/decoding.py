@@ -71,6 +71,28 @@ def _points(
 
 def framed(columns: dict[str, list[Any]], attributes: Attributes, form: str) -> Any:
     """The columns as the table type that is asked for."""
+    try:
+        return _framed(columns, attributes, form)
+    except ModuleNotFoundError as missing:
+        raise InvalidArgument(
+            f"form {form!r} needs {missing.name}: pip install 'deniable[frames]', or form='dict'"
+        ) from None
+
+
+def stored_types(attributes: Attributes) -> dict[str, str]:
+    """The type each column has in a file."""
+    kinds = {
+        "integer": "BIGINT",
+        "boolean": "BOOLEAN",
+        "number": "DOUBLE",
+        "decimal": "DOUBLE",
+        "date": "DATE",
+        "timestamp": "TIMESTAMP",
+    }
+    return {each.name: kinds.get(each.type, "VARCHAR") for each in attributes.columns}
+
+
+def _framed(columns: dict[str, list[Any]], attributes: Attributes, form: str) -> Any:
     match form:
         case "dict":
             return columns
