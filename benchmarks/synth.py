@@ -187,8 +187,7 @@ def on_adult(page: Report, table: dict[str, list[Any]], seeds: int, quick: bool)
     )
     few = ["sex", "race", "marital", "income"]
     page.note(
-        f"MWEM on four columns of it ({', '.join(few)}), tables of two columns, eight rounds. The default beside it. MWEM's model is the "
-        "average of its rounds, as in its proof, and the first ones know little: that is what is left at a large epsilon."
+        f"MWEM on four columns of it ({', '.join(few)}), tables of two columns, eight rounds. The default beside it."
     )
     small = [(method, epsilon, seeds) for epsilon in (0.01, 0.1, 1, 10) for method in ("mwem", "pairs")]
     page.table(HEADS, study(table, small, few))

@@ -184,10 +184,7 @@ def beside_smartnoise(page: Report, columns: dict[str, list[Any]], python: Path 
     found.append(["smartnoise-synth MWEM", *(told or ["not to be had here, or not finished", "–", "–"])])
     page.note(f"Four columns ({', '.join(few)}), epsilon = 1.")
     page.table(HEADS, found)
-    page.note(
-        "Our MWEM is the published one, whose model is the average of its rounds; smartnoise-synth's was given no list of categories and "
-        "reads them off the data."
-    )
+    page.note("smartnoise-synth's MWEM was given no list of categories and reads them off the data.")
 
 
 def filled(program: str, limit: int) -> str:

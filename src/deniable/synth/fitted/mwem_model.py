@@ -1,4 +1,4 @@
-"""Multiplicative weights over a whole domain: all past measurements, until it has really converged; the average of the rounds.
+"""Multiplicative weights over a whole domain: all past measurements, until it has really converged; an average of its last sweeps.
 
 `docs/theory/mwem.md` has the proof.
 """
@@ -38,17 +38,20 @@ def cell_numbers(columns: Sequence[Codes], table: Marginal) -> Codes:
 def reweighted(weights: Floats, goals: Sequence[tuple[Codes, Floats]]) -> tuple[Floats, bool]:
     """Multiplicative weights over all goals, sweep after sweep, until one moves less than `TOLERANCE`; and whether it got there.
 
+    They are the average over the sweeps since the last one whose number is a power of two: at most the second half of them.
     The weights before a sweep are kept as a copy: comparing an array with itself would stop after the first sweep.
     """
+    total, count = np.zeros_like(weights), 0
     for sweep in range(SWEEPS):
         before, rate = weights.copy(), 1 / (1 + sweep / _SLOWER)
         for codes, goal in goals:
             held = np.bincount(codes, weights=weights, minlength=goal.size)
             weights = weights * np.exp(rate * (goal - held) / np.maximum(np.maximum(goal, held), 1e-9))[codes]
             weights = weights / weights.sum()
+        total, count = (weights, 1) if (sweep + 1) & sweep == 0 else (total + weights, count + 1)
         if float(np.abs(weights - before).sum()) <= TOLERANCE:
-            return weights, True
-    return weights, False
+            return total / count, True
+    return total / count, False
 
 
 Goals = tuple[tuple[Codes, Floats], ...]
@@ -59,17 +62,6 @@ def advanced(columns: Sequence[Codes], weights: Floats, goals: Goals, table: Mar
     goals = (*goals, (cell_numbers(columns, table), _goal(table)))
     weights, done = reweighted(weights, goals)
     return weights, goals, done
-
-
-def _average(attributes: Attributes, tables: Sequence[Marginal]) -> tuple[Floats, bool]:
-    """The average of the weights over all rounds, and whether every round converged."""
-    columns = domain_columns(attributes)
-    weights = np.full(columns[0].size, 1 / columns[0].size)
-    total, converged, goals = np.zeros_like(weights), True, cast("Goals", ())
-    for table in tables:
-        weights, goals, done = advanced(columns, weights, goals, table)
-        total, converged = total + weights, converged and done
-    return total / max(len(tables), 1) if tables else weights, converged
 
 
 def _goal(table: Marginal) -> Floats:
@@ -85,10 +77,13 @@ def noisy_rows(stored: Sequence[Marginal]) -> float:
 def fit_mwem(stored: TwinMeasurements) -> tuple[RecordModel, tuple[str, ...]]:
     """The model of an MWEM synthesizer: exact weights for every combination of cells."""
     tables = [table for table in stored.marginals if table.places]
-    average, converged = _average(stored.attributes, tables)
-    within = tuple(np.ones(size) for size in stored.attributes.sizes)
     columns = domain_columns(stored.attributes)
-    model = RecordModel(stored.attributes, stored.groups, within, columns, average, noisy_rows(stored.marginals))
+    weights, converged = np.full(columns[0].size, 1 / columns[0].size), True
+    goals = cast("Goals", ())
+    for table in tables:
+        weights, goals, converged = advanced(columns, weights, goals, table)
+    within = tuple(np.ones(size) for size in stored.attributes.sizes)
+    model = RecordModel(stored.attributes, stored.groups, within, columns, weights, noisy_rows(stored.marginals))
     notes = (
         ()
         if converged
