@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from deniable.engines.duckdb import DuckDBEngine
 from deniable.engines.reference import ReferenceEngine
 from deniable.plan import facts as plan_facts
+from deniable.plan import relation as plan_relation
 from deniable.plan.codebook import Codebook
 from deniable.plan.expression import Column
 from deniable.plan.nodes import (
@@ -294,6 +295,56 @@ def test_a_left_join_that_forgets_what_it_did_not_find_is_caught(monkeypatch: py
     engine = ReferenceEngine(ONE_EACH | {"w": {"z": [0, 5]}}, NEVER, key=KEY)
     t, w = scan(NEVER, "t"), scan(NEVER, "w")
     assert _misfits(engine, Join(t, w, (("k", "z"),), JoinKind.LEFT)) != []
+
+
+FOUND_FOR_SOME = Codebook.from_yaml(
+    """
+unit: {id: p, groups: 5, rows_per_group: 9, rows_per_join: 5}
+tables:
+  t: {variables: {p: integer, k: {type: integer, bounds: [0, 9]}}}
+  u: {variables: {p: integer, z: {type: integer, bounds: [0, 9]}}}
+"""
+)
+"""Person 1 has two rows in the first table, and for one of them a row in the second."""
+SOME_FOUND = {"t": {"p": [1, 1, 2], "k": [3, 4, 3]}, "u": {"p": [1, 2], "z": [3, 3]}}
+
+
+def _grouped_by_the_other_sides_unit() -> UnitAgg:
+    """One row for each person and each identifier that a LEFT JOIN found, or did not find, beside the person's rows."""
+    other = Project(scan(FOUND_FOR_SOME, "u"), (("whose", Column("p")), ("z", Column("z"))))
+    joined = Join(scan(FOUND_FOR_SOME, "t"), other, (("p", "whose"), ("k", "z")), JoinKind.LEFT)
+    rows = UnitValue("rows", UnitSummary.ROWS, None, Fraction(0), Fraction(5))
+    return UnitAgg(joined, (("whose", Column("whose")),), (rows,))
+
+
+def _rows_a_person_takes_along(relation: Relation) -> dict[str, int]:
+    """How far each count moves when person 1 goes."""
+    plan = GroupAgg(relation, (), Bounding(groups=1), (("n", RowCount(9)), ("units", Units())))
+    gone = {name: {c: [v for v, p in zip(cells, table["p"], strict=True) if p != 1] for c, cells in table.items()}
+            for name, table in SOME_FOUND.items()}  # fmt: skip
+    moved = {}
+    for make in (ReferenceEngine, DuckDBEngine):
+        here, there = (make(rows, FOUND_FOR_SOME, key=KEY).run(plan) for rows in (SOME_FOUND, gone))
+        moved = {name: abs(cells(here, name).get((), 0) - cells(there, name).get((), 0)) for name in ("n", "units")}
+    return moved
+
+
+def test_a_units_own_column_behind_a_left_join_is_not_one_for_all_its_rows() -> None:
+    """Such a column is the unit in some rows and missing in others, so a unit has two rows of the summary, and both count."""
+    relation = _grouped_by_the_other_sides_unit()
+    assert _most(ReferenceEngine(SOME_FOUND, FOUND_FOR_SOME, key=KEY), relation) == 2
+    assert shape(relation).most_rows != 1
+    plan = GroupAgg(relation, (), Bounding(groups=1), (("n", RowCount(9)), ("units", Units())))
+    moved = _rows_a_person_takes_along(relation)
+    assert moved == {"n": 2, "units": 1}
+    assert all(moved[name] <= bound.l1 for name, bound in sensitivities(plan).items())
+
+
+def test_a_left_join_that_leaves_units_as_they_were_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The planted fault: the right side's unit column counts as present in every row, as in an inner join."""
+    monkeypatch.setattr(plan_relation, "_optional", lambda anchors: anchors)
+    relation = _grouped_by_the_other_sides_unit()
+    assert shape(relation).most_rows == 1 < _rows_a_person_takes_along(relation)["n"]
 
 
 def test_a_unique_unit_moves_unions_by_at_most_the_triple() -> None:

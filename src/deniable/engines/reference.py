@@ -19,7 +19,7 @@ from deniable.engines.reference_bounding import Identity, Members, Owned, first_
 from deniable.engines.results import Place, assembled, held, key_rank
 from deniable.engines.unit_rows import checked_rows, checked_tables, checked_vector, cut_part, labels, row_table
 from deniable.errors import InvalidArgument, QueryRefused
-from deniable.plan.analysis import facts
+from deniable.plan.analysis import facts, summary_facts
 from deniable.plan.codebook import Codebook
 from deniable.plan.expression import Column
 from deniable.plan.facts import LARGEST, Facts, Kind
@@ -47,7 +47,7 @@ from deniable.plan.nodes import (
     ValueTable,
 )
 from deniable.plan.provenance import read_below, sources_of
-from deniable.plan.relation import Shape, entering, schema, shape, summary_facts
+from deniable.plan.relation import Shape, entering, schema, shape
 from deniable.plan.sensitivity import checked, sensitivities, total_ends
 from deniable.plan.tables import Link, Table
 from deniable.plan.unit_tables import UnitTables

@@ -7,8 +7,10 @@ and no engine overflows on the way. An expression for which that cannot be shown
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import date, datetime
 from fractions import Fraction
+from math import ceil, floor
 from typing import TypeAlias, assert_never
 
 from deniable.plan.arithmetic import arithmetic, quotient, refused
@@ -29,8 +31,9 @@ from deniable.plan.expression import (
     Or,
     children,
 )
-from deniable.plan.facts import Facts, Kind, common_step, days, fitting, hull, microseconds
+from deniable.plan.facts import LARGEST, Facts, Kind, common_step, days, fitting, hull, microseconds
 from deniable.plan.functions.scalar import ScalarFunction
+from deniable.plan.nodes import UnitSummary, UnitValue
 from deniable.plan.rewriting import cross_multiplied, listed
 
 Schema: TypeAlias = Mapping[str, Facts]
@@ -239,3 +242,54 @@ def _case(branches: tuple[tuple[Expression, Expression], ...], otherwise: Expres
     results = [result for _, result in branches] + ([otherwise] if otherwise is not None else [])
     known = hull([facts(result, schema) for result in results])
     return known.with_null(known.nullable or otherwise is None)
+
+
+# Summaries of one unit's rows ----------------------------------------------------------------------------------------
+
+FINEST_SHARE = 10**6
+"""The largest denominator of a quantile's share, so that a share times a number of rows stays within 64 bits."""
+
+
+def summary_facts(value: UnitValue, columns: dict[str, Facts]) -> Facts:
+    """The facts of one summary column; what is not bounded by declaration saturates at 2**62 and counts as unbounded."""
+    of = None if value.of is None else checked_facts(value.of, columns)
+    if (of is None) != (value.summary is UnitSummary.ROWS):
+        raise refused("bad-summary", f"{value.summary.value} of {value.name}: ROWS takes no column, all others one")
+    share = value.share if value.summary is UnitSummary.QUANTILE else Fraction(0)
+    if share is None or not (0 <= share <= 1 and share.denominator <= FINEST_SHARE):
+        raise refused("bad-constant", f"{value.name}: a quantile's share lies between 0 and 1 in steps of a millionth")
+    match value.summary:
+        case UnitSummary.ROWS | UnitSummary.COUNT | UnitSummary.DISTINCT:
+            known = Facts(Kind.NUMBER, False, Fraction(1), 0, None)
+        case UnitSummary.SUM:
+            known = _sum_facts(of)
+        case UnitSummary.LEAST | UnitSummary.GREATEST | UnitSummary.MEDIAN | UnitSummary.QUANTILE:
+            if of is None or of.kind not in (Kind.NUMBER, Kind.DATE, Kind.TIMESTAMP):
+                raise refused("no-order", f"{value.name}: MIN, MAX and quantiles need numbers or dates")
+            known = of
+        case UnitSummary.MODE:
+            assert of is not None
+            known = of
+    return clamped_summary(value, known)
+
+
+def _sum_facts(of: Facts | None) -> Facts:
+    if of is None or of.kind is not Kind.NUMBER or not of.bounded:
+        raise refused("unbounded", "SUM needs a number with declared bounds", "clamp(x, lower, upper) it")
+    low, high = of.ends
+    return Facts(Kind.NUMBER, of.nullable, of.step, 0 if low >= 0 else None, 0 if high <= 0 else None)
+
+
+def clamped_summary(value: UnitValue, known: Facts) -> Facts:
+    """The facts once the summary's own bounds are applied."""
+    if (value.lower is None) != (value.upper is None):
+        raise refused("bad-summary", f"{value.name}: give both bounds or none")
+    if value.lower is None or value.upper is None:
+        return known
+    if known.kind is not Kind.NUMBER:
+        raise refused("type-mismatch", f"{value.name}: only numbers have bounds here")
+    low, high = ceil(value.lower / known.step), floor(value.upper / known.step)
+    if not -LARGEST < low <= high < LARGEST:
+        raise refused("bad-constant", f"{value.name}: no grid point in [{value.lower}, {value.upper}]")
+    low = low if known.lower is None else min(max(low, known.lower), high)
+    return replace(known, lower=low, upper=high if known.upper is None else max(min(high, known.upper), low))

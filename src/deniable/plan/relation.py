@@ -6,16 +6,14 @@ A relation that would let one unit touch another's rows, or change what a query 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from fractions import Fraction
-from math import ceil, floor
 from typing import assert_never
 
 from deniable.errors import QueryRefused
 from deniable.exact import number_of
-from deniable.plan.analysis import checked_facts, condition_facts, facts
+from deniable.plan.analysis import checked_facts, condition_facts, facts, summary_facts
 from deniable.plan.codebook import Codebook
 from deniable.plan.expression import Column, Expression
-from deniable.plan.facts import LARGEST, Facts, Kind, hull
+from deniable.plan.facts import Facts, Kind, hull
 from deniable.plan.memo import remembered
 from deniable.plan.nodes import (
     Filter,
@@ -26,7 +24,6 @@ from deniable.plan.nodes import (
     Scan,
     Union,
     UnitAgg,
-    UnitSummary,
     UnitValue,
     ValueTable,
 )
@@ -38,7 +35,10 @@ MOST_TIMES = 3
 """How often one private table may stand in a join, unless it has one row per unit."""
 
 OWN_UNIT = "the unit itself"
-"""The anchor of a column that carries the unit."""
+"""The anchor of a column that carries the unit, in every row."""
+
+_UNIT_OR_NONE = "the unit itself, or missing"
+"""The anchor of such a column behind a LEFT JOIN: one unit has it in some rows and lacks it in others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +64,10 @@ class Shape:
     def public(self) -> bool:
         """Whether every row comes from public tables."""
         return self.unit is None
+
+    def is_unit(self, name: str) -> bool:
+        """Whether a column is the unit's own identifier, wherever it is present."""
+        return self.anchors.get(name) in (OWN_UNIT, _UNIT_OR_NONE)
 
 
 def schema(relation: Relation) -> dict[str, Facts]:
@@ -196,12 +200,17 @@ def _join(join: Join, left: Shape, right: Shape) -> Shape:
     columns = dict(left.columns)
     if not filtering:
         columns |= _right_columns(join, left, right)
-    anchors = {**right.anchors, **left.anchors} if not filtering else left.anchors
+    anchors = {} if filtering else _optional(right.anchors) if join.kind is JoinKind.LEFT else right.anchors
     owner = right if left.public else left
     most = left.most_rows if filtering else _product(left, right)
     rows = None if owner.unit is None else most
     met = left.met if filtering else _paired(left, right)
-    return Shape(columns, owner.unit, rows, anchors, left.tables | right.tables, owner.identity, met)
+    return Shape(columns, owner.unit, rows, anchors | left.anchors, left.tables | right.tables, owner.identity, met)
+
+
+def _optional(anchors: dict[str, str]) -> dict[str, str]:
+    """Anchors where a row may be missing; a missing value meets nothing, so what is matched is still of one unit."""
+    return {name: _UNIT_OR_NONE if anchor == OWN_UNIT else anchor for name, anchor in anchors.items()}
 
 
 def entering(join: Join) -> tuple[int | None, int | None]:
@@ -270,8 +279,8 @@ def _checked_private_join(join: Join, left: Shape, right: Shape) -> None:
             "each row is a unit of its own, so two private tables have no unit in common",
             rewrite="declare an identifier as the unit, or one table public",
         )
-    shared = [left.anchors.get(a) for a, b in join.on if left.anchors.get(a) == right.anchors.get(b)]
-    if not any(shared):
+    first, second = _optional(left.anchors), _optional(right.anchors)
+    if not any(first.get(a) and first.get(a) == second.get(b) for a, b in join.on):
         raise QueryRefused(
             "join-not-on-unit",
             f"this join does not match {left.unit} with itself and follows no declared link",
@@ -345,56 +354,3 @@ def _unit_agg(below: Shape, keys: tuple[tuple[str, Expression], ...], values: tu
     }
     most = 1 if all(below.anchors.get(getattr(e, "name", "")) == OWN_UNIT for _, e in keys) else below.most_rows
     return Shape(known, below.unit, most, anchors, below.tables, below.identity, () if most == 1 else below.met)
-
-
-FINEST_SHARE = 10**6
-"""The largest denominator of a quantile's share, so that a share times a number of rows stays within 64 bits."""
-
-
-def summary_facts(value: UnitValue, columns: dict[str, Facts]) -> Facts:
-    """The facts of one summary column; what is not bounded by declaration saturates at 2**62 and counts as unbounded."""
-    of = None if value.of is None else checked_facts(value.of, columns)
-    if (of is None) != (value.summary is UnitSummary.ROWS):
-        raise QueryRefused(
-            "bad-summary", f"{value.summary.value} of {value.name}: ROWS takes no column, all others one"
-        )
-    share = value.share if value.summary is UnitSummary.QUANTILE else Fraction(0)
-    if share is None or not (0 <= share <= 1 and share.denominator <= FINEST_SHARE):
-        raise QueryRefused(
-            "bad-constant", f"{value.name}: a quantile's share lies between 0 and 1 in steps of a millionth"
-        )
-    match value.summary:
-        case UnitSummary.ROWS | UnitSummary.COUNT | UnitSummary.DISTINCT:
-            known = Facts(Kind.NUMBER, False, Fraction(1), 0, None)
-        case UnitSummary.SUM:
-            known = _sum_facts(of)
-        case UnitSummary.LEAST | UnitSummary.GREATEST | UnitSummary.MEDIAN | UnitSummary.QUANTILE:
-            if of is None or of.kind not in (Kind.NUMBER, Kind.DATE, Kind.TIMESTAMP):
-                raise QueryRefused("no-order", f"{value.name}: MIN, MAX and quantiles need numbers or dates")
-            known = of
-        case UnitSummary.MODE:
-            assert of is not None
-            known = of
-    return clamped_summary(value, known)
-
-
-def _sum_facts(of: Facts | None) -> Facts:
-    if of is None or of.kind is not Kind.NUMBER or not of.bounded:
-        raise QueryRefused("unbounded", "SUM needs a number with declared bounds", rewrite="clamp(x, lower, upper) it")
-    low, high = of.ends
-    return Facts(Kind.NUMBER, of.nullable, of.step, 0 if low >= 0 else None, 0 if high <= 0 else None)
-
-
-def clamped_summary(value: UnitValue, known: Facts) -> Facts:
-    """The facts once the summary's own bounds are applied."""
-    if (value.lower is None) != (value.upper is None):
-        raise QueryRefused("bad-summary", f"{value.name}: give both bounds or none")
-    if value.lower is None or value.upper is None:
-        return known
-    if known.kind is not Kind.NUMBER:
-        raise QueryRefused("type-mismatch", f"{value.name}: only numbers have bounds here")
-    low, high = ceil(value.lower / known.step), floor(value.upper / known.step)
-    if not -LARGEST < low <= high < LARGEST:
-        raise QueryRefused("bad-constant", f"{value.name}: no grid point in [{value.lower}, {value.upper}]")
-    low = low if known.lower is None else min(max(low, known.lower), high)
-    return replace(known, lower=low, upper=high if known.upper is None else max(min(high, known.upper), low))

@@ -16,6 +16,7 @@ from deniable.engines.order import OrderKey
 from deniable.engines.sql.expressions import Expressions, value_rows
 from deniable.engines.sql.keyed_order import first_rows
 from deniable.engines.sql.stored_cells import Physical, cell_feature, read
+from deniable.plan.analysis import summary_facts
 from deniable.plan.arithmetic import clamp_ends
 from deniable.plan.codebook import Codebook
 from deniable.plan.expression import Column, Expression
@@ -36,7 +37,7 @@ from deniable.plan.nodes import (
 )
 from deniable.plan.profile import Profile
 from deniable.plan.provenance import read_below
-from deniable.plan.relation import entering, schema, shape, summary_facts
+from deniable.plan.relation import entering, schema, shape
 from deniable.plan.sql_trees import (
     Tree,
     add,

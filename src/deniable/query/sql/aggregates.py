@@ -14,7 +14,7 @@ from sqlglot import exp
 from deniable.plan.analysis import facts
 from deniable.plan.expression import Case, Column, Expression, Literal
 from deniable.plan.nodes import Filter, Join, JoinKind, Project, Relation, Scan, Union, UnitAgg, ValueTable
-from deniable.plan.relation import OWN_UNIT, shape
+from deniable.plan.relation import shape
 from deniable.plan.wording import ADVICE, spoken
 from deniable.query.aggregates import SQL_FUNCTIONS, SQL_NAMES, Aggregate, Count, Sum
 from deniable.query.aggregates.count import counted
@@ -128,7 +128,7 @@ class _Call:
 
     def is_unit(self, of: Expression) -> bool:
         """Whether a column is the identifier of the unit itself."""
-        return isinstance(of, Column) and shape(self.calls.source.relation).anchors.get(of.name) == OWN_UNIT
+        return isinstance(of, Column) and shape(self.calls.source.relation).is_unit(of.name)
 
     def may_lack_unit(self) -> bool:
         """Whether the unit's own column may be missing because of a LEFT JOIN."""
