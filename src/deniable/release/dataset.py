@@ -137,8 +137,9 @@ class Dataset:
 
         Everything charged so far is carried over, and open sessions must be opened again. An act of the curator.
 
-        Guarantee: nothing is forgotten or given back; a changed unit is refused, for old costs are about the old one. How many
-        groups and rows of a unit count may change: a cost is about all that one unit has, whatever part of it counted.
+        Guarantee: nothing is forgotten or given back; a changed unit is refused, for old costs are about the old one, and so is
+        another column or link that says whose the rows of a table are. How many groups and rows of a unit count may change: a
+        cost is about all that one unit has, whatever part of it counted.
         """
         amend(ledger, self.codebook, reason=reason, by=by, budget=budget, period=period, caps=caps, anchor=anchor)
 
@@ -313,6 +314,12 @@ def amend(
         stated = terms_of(codebook, dataset=old.dataset, budget=new.budget, period=new.period, caps=new.caps)
         new = replace(stated, rule=new.rule, grants=old.grants)
     same = _protected(old.unit) == _protected(new.unit) and not any(cap.unit for cap in new.caps)
+    for name in sorted(old.facts.keys() & new.facts.keys()):
+        before, after = _whose(old.facts[name]), _whose(new.facts[name])
+        if before != after and ledger.charges():
+            raise InvalidArgument(
+                f"{name} has {before}, in this codebook {after}: its old costs are about other people; start a new ledger"
+            )
     if new.unit != old.unit and not same and ledger.charges():
         raise InvalidArgument(
             f"the ledger counts {old.unit!r}, this codebook protects {new.unit!r}; start a new ledger, "
@@ -326,6 +333,12 @@ def unit_text(unit: Unit) -> str:
     total = "" if unit.total is None else f", in all: {unit.total}"
     total += "" if unit.joined == MOST_JOINED else f", joined: {unit.joined}"
     return f"{unit}, groups: {unit.groups}, rows: {unit.rows}{total}" + (", trusted unique" if unit.unique else "")
+
+
+def _whose(facts: Mapping[str, Any]) -> str:
+    """What in a ledger's facts about a table says whose its rows are; nothing for those about a variable."""
+    said = [f"{name}: {facts[name]}" for name in ("unit", "period", "links") if name in facts]
+    return "; ".join(said) or "nobody's rows"
 
 
 _BOUNDS = re.compile(

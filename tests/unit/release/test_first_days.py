@@ -144,6 +144,21 @@ def test_the_curator_amends_codebook_and_budget_and_nothing_is_given_back(place)
             bounded(**unit).amend(place, reason="other people")
 
 
+def test_a_table_that_belongs_to_others_is_not_amended(place):
+    """The unit keeps its name, but another column, or a link, says who it is: old costs hold for the people of then."""
+
+    def protecting(column, **tables):
+        book = copy.deepcopy(BOOK)
+        book["tables"]["v"]["unit"] = column
+        book["tables"] |= tables
+        return dp.Dataset({"v": ROWS} | {name: {"p": [1]} for name in tables}, codebook=book)
+
+    count(protecting("p").session(BUDGET, ledger=place), epsilon=0.5)
+    with pytest.raises(InvalidArgument, match=r"table v has unit: p, in this codebook unit: m: .*; start a new ledger"):
+        protecting("m").amend(place, reason="other people")
+    protecting("p", w={"unit": "p", "variables": {"p": "integer"}}).amend(place, reason="a second table")
+
+
 def bounded(**unit):
     book = copy.deepcopy(BOOK)
     book["unit"] |= unit
