@@ -184,19 +184,23 @@ def _gaussian(cost: Cost) -> Spend:
 
 
 def _renyi(cost: Cost, order: Fraction) -> Spend:
-    """The divergence at the order, never above order times rho, leaks beside."""
+    """The divergence at the order, leaks beside; one that is only bounded is never above order times rho."""
     loss = RenyiPrivacy().read(cost)
     leaked = round_up(sum((chance * times for chance, times in loss.leaks), Fraction(0)))
     bounds = [value] if (value := loss.at(order)) is not None else []
-    try:
-        rho = ZeroConcentrated().read(cost)
-    except Unaccountable:
-        pass
-    else:
-        bounds += [order * rho.loss] if rho.delta <= leaked else []
+    if not (bounds and loss.exact):
+        bounds += _order_times_rho(cost, order, leaked)
     if not bounds:
         raise Unaccountable(f"this cost has no bound at order {float(order):g}; declare it in the workload")
     return Spend(round_up(min(bounds)), leaked)
+
+
+def _order_times_rho(cost: Cost, order: Fraction, leaked: Fraction) -> list[Fraction]:
+    try:
+        rho = ZeroConcentrated().read(cost)
+    except Unaccountable:
+        return []
+    return [order * rho.loss] if rho.delta <= leaked else []
 
 
 def rule_from_record(record: Record) -> Rule:

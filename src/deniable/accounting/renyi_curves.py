@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from operator import itemgetter
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from deniable.accounting.pure_profiles import PureLoss
 from deniable.exact import Interval, exp, expm1, ln, power
@@ -51,6 +51,18 @@ def log_moment(parts: list[tuple[Interval, Interval]], order: Fraction) -> Fract
         below = (exponent - top).rounded(BITS + 16)
         total = total + weight * exp(max(below.upper, _NEGLIGIBLE), BITS)
     return max(Fraction(0), (top + ln(total.rounded(BITS), BITS).upper) / (order - 1))
+
+
+def _decay(exponent: Fraction) -> Interval:
+    """e^-exponent; what is negligible is not told from nought, where its exact size would be a fraction of many thousand digits."""
+    if exponent > -_NEGLIGIBLE:
+        return Interval(Fraction(0), exp(_NEGLIGIBLE, BITS).upper)
+    return exp(-exponent, BITS + 32)
+
+
+def _decayed(exponent: Fraction) -> Interval:
+    """1 - e^-exponent, also next to nought."""
+    return 1 - _decay(exponent) if exponent > 1 else -expm1(-exponent, BITS + 32)
 
 
 def point(value: Fraction) -> Interval:
@@ -128,11 +140,11 @@ class DiscreteLaplaceCurve:
     steps: int
 
     def at(self, order: Fraction) -> Fraction:
-        q = exp(-1 / self.scale, BITS + 32)
-        below = -expm1(-(2 * order - 1) / self.scale, BITS + 32)  # 1 - c
+        q = _decay(1 / self.scale)
+        below = _decayed((2 * order - 1) / self.scale)  # 1 - c
         common = (1 + q) * below
         c, epsilon = 1 - below, self.steps / self.scale
-        shrink = -expm1(-2 * (order - 1) / self.scale, BITS + 32)  # 1 - c/q
+        shrink = _decayed(2 * (order - 1) / self.scale)  # 1 - c/q
         parts = [
             ((1 - q * c) / common, point((order - 1) * epsilon)),
             (q * shrink / common, point(-order * epsilon)),
@@ -191,6 +203,10 @@ class ResponseCurve:
         ratio = math.log(self.truth / self.other)
         parts = [(float(self.truth), ratio * (order - 1)), (float(self.other), ratio * (1 - order))]
         return min(ratio, log_sum([*parts, (float(self.rest), 0.0)]) / (order - 1))
+
+
+ExactCurve: TypeAlias = LinearCurve | PureCurve | LaplaceCurve | DiscreteLaplaceCurve | RangeCurve | ResponseCurve
+"""The divergences of the worst pair of laws, and not only a bound on them."""
 
 
 @dataclass(frozen=True, slots=True)

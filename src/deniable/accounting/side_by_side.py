@@ -108,20 +108,7 @@ class Filters:
 
     def read(self, cost: Cost) -> Tally:
         """What a cost spends by each rule; `Unaccountable` if none can read it."""
-        if self.only:
-            spend = self.only.read(cost)
-            return Tally((spend,), spend.delta)
-        found: list[Spend | None] = []
-        refusals: list[str] = []
-        for rule in self.rules:
-            try:
-                found.append(rule.read(cost))
-            except Unaccountable as refusal:
-                found.append(None)
-                refusals.append(str(refusal))
-        if len(refusals) == len(self.rules):
-            raise Unaccountable(refusals[0])
-        return self._agreeing(found, pairs(cost))
+        return _read(self, cost)
 
     def _agreeing(self, found: list[Spend | None], stated: Fraction) -> Tally:
         """All must mean the same leaks; a rule that sees others is out. Rényi is asked first: it reads the most."""
@@ -263,6 +250,25 @@ class Filters:
             return self.only.to_record()
         rules = [rule.to_record() for rule in self.rules]
         return {"rule": "best", "reserve": str(self.reserve), "rules": rules, "reason": self.reason}
+
+
+@lru_cache(maxsize=256)
+def _read(filters: Filters, cost: Cost) -> Tally:
+    """A price, its charge and the next price of the same question read one cost."""
+    if filters.only:
+        spend = filters.only.read(cost)
+        return Tally((spend,), spend.delta)
+    found: list[Spend | None] = []
+    refusals: list[str] = []
+    for rule in filters.rules:
+        try:
+            found.append(rule.read(cost))
+        except Unaccountable as refusal:
+            found.append(None)
+            refusals.append(str(refusal))
+    if len(refusals) == len(filters.rules):
+        raise Unaccountable(refusals[0])
+    return filters._agreeing(found, pairs(cost))
 
 
 @lru_cache(maxsize=64)

@@ -73,9 +73,11 @@ class Facts:
 
     def on(self, step: Fraction) -> Facts:
         """The same column counted in a finer `step` that divides this one."""
+        if step == self.step:
+            return fitting(self)
         factor = self.step / step
         assert factor.denominator == 1, "a grid can only be refined"
-        if factor != 1 and not self.bounded:
+        if not self.bounded:
             raise QueryRefused(
                 "unbounded",
                 "a number without declared bounds meets one on another grid",
@@ -86,7 +88,7 @@ class Facts:
 
     def with_null(self, nullable: bool) -> Facts:
         """The same column, with or without missing values."""
-        return replace(self, nullable=nullable)
+        return self if nullable == self.nullable else replace(self, nullable=nullable)
 
     def __str__(self) -> str:
         within = ""

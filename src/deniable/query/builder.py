@@ -6,7 +6,7 @@ Every method returns a new query; nothing is read, priced or spent before `price
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, Generic, Never, Protocol, TypeVar, Unpack
@@ -36,6 +36,8 @@ from deniable.query.payment import Payment, PaymentTerms, with_payment
 from deniable.query.per_unit import PerUnit
 
 if TYPE_CHECKING:
+    from deniable.plan.unit import Unit
+    from deniable.query.compile import CompiledQuery
     from deniable.query.price import Price
 
 
@@ -85,6 +87,7 @@ class Query(Viewable, Generic[Answer]):
     other: str | None = None
     whole: bool = False
     shares: tuple[tuple[str, Fraction], ...] = ()
+    _compiled: list[tuple[Unit, CompiledQuery]] = field(default_factory=list, init=False, repr=False, compare=False)
 
     if not TYPE_CHECKING:
 

@@ -98,7 +98,22 @@ class CompiledQuery:
 
 
 def compile_query(query: Query[Any], unit: Unit) -> CompiledQuery:
-    """The plan of a query for this unit, or a refusal that says what to change."""
+    """The plan of a query for this unit, or a refusal that says what to change; computed once, and kept with the query."""
+    for known, compiled in query._compiled:
+        if known is unit:
+            return compiled
+    compiled = _compile(query, unit)
+    query._compiled[:] = [(unit, compiled)]
+    return compiled
+
+
+def keys_of(query: Query[Any]) -> KeySet:
+    """The keys of a query, or its refusal where they make too many groups."""
+    known = next((compiled.keys for _, compiled in query._compiled if not compiled.found), None)
+    return key_set(query) if known is None else known
+
+
+def _compile(query: Query[Any], unit: Unit) -> CompiledQuery:
     if not query.aggregates:
         raise InvalidArgument("a query needs something to compute: .agg(n=dp.count())")
     if query.in_stages:

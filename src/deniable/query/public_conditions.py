@@ -55,7 +55,7 @@ def narrowed(source: Relation, name: str) -> Facts:
         for part in _all_of(condition):
             below, above = _ends(part, here, known)
             low, high = max(low, below), min(high, above)
-    return replace(known, lower=low, upper=high) if low <= high else known
+    return replace(known, lower=low, upper=high) if known.ends != (low, high) and low <= high else known
 
 
 def _all_of(condition: Expression) -> Iterator[Expression]:

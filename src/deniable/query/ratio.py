@@ -195,7 +195,9 @@ def mean_error(output: MeanOf, forecast: Forecast, beta: Fraction) -> float:
 def _mean_within(forecast: Forecast, total: str, count: str, reach: float, beta: Fraction) -> float:
     """w such that sum over count is within w of any mean in [-reach, reach], with probability 1 - beta."""
     noises = _noise_sum(forecast, (total, count))
-    return _least_error(forecast, count, 2 * reach, lambda w, d: noises.exceeds(d, [np.ones(1), reach + w], beta))
+    return _least_error(
+        forecast, count, 2 * reach, lambda w, d: noises.exceeds(d, [np.ones_like(w), reach + w], beta)
+    )
 
 
 def quotient_error(output: QuotientOf, forecast: Forecast, beta: Fraction) -> float:
@@ -205,14 +207,14 @@ def quotient_error(output: QuotientOf, forecast: Forecast, beta: Fraction) -> fl
     unsure = forecast.noise(output.bottom).error(beta / 20) * forecast.step(output.bottom)
     if rows <= 2 * unsure:
         return inf
-    inner, outer = np.zeros(1), np.ones(1)
-    while not noises.exceeds(outer * rows, [np.ones(1), reach + outer], beta)[0]:
-        outer *= 2
-    for _ in range(HALVINGS):
-        middle = (inner + outer) / 2
-        held = noises.exceeds(middle * rows, [np.ones(1), reach + middle], beta)[0]
-        inner, outer = (inner, middle) if held else (middle, outer)
-    return float(outer[0])
+
+    def exceeds(w: Floats) -> Truths:
+        return noises.exceeds(w * rows, [np.ones_like(w), reach + w], beta)
+
+    most = 1.0
+    while not exceeds(np.array([most]))[0]:
+        most *= 2
+    return _least(exceeds, most)
 
 
 _MOST_ROWS = 1 << 50
@@ -252,13 +254,15 @@ def moment_error(output: MomentOf, forecast: Forecast, beta: Fraction) -> float:
     y_off = x_off if same else _mean_within(forecast, output.right, output.count, y_reach, part)
     columns = (output.products, output.left, *(() if same else (output.right,)), output.count)
     noises, shift = _noise_sum(forecast, columns), float(output.shift)
-    weights = [np.full(1, each) for each in ((2 * x_reach,) if same else (y_reach, x_reach))]
+    weights = (2 * x_reach,) if same else (y_reach, x_reach)
     most = max(abs(float(output.upper) - shift), abs(float(output.lower) - shift)) + x_reach * y_reach
     rest = beta * (1 - _CENTRES)
     whole = float(output.upper - output.lower)
-    first = _least_error(
-        forecast, output.count, whole, lambda w, d: noises.exceeds(d, [np.ones(1), *weights, most + w], rest)
-    )
+
+    def exceeds(w: Floats, distance: Floats) -> Truths:
+        return noises.exceeds(distance, [np.full_like(w, each) for each in (1.0, *weights)] + [most + w], rest)
+
+    first = _least_error(forecast, output.count, whole, exceeds)
     error = min(whole, first + x_off * y_off)
     return float(np.sqrt(error)) if output.root else error
 
@@ -277,13 +281,22 @@ def _least_error(
     rows = forecast.group_size
     if rows - forecast.noise(count).error(forecast.beta / 20) * forecast.step(count) < 1:
         return whole
-    inner, outer = np.zeros(1), np.full(1, whole)
-    if not exceeds(outer, outer * rows)[0]:
+    if not exceeds(np.array([whole]), np.array([whole * rows]))[0]:
         return whole
-    for _ in range(HALVINGS):
-        middle = (inner + outer) / 2
-        inner, outer = (inner, middle) if exceeds(middle, middle * rows)[0] else (middle, outer)
-    return float(outer[0])
+    return _least(lambda w: exceeds(w, w * rows), whole)
+
+
+_PARTS = np.arange(1, 1 << 8) / (1 << 8)
+
+
+def _least(holds: Callable[[Floats], Truths], most: float) -> float:
+    """The least number up to `most` from which `holds` is true on, true there itself: a stretch is cut into many parts at once."""
+    low, high = 0.0, most
+    for _ in range(HALVINGS // 8 + 1):
+        middles = low + (high - low) * _PARTS
+        first = int(np.argmax(np.append(holds(middles), True)))
+        low, high = (middles[first - 1] if first else low), (middles[first] if first < len(middles) else high)
+    return float(high)
 
 
 # Columns that were fitted ----------------------------------------------------------------------------------------------

@@ -22,6 +22,7 @@ from deniable.accounting.renyi_curves import (
     Curve,
     DiscreteLaplaceCurve,
     DoubledCurve,
+    ExactCurve,
     GroupedCurve,
     LaplaceCurve,
     LinearCurve,
@@ -87,6 +88,11 @@ class RenyiLoss:
                 return None
             total += times * value
         return total
+
+    @property
+    def exact(self) -> bool:
+        """Whether these are the divergences themselves, up to rounding: no other theorem bounds them better."""
+        return all(isinstance(curve, ExactCurve) for curve, _ in self.curves)
 
     @property
     def note(self) -> str:

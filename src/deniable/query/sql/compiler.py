@@ -19,13 +19,14 @@ from deniable.plan.expression import Column, Expression
 from deniable.plan.relation import shape
 from deniable.query.aggregates import CountUnits
 from deniable.query.builder import Query, QueryRunner
-from deniable.query.compile import compile_query
+from deniable.query.compile import compile_query, keys_of
 from deniable.query.keys import Key, key_set
 from deniable.query.sql.aggregates import AggregateCalls
 from deniable.query.sql.averages import averages_units, over_units
 from deniable.query.sql.ending import NotPublic, public_ending
 from deniable.query.sql.env import Env, aggregates, checked_clauses, output_name, part, unknown_function
 from deniable.query.sql.grouping import grouping_sets
+from deniable.query.sql.options import Options
 from deniable.query.sql.post import CellOperator, Constant, Field, Operation, Value
 from deniable.query.sql.quantile_bins import with_quantile_bins
 from deniable.query.sql.select_rows import rows
@@ -55,10 +56,17 @@ def compile_statement(
         env = Env(codebook, statement.text)
         built = _select(statement.tree, env, runner)
         _checked_unit(statement, codebook)
-        query = replace(built.query, groups=statement.options.groups, total=statement.options.rows)
-        _checked_strategy(statement, observed=key_set(query).observed)
-        built = replace(built, query=query, notices=(*built.notices, *dict.fromkeys(env.said)))
+        built = _bounded(built, statement.options)
+        _checked_strategy(statement, observed=keys_of(built.query).observed)
+        built = replace(built, notices=(*built.notices, *dict.fromkeys(env.said)))
         return built if statement.options.least_units is None else _filled(built, statement.options.least_units)
+
+
+def _bounded(private: PrivateStatement[Answer], options: Options) -> PrivateStatement[Answer]:
+    """Under the bounds that the options of a statement name."""
+    if options.groups is None and options.rows is None:
+        return private
+    return replace(private, query=replace(private.query, groups=options.groups, total=options.rows))
 
 
 @contextmanager
@@ -108,8 +116,7 @@ def compile_stages(
     tree = with_quantile_bins(statement.tree)
 
     def compiled(query: exp.Expression, env: Env) -> PrivateStatement[Answer]:
-        built = _select(query, env, runner)
-        return replace(built, query=replace(built.query, groups=options.groups, total=options.rows))
+        return _bounded(_select(query, env, runner), options)
 
     def staged(finish: Callable[[Env], PrivateStatement[Answer] | exp.Expression]) -> StagedStatement[Answer]:
         staging = Staging(compiled, _filled, public)
@@ -334,9 +341,14 @@ class _Boundary(Generic[Answer]):
         return read
 
     def _checked_aggregates(self, query: Query[Any], calls: AggregateCalls) -> None:
-        """Refuse an aggregate that has no bounds where it stands, rather than when all are compiled together."""
+        """Where all together are refused: is it for an aggregate that has no bounds, then refuse it where it stands."""
         unit = self.env.codebook.unit
         assert unit is not None
+        try:
+            compile_query(query, unit)
+            return
+        except DeniableError:
+            pass
         for name, aggregate in query.aggregates:
             with placed(calls.nodes.get(name, self.select), self.env.text):
                 compile_query(
@@ -362,8 +374,10 @@ class _Boundary(Generic[Answer]):
         with placed(term, self.env.text):
             of = source.translator.expression(term)
         self._checked_key(of, term, source)
+        if isinstance(of, Column):
+            return of, of.name
         names = {each.unalias().sql(): each.alias for each in self.select.expressions if each.alias}
-        return of, of.name if isinstance(of, Column) else names.get(term.sql()) or term.sql().lower()
+        return of, names.get(term.sql()) or term.sql().lower()
 
     def _checked_key(self, of: Expression, term: exp.Expression, source: FromClause) -> None:
         below = shape(source.relation)

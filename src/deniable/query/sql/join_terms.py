@@ -75,7 +75,8 @@ def connected(pool: list[FromClause], conditions: list[exp.Expression]) -> FromC
     current, waiting = pool[0], pool[1:]
     while waiting:
         refusal: QueryRefused | None = None
-        matched = [(other, pairs_between(current, other, conditions)) for other in waiting]
+        equal = [part for part in conditions if is_column_pair(part)]
+        matched = [(other, pairs_between(current, other, equal)) for other in waiting]
         for other, found in sorted(matched, key=lambda entry: not entry[1]):
             try:
                 together = joined(current, other, [pair for _, pair in found], JoinKind.INNER)

@@ -25,7 +25,7 @@ Models = Callable[[str], Any]
 
 def bind_predictions(statement: Statement, models: Models) -> None:
     """Mark every call of a model in the statement's tree with the expression it stands for; refuse what is no model."""
-    for node in statement.tree.find_all(exp.Anonymous):
+    for node in statement.tree.find_all(exp.Anonymous) if PREDICTION in statement.text.lower() else ():
         if str(node.this).lower() == PREDICTION:
             node.meta[PREDICTION] = _expression(node, statement.text, models)
 

@@ -87,7 +87,8 @@ def _outer(
 
 def _filtered(source: FromClause, conditions: Sequence[exp.Expression], env: Env) -> FromClause:
     """The rows on which all conditions hold: plain ones first, then EXISTS and IN as semi and anti joins."""
-    plain = [part for part in conditions if part.find(exp.Select) is None]
+    nested = [part for part in conditions if part.find(exp.Select) is not None]
+    plain = [part for part in conditions if all(part is not each for each in nested)]
     if plain:
         read = source.translator
         parts = []
@@ -96,10 +97,9 @@ def _filtered(source: FromClause, conditions: Sequence[exp.Expression], env: Env
                 parts.append(read.expression(each))
                 condition_facts(parts[-1], source.schema)
         source = source.on(Filter(source.relation, parts[0] if len(parts) == 1 else And(tuple(parts))))
-    for each in conditions:
-        if each.find(exp.Select) is not None:
-            with placed(each, source.text):
-                source = _subquery_condition(source, each, env)
+    for each in nested:
+        with placed(each, source.text):
+            source = _subquery_condition(source, each, env)
     return source
 
 

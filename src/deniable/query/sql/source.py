@@ -12,6 +12,7 @@ from sqlglot import exp
 from deniable.errors import QueryRefused
 from deniable.plan.expression import And, Column
 from deniable.plan.facts import Facts
+from deniable.plan.memo import remembered
 from deniable.plan.nodes import Join, JoinKind, Project, Relation
 from deniable.plan.relation import schema
 from deniable.plan.translate import Translator, span
@@ -53,11 +54,8 @@ class FromClause:
             raise refused(
                 node, self.text, "qualified-column", f"{node.sql()!r} names more than a table", "use an alias"
             )
-        return [
-            each
-            for each in self.names
-            if each.visible.lower() == name and (each.table.lower() == table if table else each.bare)
-        ]
+        named = _by_visible(self.names).get(name, ())
+        return [each for each in named if (each.table.lower() == table if table else each.bare)]
 
     def resolve(self, node: exp.Column) -> str:
         """The one column a name means."""
@@ -72,6 +70,15 @@ class FromClause:
     def on(self, relation: Relation) -> FromClause:
         """The same names over another relation with the same columns."""
         return replace(self, relation=relation)
+
+
+@remembered
+def _by_visible(names: tuple[Name, ...]) -> dict[str, list[Name]]:
+    """The names by what is written, in any case: every condition of a join asks for them."""
+    found: dict[str, list[Name]] = {}
+    for each in names:
+        found.setdefault(each.visible.lower(), []).append(each)
+    return found
 
 
 @contextmanager

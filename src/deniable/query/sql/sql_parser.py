@@ -61,7 +61,8 @@ def read(text: str, *, dialect: str = "duckdb") -> Statement:
         raise QueryRefused(
             "several-statements", f"expected one statement, got {len(trees)}", rewrite="send them singly"
         )
-    renamed_back(trees[0])
+    if body is not written:
+        renamed_back(trees[0])
     tree = _with_dialect_meaning(_select(trees[0]), dialect, written)
     if tree.find(exp.ToChar) is not None:
         tree = without_to_char(tree)
@@ -140,18 +141,18 @@ _LIKE = _EQUALITY | {"sqlite"}
 
 def _with_dialect_meaning(tree: exp.Expression, dialect: str, text: str) -> exp.Expression:
     """The statement with the meaning its dialect gives it."""
-    for node in list(tree.find_all(exp.Like, exp.EQ, exp.NEQ, exp.In)):
+    for node in list(tree.find_all(exp.Like, exp.EQ, exp.NEQ, exp.In)) if dialect in _LIKE else ():
         if dialect in (_LIKE if isinstance(node, exp.Like) else _EQUALITY):
             node.meta[IGNORES_CASE] = dialect
     for literal in tree.find_all(exp.Literal) if dialect == "oracle" else ():
         if literal.is_string and not literal.this:
             raise refused(literal.parent, text, "dialect", "'' is NULL in Oracle", "write IS NULL or IS NOT NULL")
-    return tree.transform(lambda node: _weekday(node, dialect, text))
+    return tree if dialect in _FROM_ZERO else tree.transform(lambda node: _weekday(node, dialect, text))
 
 
 def _weekday(node: exp.Expression, dialect: str, text: str) -> exp.Expression:
     week_part = isinstance(node, exp.Extract) and node.name.lower() in ("dow", "dayofweek")
-    if not (isinstance(node, exp.DayOfWeek) or week_part) or dialect in _FROM_ZERO:
+    if not (isinstance(node, exp.DayOfWeek) or week_part):
         return node
     if dialect in _FROM_ONE:
         return exp.paren(exp.Add(this=node, expression=exp.Literal.number(1)), copy=False)
