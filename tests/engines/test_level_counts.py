@@ -107,6 +107,50 @@ def test_the_first_or_the_last_row_of_a_unit_is_kept_on_every_engine(
     assert all(one != other for one, other in combinations(found, 2)), "which row is kept makes a difference"
 
 
+@pytest.mark.parametrize("engine", ENGINES)
+def test_rows_of_a_unit_are_summed_up_alike_on_every_engine(request: pytest.FixtureRequest, engine: str) -> None:
+    """Of each person one row: how many, the latest day, the mean cost, the frequent ward; the first two as counted by hand."""
+    book = Codebook.from_record(_WORLD.codebook)
+    session = dp.Dataset(placed(engine, _WORLD, servers_of(request))._engine, codebook=book).session(
+        dp.budget(epsilon=1)
+    )
+    asked = (
+        session.query()
+        .where("age < 5")
+        .per_unit(
+            n=dp.count(),
+            day=dp.maximum("day"),
+            cost=dp.mean("cost"),
+            ward=dp.mode("ward"),
+            high=dp.quantile("cost", 0.9),
+            bounds={"n": (0, 6)},
+        )
+    )
+    attributes = synthesizable(book, asked.source, "all", {"cost": 7})
+    reading, moved, _ = cell_rows(book, asked.source, attributes, rows=None)
+    assert moved.rows == 1
+    levels = [(), (0,), (1,), (0, 3), (2, 4), (1, 2, 3)]
+    found = _same(reading, session._data, levels)
+    here = PrivateTables(ReferenceEngine(_WORLD.tables, book, key=bytes(range(1, 33))), book)
+    expected = EngineCells(here, reading.plan, reading.attributes)
+    for level in levels:
+        shape = tuple(attributes.sizes[place] for place in level)
+        assert found.table(level, shape).tolist() == expected.table(level, shape).tolist()
+    days: dict[str, list[str]] = {}
+    for who, day in zip(_WORLD.tables["t"]["who"], _WORLD.tables["t"]["day"], strict=True):
+        if who is not None:
+            days.setdefault(who, []).append(day)
+    assert (
+        found.table((0,), (7,)).tolist()
+        == np.bincount([min(len(each), 6) for each in days.values()], minlength=7).tolist()
+    )
+    latest = [(date.fromisoformat(max(each)) - date(1970, 1, 1)).days for each in days.values()]
+    cells = attributes.columns[1].encode(np.array(latest))
+    assert (
+        found.table((1,), (attributes.sizes[1],)).tolist() == np.bincount(cells, minlength=attributes.sizes[1]).tolist()
+    )
+
+
 @pytest.mark.parametrize("count", [0, 1, 40])
 def test_no_rows_one_row_and_units_with_many(count: int) -> None:
     book, rows = Codebook.from_yaml(BOOK), people_rows(count, per_unit=5)

@@ -21,12 +21,45 @@ def without(rows, unit):
     return {name: [cells[place] for place in kept] for name, cells in rows.items()}
 
 
+def summed_cells(rows):
+    """Of each unit one row, which sums up its own: how many, their mean, their extremes and what is frequent."""
+    session = people(rows).session(dp.budget(epsilon=1))
+    summaries = {"n": dp.count(), "town": dp.mode("town"), "pay": dp.mean("pay"), "since": dp.maximum("since")}
+    source = session.query().per_unit(**summaries, works=dp.mode("works"), bounds={"n": (0, 3)}).source
+    columns = synthesizable(session.codebook, source, "all", {"pay": 5})
+    read, moved, _ = cell_rows(session.codebook, source, columns, rows=None)
+    return read(session._data), moved, columns
+
+
 def read_cells(rows, *, most=None, book=None, order=(None, None)):
     data = people(rows) if book is None else people(rows, book)
     columns = synthesizable(data.codebook, None, COLUMNS, {"since": 4} if book is None else {})
     by = row_order(data.codebook, "people", *order)
     read, moved, _ = cell_rows(data.codebook, "people", columns, rows=most, order=by)
     return read(data.session(dp.budget(epsilon=1))._data), moved, columns
+
+
+def test_a_unit_that_is_summed_up_is_one_row_however_many_it_has():
+    rows = people_rows(9, seed=5, per_unit=6)
+    whole, moved, columns = summed_cells(rows)
+    assert moved == Contribution(1)
+    assert columns.sizes == [4, 5, 6, 54, 3]
+    assert int(whole.table((), ())[0]) == 9
+    held = [min(rows["who"].count(unit), 3) for unit in range(9)]
+    assert whole.table((0,), (4,)).tolist() == np.bincount(held, minlength=4).tolist()
+    for unit in range(9):
+        less, _, _ = summed_cells(without(rows, unit))
+        for measured in moves(whole, less, columns):
+            assert measured == (1, 1, 1, 1)
+
+
+def test_rows_that_are_not_summed_up_move_further_and_are_caught():
+    """The planted fault: all rows of a unit under the bound of one."""
+    rows = people_rows(9, seed=5, per_unit=6)
+    _, moved, _ = summed_cells(rows)
+    whole, _, columns = read_cells(rows, most=6)
+    seen = [moves(whole, read_cells(without(rows, unit), most=6)[0], columns) for unit in range(9)]
+    assert any(l1 > moved.table.l1 for each in seen for _, l1, _, _ in each)
 
 
 def moves(left: CellRows, right: CellRows, columns) -> list[tuple[int, int, int, int]]:

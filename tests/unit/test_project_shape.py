@@ -43,7 +43,6 @@ USED_ONCE = {
         "query.aggregates.quotient < query.sql.aggregates",
         "synth.measured.engine_cells < synth.measured.coded",
         "synth.measured.pate_ctgan_rounds < synth.network_synthesis",
-        "synth.measured.private_cuts < synth.synthesis",
         "synth.measured.quail_rounds < synth.network_synthesis",
         "testing.neighbours < testing.couplings",
     ),

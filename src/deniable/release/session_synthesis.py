@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from deniable.engines.engine import RowEngine
+from deniable.engines.engine import RowEngine, Selective
 from deniable.errors import InvalidArgument
 from deniable.exact.guards import Real, shown
+from deniable.plan.nodes import Relation
+from deniable.query import Query
 from deniable.release.session_mechanisms import MechanismSession
 
 if TYPE_CHECKING:
     from deniable.release.synthetic import Synthesizer
     from deniable.release.twin import Twin
     from deniable.release.twin_scores import TwinScores
+    from deniable.synth.measured.coded import CellReading
 
 
 class SynthesisVerbs(MechanismSession):
@@ -21,7 +24,7 @@ class SynthesisVerbs(MechanismSession):
 
     def synthesizer(
         self,
-        table: str | None = None,
+        table: str | Query[Any] | None = None,
         *,
         columns: str | Sequence[str] = "all",
         method: str = "pairs",
@@ -35,6 +38,9 @@ class SynthesisVerbs(MechanismSession):
         **options: Any,
     ) -> Synthesizer:
         """A plan for synthetic rows of a table: `price` it for free, `release` it under one charge for a twin.
+
+        Instead of a table a question about rows may stand, such as one row for each unit, summing up its own rows:
+        `session.synthesizer(session.query("visits").per_unit(n=dp.count(), bounds={"n": (0, 20)}))`.
 
         Cells come from the codebook; `bins` says into how many cells of equal width a number is cut, `quantiles` into how many of
         about equal counts (found privately, a tenth of the price). Text without categories is `open`: values that enough units
@@ -51,7 +57,8 @@ class SynthesisVerbs(MechanismSession):
             )
         told: dict[str, Any] = {"columns": columns, "method": method, "focus": focus, "rows": rows, "bins": bins}
         told |= {"first": first, "last": last, "quantiles": quantiles, "opened": open, "options": options}
-        asked = synthesis(self.codebook, table, **told)
+        asked = synthesis(self.codebook, self._rows(table), **told)
+        self._check_reading(asked.read)
         return Synthesizer(self, asked)
 
     def evaluate(
@@ -61,7 +68,7 @@ class SynthesisVerbs(MechanismSession):
         epsilon: Real,
         target: str | None = None,
         positive: str | None = None,
-        table: str | None = None,
+        table: str | Query[Any] | None = None,
         rows: int | None = None,
         first: str | None = None,
         last: str | None = None,
@@ -69,7 +76,7 @@ class SynthesisVerbs(MechanismSession):
     ) -> TwinScores:
         """A twin against the data, charged: how far its tables are, or with a `target` how well what it teaches works on real rows.
 
-        Rows of a unit are kept as `rows`, `first` and `last` say: say what the synthesizer was told.
+        Rows are those of `table`, kept as `rows`, `first` and `last` say: say what the synthesizer was told.
         Train on synthetic, test on real: a logistic regression for `target` (its second category, or the `positive` one).
 
         Guarantee: charged before data was read; the numbers are noisy, and stored.
@@ -79,7 +86,25 @@ class SynthesisVerbs(MechanismSession):
 
         if not isinstance(twin, TwinType):
             raise InvalidArgument(f"evaluate takes a twin of session.synthesizer(...).release(...), got {shown(twin)}")
-        on = on_data(self, twin, table, rows, first=first, last=last)
+        on = on_data(self, twin, self._rows(table), rows, first=first, last=last)
+        self._check_reading(on.read)
         if target is None:
             return distances_on_data(self, twin, on, epsilon=epsilon, request=request)
         return teaching_on_data(self, twin, on, target=target, positive=positive, epsilon=epsilon, request=request)
+
+    def _check_reading(self, reading: CellReading) -> None:
+        """Refuse rows that this engine, in this version, reads differently: before there is a price or a charge."""
+        if isinstance(self._engine, Selective):
+            self._engine.check(reading.plan.bounded)
+
+    def _rows(self, table: str | Query[Any] | None) -> str | Relation | None:
+        """The name of a table, or the rows of a question of this session that neither groups nor computes over units."""
+        if table is None or isinstance(table, str):
+            return table
+        self._check_query(table)
+        if table != Query(source=table.source, runner=table.runner):
+            raise InvalidArgument(
+                "a synthesizer takes the rows of a question: where, derive, join and per_unit, but no group_by, agg or bounds; "
+                "rows= says how many rows of one unit are kept"
+            )
+        return table.source

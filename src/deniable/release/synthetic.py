@@ -10,7 +10,6 @@ from deniable.accounting import RuleKind
 from deniable.cost import Bounded, composed
 from deniable.errors import InvalidArgument
 from deniable.exact import loss_text
-from deniable.exact.figures import counted
 from deniable.exact.guards import Real, positive
 from deniable.query import Payment
 from deniable.release.digest import value_digest
@@ -91,7 +90,7 @@ class Synthesizer:
             facts,
             scope=f"synthetic rows of {', '.join(self.synthesis.attributes.names)} from {self.session.name}",
             mechanisms=(self.synthesis.mechanisms,),
-            preprocessing=(*self._bounded, "values put into public cells"),
+            preprocessing=tuple(filter(None, (self.synthesis.bounded, "values put into public cells"))),
             postprocessing=(
                 "tables made to agree and non-negative",
                 "a model fitted to them",
@@ -105,7 +104,7 @@ class Synthesizer:
             request=request,
             plan=value_digest(bought, Payment()),
             question=facts.scope,
-            tables=[self.synthesis.table],
+            tables=self.synthesis.tables,
         )
         self.session._last = self.session.filters.read(bought.charge)
         return Twin.from_packed(packed, receipt)
@@ -137,13 +136,6 @@ class Synthesizer:
         noises = plan.get("noise of one-way tables") or {"a table": plan["noise of a table"]}
         check_noise(max(noises.values()), anyway=anyway)
         return bought, plan
-
-    @property
-    def _bounded(self) -> tuple[str, ...]:
-        """What is done to units with several rows; nothing where every row is a unit."""
-        if self.session.unit.is_row:
-            return ()
-        return (f"at most {counted(self.synthesis.moved.rows, 'row')} of {self.session.unit}{self.synthesis.kept}",)
 
     def _opened(self, bought: Purchase, kind: RuleKind, hidden: Fraction) -> Purchase:
         """What was bought, and beside its noise what the thresholds of open columns may leak."""

@@ -16,13 +16,15 @@ from deniable.engines.table_space import table_space
 from deniable.errors import InvalidArgument
 from deniable.exact.guards import Real
 from deniable.ledger.receipt import Receipt
+from deniable.plan.nodes import Relation
+from deniable.plan.relation import schema
 from deniable.release.twin import Twin
 from deniable.release.value import ValueRelease
 from deniable.synth.attribute import Attribute
 from deniable.synth.fitted.cell_regression import CellRegression, area_under_curve, train
 from deniable.synth.fitted.record_model import Floats
 from deniable.synth.fitted.twin_randomness import ReleasedWords
-from deniable.synth.measured.cells_of_codebook import private_table
+from deniable.synth.measured.cells_of_codebook import private_rows
 from deniable.synth.measured.coded import cell_rows, row_order
 from deniable.synth.measured.on_data import OnData, score_table, table_distances, workload
 
@@ -59,18 +61,20 @@ class TwinScores:
 def on_data(
     session: MechanismSession,
     twin: Twin,
-    table: str | None,
+    table: str | Relation | None,
     rows: int | None,
     *,
     first: str | None = None,
     last: str | None = None,
 ) -> OnData:
-    """The session's table, read in the twin's own cells."""
-    source = private_table(session.codebook, table).name
-    missing = [name for name in twin.columns if name not in session.codebook[source]]
+    """The session's table, or the rows of a question, read in the twin's own cells."""
+    source = private_rows(session.codebook, table)
+    known = schema(source)
+    missing = [name for name in twin.columns if name not in known]
     if missing:
         raise InvalidArgument(
-            f"the twin has a column {missing[0]!r} and table {source} has not; evaluate it on its own data"
+            f"the twin has a column {missing[0]!r} and these rows have not; evaluate it on its own data, with the table= or the "
+            "question it was made of"
         )
     order = row_order(session.codebook, source, first, last)
     read, moved, reading = cell_rows(session.codebook, source, twin.measurements.attributes, rows=rows, order=order)

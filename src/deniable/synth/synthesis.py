@@ -20,15 +20,18 @@ from deniable.core.step import MechanismFamily
 from deniable.engines.table_space import table_space
 from deniable.errors import InvalidArgument
 from deniable.exact import sqrt as exact_root
+from deniable.exact.figures import counted
 from deniable.exact.guards import Real, integer, positive
 from deniable.noise import Entropy
 from deniable.plan.codebook import Codebook
-from deniable.plan.nodes import ByOrder
+from deniable.plan.nodes import ByOrder, Relation, UnitAgg
+from deniable.plan.provenance import sources_of
+from deniable.plan.relation import shape
 from deniable.synth.attribute import Attributes
 from deniable.synth.fitted.stored import TwinMeasurements
 from deniable.synth.measured.aim_rounds import measure_aim
 from deniable.synth.measured.allowance import Allowance
-from deniable.synth.measured.cells_of_codebook import column_names, private_table, synthesizable
+from deniable.synth.measured.cells_of_codebook import column_names, private_rows, synthesizable
 from deniable.synth.measured.coded import CellReading, Contribution, cell_rows, row_order, unit_rows
 from deniable.synth.measured.mwem_rounds import measure_mwem
 from deniable.synth.measured.network_rounds import NetworkData
@@ -66,7 +69,7 @@ class Synthesis:
     """What is to be synthesized and how: public facts only. `kept` says of which of a unit's rows `order` keeps the first."""
 
     codebook: Codebook
-    table: str
+    source: Relation
     attributes: Attributes
     method: str
     focus: tuple[int, ...]
@@ -103,6 +106,20 @@ class Synthesis:
         return replace(noted, recipe=recipe)
 
     @property
+    def bounded(self) -> str:
+        """What is done to units with several rows, in a few words; nothing where every row is a unit."""
+        unit = self.codebook.unit
+        if unit is None or unit.is_row:
+            return ""
+        summed = "rows of one unit summed up, " if _sums_up(self.source) else ""
+        return f"{summed}at most {counted(self.moved.rows, 'row')} of {unit}{self.kept}"
+
+    @property
+    def tables(self) -> list[str]:
+        """The private tables whose rows are read."""
+        return sorted(shape(self.source).tables)
+
+    @property
     def mechanisms(self) -> str:
         """What adds the noise, in a few words."""
         if self.method not in NETWORKS:
@@ -136,7 +153,7 @@ class Synthesis:
             found = opened_attributes(self.opened, data, space, allowance, gate, entropy)
             columns = [found.get(place, column) for place, column in enumerate(attributes.columns)]
             attributes, spent = Attributes(tuple(columns)), OPENING
-            read, _, _ = cell_rows(self.codebook, self.table, attributes, rows=self.rows, order=self.order)
+            read, _, _ = cell_rows(self.codebook, self.source, attributes, rows=self.rows, order=self.order)
         cells = read.tables(data)
         if self.method in ("pairs", "tree"):
             cells.fetch(pairs_of(attributes, self.options["apart"] or ()) or [(0,)])
@@ -197,7 +214,8 @@ class Synthesis:
         """How many rows of one unit are kept, and what keeping one would save."""
         told: dict[str, Any] = {"rows of one unit": self.moved.rows}
         if self.moved.rows > 1:
-            told["with rows=1"] = f"one row of each unit (first=, last= or any), {self.moved.rows} times less noise"
+            kept = "one row of each unit (first=, last= or any; its rows summed up: query().per_unit(...))"
+            told["with rows=1"] = f"{kept}, {self.moved.rows} times less noise"
         return told
 
     @property
@@ -239,7 +257,7 @@ class Synthesis:
 
 def synthesis(
     codebook: Codebook,
-    table: str | None,
+    table: str | Relation | None,
     *,
     columns: str | Sequence[str],
     method: str,
@@ -255,10 +273,10 @@ def synthesis(
     """What these words ask for; whatever cannot work is refused here, before there is a price."""
     if method not in METHODS:
         raise InvalidArgument(f"method must be one of {', '.join(METHODS)}, got {method!r}")
-    source = private_table(codebook, table).name
+    source = private_rows(codebook, table)
     cuts = _quantiles(quantiles or {}, bins or {})
-    named = column_names(codebook, source, columns)
-    found = open_columns(codebook, source, named, opened, rows=unit_rows(codebook, source, rows))
+    named = column_names(source, columns)
+    found = open_columns(source, named, opened, rows=unit_rows(source, rows))
     open_at = {each.name: each.attribute() for each in found}
     widest = {each.name: each.widest() for each in found}
     nominal = synthesizable(codebook, source, columns, {**(bins or {}), **cuts}, widest)
@@ -284,6 +302,10 @@ def synthesis(
             )
         check_network_method(method, told, asked.network_data)
     return asked
+
+
+def _sums_up(source: Relation) -> bool:
+    return isinstance(source, UnitAgg) or any(map(_sums_up, sources_of(source)))
 
 
 def _quantiles(quantiles: Mapping[str, int], bins: Mapping[str, int]) -> dict[str, int]:

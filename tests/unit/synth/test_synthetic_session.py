@@ -17,6 +17,7 @@ import pytest
 
 import deniable as dp
 from deniable.cli import main
+from deniable.engines.duckdb import DuckDBEngine
 from deniable.errors import EngineFailed, InvalidArgument, QueryRefused, Unanswered
 from deniable.plan.codebook import Codebook
 from deniable.release.twin import Twin, twin_packed
@@ -109,6 +110,105 @@ def test_the_last_row_of_each_unit_can_be_kept(session):
         session.synthesizer(last="since")
     said = session.synthesizer(columns=["town"]).release(epsilon=0.5, anyway=True).release_table()
     assert "Preprocessing methods  values put into public cells" in str(said)
+
+
+def test_rows_of_a_unit_are_summed_up_to_one():
+    """Three visits each, of growing pay: how many, the mean and the last are columns, at the price of one row."""
+    rows = {"who": [who for who in range(60) for _ in range(3)], "pay": [10.0, 20.0, 60.0] * 60}
+    rows |= {"since": ["2020-01-05", "2020-03-01", "2020-09-09"] * 60, "town": ["a", "b", "b"] * 60}
+    rows |= {name: [None] * 180 for name in ("sex", "age", "works")}
+    session = people(rows).session(dp.budget(epsilon=100, delta=1e-6))
+    told = {"visits": dp.count(), "pay": dp.mean("pay"), "last": dp.maximum("since"), "town": dp.mode("town")}
+    asked = session.query().per_unit(**told, bounds={"visits": (0, 5)})
+    plan = session.synthesizer(asked, columns=["visits", "pay", "last", "town"])
+    price = plan.price(epsilon=20).plan
+    assert price["rows of one unit"] == 1
+    assert "with rows=1" not in price
+    plain = session.synthesizer(session.query().per_unit("town", "sex", n=dp.count(), bounds={"n": (0, 5)})).price(
+        epsilon=20
+    )
+    assert (
+        plain.plan["rows of one unit"] == 2
+    )  # as many as the codebook allows, where a unit has several rows after all
+    twin = plan.release(epsilon=20)
+    said = str(twin.release_table())
+    assert "rows of one unit summed up, at most 1 row of one who" in said
+    frame = twin.frame(rows=500, form="dict")
+    for name, value in (("visits", 3), ("pay", 30), ("town", "b")):
+        near = [cell for cell in frame[name] if cell == value or (name == "pay" and abs(cell - value) <= 10)]
+        assert len(near) > 400, name
+    assert sum(f"{day:%Y-%m}" == "2020-09" for day in frame["last"] if day) > 400
+    assert session.evaluate(twin, table=asked, epsilon=20)["1-way TVD"] < 0.1
+    with pytest.raises(InvalidArgument, match=r"column 'visits' and these rows have not"):
+        session.evaluate(twin, epsilon=1)
+    again, spent = session.query().per_unit(**told, bounds={"visits": (0, 5)}), session.spent.loss
+    same = session.synthesizer(again, columns=["visits", "pay", "last", "town"]).release(epsilon=20)
+    assert same.measurements.to_record() == twin.measurements.to_record()
+    assert session.spent.loss == spent, "the same question at the same price is the same twin"
+
+
+def test_people_and_what_they_did_in_another_table_are_one_row():
+    """Men came twice, women four times: two tables of the same people, joined, and the twin knows what belongs together."""
+    variables = {"sex": {"type": "string", "categories": ["f", "m"]}}, {"cost": {"type": "integer", "bounds": [0, 9]}}
+    book = Codebook.from_record(
+        {
+            "name": "clinic",
+            "unit": {"id": "who", "groups": 1, "rows_per_group": 9},
+            "tables": {
+                name: {"variables": {"who": "integer", **each}}
+                for name, each in zip(("people", "visits"), variables, strict=True)
+            },
+        }
+    )
+    came = [who for who in range(400) for _ in range(2 if who % 2 else 4)]
+    tables = {"people": {"who": list(range(400)), "sex": ["fm"[who % 2] for who in range(400)]}}
+    tables |= {"visits": {"who": came, "cost": [who % 10 for who in came]}}
+    session = dp.Dataset(tables, codebook=book).session(dp.budget(epsilon=100, delta=1e-6))
+    with pytest.raises(InvalidArgument, match="or ask for one row of each unit"):
+        session.synthesizer()
+    visits = session.query("visits").per_unit("who", n=dp.count(), cost=dp.mean("cost"), bounds={"n": (0, 9)})
+    one = session.query("people").per_unit("who", sex=dp.mode("sex")).join(visits, on="who")
+    plan = session.synthesizer(one)
+    assert plan.synthesis.attributes.names == ["sex", "n", "cost"]
+    assert plan.price(epsilon=10).plan["rows of one unit"] == 1
+    frame = plan.release(epsilon=10).frame(rows=400, form="dict")
+    pairs = list(zip(frame["sex"], frame["n"], strict=True))
+    assert sum(pair in (("m", 2), ("f", 4)) for pair in pairs) > 350
+    assert plan.synthesis.tables == ["people", "visits"], "what the ledger is told it read"
+
+
+def test_what_an_engine_lacks_refuses_a_synthesizer_before_the_charge(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    book = Codebook.from_yaml(BOOK)
+    engine = DuckDBEngine({"people": people_rows(40)}, book, key=7)
+    session = dp.Dataset(engine, codebook=book).session(dp.budget(epsilon=9, delta=1e-6))
+    asked = session.query().derive(day="extract(dow from since)").per_unit("day", n=dp.count(), bounds={"n": (0, 3)})
+    twin = session.synthesizer(asked).release(epsilon=2)
+    engine._profile.lacking = {"the weekday of a date": "the weekday of a date is wrong here"}
+    spent = session.spent.loss
+    for refused in (lambda: session.synthesizer(asked), lambda: session.evaluate(twin, table=asked, epsilon=1)):
+        with pytest.raises(QueryRefused, match="is wrong here"):
+            refused()
+    assert session.spent.loss == spent
+
+
+def test_questions_that_are_no_rows_are_refused_for_nothing(session):
+    query = session.query()
+    other = people(people_rows(5)).session(dp.budget(epsilon=1, delta=1e-6)).query()
+    for asked, said in (
+        (query.agg(n=dp.count()), "takes the rows of a question"),
+        (query.group_by("town"), "takes the rows of a question"),
+        (query.keeping(last="since"), "takes the rows of a question"),
+        (query.per_unit(n=dp.count()), r"n \(number in \[0, unbounded\], .*no public cells; limit it"),
+        (query.derive(x="age * pay").per_unit("who", x=dp.sum("x")), "x .*no public cells"),
+        (other.per_unit(n=dp.count(), bounds={"n": (0, 3)}), "another session"),
+        (3, "such as session.query"),
+    ):
+        with pytest.raises(InvalidArgument, match=said):
+            session.synthesizer(asked)
+    with pytest.raises(InvalidArgument, match="these rows have no column 'hat'; they have n"):
+        session.synthesizer(query.per_unit(n=dp.count(), bounds={"n": (0, 3)}), columns=["hat"])
+    assert session.spent.loss == 0
 
 
 def test_more_columns_than_memory_are_refused_with_the_number_before_there_is_a_price():

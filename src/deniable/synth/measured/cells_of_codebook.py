@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import date, datetime, time, timedelta
 
 from deniable.errors import InvalidArgument
 from deniable.exact.guards import integer, shown
 from deniable.plan.codebook import Codebook
-from deniable.plan.facts import Facts, days
+from deniable.plan.facts import Facts, Kind, days
+from deniable.plan.nodes import Relation, Scan, scan
+from deniable.plan.provenance import variable_of
+from deniable.plan.relation import schema, shape
 from deniable.plan.tables import Table
-from deniable.plan.variable import Type, Variable
+from deniable.plan.variable import FIRST_DATE, LAST_DATE, Type, Variable
 from deniable.synth.attribute import CELLS, Attribute, Attributes
 
 _EPOCH = date(1970, 1, 1)
@@ -19,7 +23,7 @@ _CUTS = ((1, "day"), (7, "week"), (31, "month"), (92, "quarter"))
 
 def synthesizable(
     codebook: Codebook,
-    table: str | None,
+    table: str | Relation | None,
     columns: str | Sequence[str],
     bins: Mapping[str, int],
     opened: Mapping[str, Attribute] | None = None,
@@ -28,18 +32,37 @@ def synthesizable(
 
     Columns that are `opened` have the attributes given.
     """
-    source, given = private_table(codebook, table), opened or {}
-    names = column_names(codebook, table, columns)
+    source, given = private_rows(codebook, table), opened or {}
+    names = column_names(source, columns)
     for name in bins:
         if name not in names:
             raise InvalidArgument(f"bins= names {shown(name)}, which is not among the columns {', '.join(names)}")
-    return Attributes(tuple(given.get(name) or attribute(source[name], bins.get(name)) for name in names))
+    return Attributes(tuple(given.get(name) or _column(source, name, bins.get(name)) for name in names))
 
 
-def column_names(codebook: Codebook, table: str | None, columns: str | Sequence[str]) -> list[str]:
+def column_names(source: Relation, columns: str | Sequence[str]) -> list[str]:
     """The names of the columns that are asked for; all but the identifiers for "all"."""
-    every = isinstance(columns, str) and columns == "all"
-    return _all(private_table(codebook, table)) if every else _named(columns)
+    if not (isinstance(columns, str) and columns == "all"):
+        return _named(columns)
+    if isinstance(source, Scan):
+        return _all(source.codebook[source.table])
+    below = shape(source)
+    return [name for name in below.columns if name not in below.anchors]
+
+
+def private_rows(codebook: Codebook, table: str | Relation | None) -> Relation:
+    """The rows of the one private table or of the one that is named, or those of a question."""
+    return scan(codebook, private_table(codebook, table).name) if table is None or isinstance(table, str) else table
+
+
+def column_facts(source: Relation, name: str) -> Facts:
+    """What is publicly known about a column of these rows."""
+    if isinstance(source, Scan):
+        return source.codebook[source.table][name].facts()
+    known = schema(source)
+    if name not in known:
+        raise InvalidArgument(f"these rows have no column {shown(name)}; they have {', '.join(known)}")
+    return known[name]
 
 
 def private_table(codebook: Codebook, table: str | None) -> Table:
@@ -52,7 +75,8 @@ def private_table(codebook: Codebook, table: str | None) -> Table:
     if len(private) != 1:
         names = ", ".join(each.name for each in private)
         raise InvalidArgument(
-            f"a synthesizer takes one table, and joins between synthetic tables are not modelled; name one of {names}"
+            f"a synthesizer takes one table, and joins between synthetic tables are not modelled; name one of {names}, or ask "
+            "for one row of each unit: synthesizer(session.query(...).per_unit(...).join(...))"
         )
     return private[0]
 
@@ -78,6 +102,29 @@ def attribute(variable: Variable, bins: int | None = None) -> Attribute:
     return Attribute(variable.name, variable.type.value, edges=edges, step=facts.step, missing=facts.nullable)
 
 
+def _column(source: Relation, name: str, bins: int | None) -> Attribute:
+    """The cells of a column: those of its variable where it is one, else those of what is publicly known about it."""
+    known = column_facts(source, name)
+    variable = variable_of(source, name)
+    if variable is not None and variable.facts().with_null(known.nullable) == known:
+        return replace(attribute(variable, bins), missing=known.nullable)
+    match known.kind:
+        case Kind.BOOLEAN:
+            return Attribute(name, "boolean", labels=("false", "true"), missing=known.nullable)
+        case Kind.STRING if known.categories is not None:
+            return Attribute(name, "string", labels=known.categories, missing=known.nullable)
+        case Kind.NUMBER if known.bounded:
+            kind = "integer" if known.step.denominator == 1 else "number"
+            return Attribute(name, kind, edges=_widths(known, bins), step=known.step, missing=known.nullable)
+        case Kind.DATE if known.ends != (days(FIRST_DATE), days(LAST_DATE)):
+            return Attribute(name, "date", edges=_calendar(*known.ends), missing=known.nullable)
+        case _:
+            raise InvalidArgument(
+                f"{name} ({known}) has no public cells; limit it (per_unit(..., bounds={{{name!r}: (0, 20)}}), clamp(x, 0, 20), "
+                "CAST(x AS DATE) of a moment), or leave it out with columns=[...]"
+            )
+
+
 def _named(columns: str | Sequence[str]) -> list[str]:
     if isinstance(columns, str) or not all(isinstance(name, str) for name in columns):
         raise InvalidArgument(f'columns must be "all" or a list of names, got {columns!r}')
@@ -94,6 +141,12 @@ def _edges(variable: Variable, facts: Facts, bins: int | None) -> tuple[int, ...
     if bins is None and variable.bins is not None:
         inner = {-(-edge // facts.step) for edge in variable.bins}
         return (low, *sorted(int(edge) for edge in inner if low < edge <= high), high + 1)
+    return _widths(facts, bins)
+
+
+def _widths(facts: Facts, bins: int | None) -> tuple[int, ...]:
+    """Cells of equal width, one for each grid point where they are few."""
+    low, high = facts.ends
     points = high - low + 1
     count = min(points, CELLS if bins is None else integer(bins=bins, least=1))
     return tuple(low + points * place // count for place in range(count + 1))
@@ -106,6 +159,10 @@ def _time_edges(variable: Variable) -> tuple[int, ...]:
         low += 1  # synthetic moments are midnights, and the first day has none within the bounds
     if low > high:
         raise InvalidArgument(f"{variable.name}: its bounds hold no midnight; declare bounds of a day or more")
+    return _calendar(low, high)
+
+
+def _calendar(low: int, high: int) -> tuple[int, ...]:
     for length, cut in _CUTS:
         if (high - low + 1) / length <= CELLS:
             return tuple(_starts(low, high, cut))

@@ -26,10 +26,11 @@ from deniable.plan.facts import date_of
 from deniable.plan.functions.calendar import DaysBetween, ToDate
 from deniable.plan.functions.numeric import Clamp
 from deniable.plan.functions.several import Coalesce
-from deniable.plan.nodes import ByOrder, UnitRows, scan
+from deniable.plan.nodes import ByOrder, Relation, UnitRows
 from deniable.plan.relation import schema, shape
 from deniable.plan.translate import parse
 from deniable.synth.attribute import Attribute, Attributes
+from deniable.synth.measured.cells_of_codebook import private_rows
 from deniable.synth.measured.engine_cells import EngineCells
 
 
@@ -133,14 +134,14 @@ class CellReading:
 
 
 def cell_rows(
-    codebook: Codebook, table: str, attributes: Attributes, *, rows: int | None, order: ByOrder | None = None
+    codebook: Codebook, table: str | Relation, attributes: Attributes, *, rows: int | None, order: ByOrder | None = None
 ) -> tuple[CellReading, Contribution, str]:
     """How to read the rows as cells, how far one unit moves them, and the text that identifies the reading.
 
     Of a unit with more than `rows` rows those that come first in `order` are kept; by the keyed order if there is none.
     """
-    source, most = scan(codebook, table), unit_rows(codebook, table, rows)
-    unit = shape(source).unit
+    source = private_rows(codebook, table)
+    most, unit = unit_rows(source, rows), shape(source).unit
     assert unit is not None
     nullable = {name: fact.nullable for name, fact in schema(source).items()}
     named = {f"c{place}": _read(each, nullable[each.name]) for place, each in enumerate(attributes.columns)}
@@ -150,24 +151,26 @@ def cell_rows(
     return reading, Contribution(1 if unit.is_row else most, moves), frame.recipe or ""
 
 
-def unit_rows(codebook: Codebook, table: str, rows: int | None) -> int:
-    """How many rows of one unit are kept: `rows`, or as many as the codebook allows it."""
-    unit = shape(scan(codebook, table)).unit
+def unit_rows(source: Relation, rows: int | None) -> int:
+    """How many rows of one unit are kept: `rows`, or as many as the codebook allows it; never more than it can have here."""
+    below = shape(source)
+    unit = below.unit
     if unit is None:
-        raise InvalidArgument(f"table {table} has no unit, so there is nobody to protect")
-    most = integer(rows=rows, least=1) if rows is not None else (unit.groups or 0) * (unit.rows or 0)
+        raise InvalidArgument("these rows have no unit, so there is nobody to protect")
+    allowed = (unit.groups or 0) * (unit.rows or 0) or below.most_rows or 0
+    most = allowed if rows is None else integer(rows=rows, least=1)
     if not most:
         raise InvalidArgument("say rows=, how many rows of one unit are kept; the codebook bounds no unit")
-    return 1 if unit.is_row else most
+    return 1 if unit.is_row else min(most, below.most_rows or most)
 
 
-def row_order(codebook: Codebook, table: str, first: str | None, last: str | None) -> ByOrder | None:
+def row_order(codebook: Codebook, table: str | Relation, first: str | None, last: str | None) -> ByOrder | None:
     """The order in which a unit's rows are kept, the first or the last by an expression in text; None if neither is given."""
     if first is None and last is None:
         return None
     if first is not None and last is not None:
         raise InvalidArgument("say first= or last=, the column to order a unit's rows by: one of them")
-    source, by = scan(codebook, table), last if first is None else first
+    source, by = private_rows(codebook, table), last if first is None else first
     unit = shape(source).unit
     if unit is not None and unit.is_row:
         raise InvalidArgument(

@@ -25,13 +25,13 @@ from deniable.kernels import Noise, Sensitivity
 from deniable.kernels.key_threshold import key_threshold
 from deniable.mechanisms.additive import noisy_values
 from deniable.noise import Entropy
-from deniable.plan.codebook import Codebook
 from deniable.plan.expression import Column
-from deniable.plan.nodes import Bounding, GroupAgg, KeyColumn, Units, scan
+from deniable.plan.facts import Kind
+from deniable.plan.nodes import Bounding, GroupAgg, KeyColumn, Relation, Units
 from deniable.plan.sensitivity import sensitivities
-from deniable.plan.variable import Type
 from deniable.synth.attribute import CELLS, Attribute
 from deniable.synth.measured.allowance import Allowance
+from deniable.synth.measured.cells_of_codebook import column_facts
 
 OPENING = 0.1
 """The share of the whole that finding the values of all open columns costs."""
@@ -110,21 +110,21 @@ def _finding(column: OpenColumn, space: Space, allowance: Allowance, count: int)
 
 
 def open_columns(
-    codebook: Codebook, table: str, names: Sequence[str], asked: Mapping[str, int] | Sequence[str] | str, *, rows: int
+    source: Relation, names: Sequence[str], asked: Mapping[str, int] | Sequence[str] | str, *, rows: int
 ) -> tuple[OpenColumn, ...]:
     """The open columns among the columns of a synthesizer; `rows` is how many values one unit may have at most."""
     most = asked if isinstance(asked, Mapping) else dict.fromkeys([asked] if isinstance(asked, str) else asked, CELLS)
-    source, found = scan(codebook, table), []
+    found = []
     for name, count in most.items():
         if name not in names:
             raise InvalidArgument(f"open= names {shown(name)}, which is not among the columns {', '.join(names)}")
-        variable = codebook[table][name]
-        if variable.type is not Type.STRING or variable.facts().categories is not None:
+        known = column_facts(source, name)
+        if known.kind is not Kind.STRING or known.categories is not None:
             raise InvalidArgument(f"open= is for text without declared categories, and {name} is none")
         keys = (KeyColumn("value", Column(name)),)
         plan = GroupAgg(source, keys, Bounding(groups=rows), (("units", Units()),))
         least = integer(least=1, **{f"open categories of {name}": count})
-        found.append(OpenColumn(list(names).index(name), name, least, plan, variable.facts().nullable))
+        found.append(OpenColumn(list(names).index(name), name, least, plan, known.nullable))
     return tuple(found)
 
 
