@@ -115,7 +115,7 @@ def test_a_model_from_outside_moves_a_score_no_further_than_is_charged(metric, w
 def test_the_law_of_a_noisy_vote_keeps_its_charge():
     asked = session({"sex": ["f", "m"], "smoker": [True, False]}, text=BOOK)
     teachers = Teachers(asked, NaiveBayes("smoker"), 2)
-    family = votes_family(teachers, {"sex": ["f"]}, confident=False, threshold=1, answers=None, law="laplace")
+    family = votes_family(teachers, {"sex": ["f"]}, confident=False, threshold=1, answers=None, law="laplace").family
     assert isinstance(family.at(2), Mechanism)
     cost = family.at(2).cost(d_in=1)
     votes = [np.array([[2, 0]]), np.array([[1, 1]])]

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, field
 from fractions import Fraction
+from math import erf, pi, sqrt
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -26,7 +27,7 @@ from deniable.exact import number_of
 from deniable.exact import sqrt as exact_root
 from deniable.exact.guards import Real, integer, positive
 from deniable.models.encoding import Whole, public_cells
-from deniable.models.estimator import Door, Estimator, RowsReading
+from deniable.models.estimator import Door, Estimator, FitPrice, RowsReading
 from deniable.models.task import planned_task
 from deniable.models.trees import part_of_row
 from deniable.models.unit_totals import PrivateRows
@@ -34,6 +35,8 @@ from deniable.noise import Entropy, discrete_laplaces, rounded_gaussians
 
 QUIET = Fraction(1, 1 << 30)
 """The noise multiplier of a teacher: so small that its noise is always rounded to nothing."""
+_HEARD = 0.9
+"""Where noise outvotes teachers that all agree more often than in the rest of cases, a price says so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +51,33 @@ class Teachers:
         integer(parts=self.parts, least=1, greatest=100_000)
         if not isinstance(self.model, Estimator):
             raise InvalidArgument(f"teachers need an estimator with a target, got {type(self.model).__name__}")
+
+    def price(
+        self,
+        frame: Any,
+        *,
+        epsilon: Real | None = None,
+        rho: Real | None = None,
+        delta: Real | None = None,
+        confident: bool = False,
+        threshold: Real = Fraction(3, 5),
+        answers: int | None = None,
+        law: str = "gaussian",
+    ) -> FitPrice:
+        """What labels for this frame cost, and how often noise would outvote all teachers; nothing is spent or looked at."""
+        asked = votes_family(self, frame, confident=confident, threshold=threshold, answers=answers, law=law)
+        bought = self.session.quote(asked.family, epsilon=epsilon, rho=rho, delta=delta)
+        multiplier = bought.mechanism.parameter or 0
+        plan = asked.plan(multiplier)
+        return FitPrice(
+            estimator="votes of teachers",
+            steps=plan.answers + (plan.rows if confident else 0),
+            multiplier=float(multiplier),
+            cost=bought.cost,
+            epsilon=bought.epsilon,
+            delta=bought.delta,
+            forecast=plan.forecast(self.parts, asked.classes),
+        )
 
     def label(
         self,
@@ -71,7 +101,7 @@ class Teachers:
         Guarantee: one charge for all votes, the same whatever the teachers say.
         """
         asked = votes_family(self, frame, confident=confident, threshold=threshold, answers=answers, law=law)
-        found: Labels = self.session.release(asked, epsilon=epsilon, rho=rho, delta=delta, request=request)
+        found: Labels = self.session.release(asked.family, epsilon=epsilon, rho=rho, delta=delta, request=request)
         return found
 
 
@@ -101,6 +131,12 @@ class Labels:
     def answered(self) -> list[int]:
         """The places of the rows that have a label."""
         return [place for place, label in enumerate(self.labels) if label is not None]
+
+    def __str__(self) -> str:
+        said = f"labels of {len(self.answered):,} of {number_of(len(self.labels), 'row')}: {self.noise}"
+        return "\n".join(filter(None, (said, self.guarantee)))
+
+    __repr__ = __str__
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,17 +177,45 @@ class VotePlan:
         """The whole plan, in order."""
         return [self.vote_cost] if self.check is None else [self.check_cost, self.vote_cost]
 
+    def forecast(self, parts: int, classes: int) -> str:
+        """What the noise does to votes, from public facts."""
+        kept = unanimous(parts, float(self.vote), classes, self.law)
+        said = f"noise of scale {float(self.vote):.4g} on the votes of {number_of(parts, 'teacher')}: "
+        said += f"where all of them agree, a label is theirs in {kept:.0%} of cases"
+        return f"{said}; take more teachers or fewer rows" if kept < _HEARD else said
+
+
+def unanimous(parts: int, scale: float, classes: int, law: str) -> float:
+    """How often the class that all teachers vote for has the largest noisy vote, about."""
+    z = np.linspace(-40, 40, 16_001)  # in scales of the noise
+    if law == "laplace":
+        density, below = np.exp(-abs(z)) / 2, lambda at: np.where(at < 0, np.exp(at) / 2, 1 - np.exp(-at) / 2)
+    else:
+        density, below = np.exp(-(z**2) / 2) / sqrt(2 * pi), lambda at: np.array([1 + erf(x / sqrt(2)) for x in at]) / 2
+    return min(
+        float((density * below(np.clip(z + parts / scale, -40, 40)) ** (classes - 1)).sum() * (z[1] - z[0])), 1.0
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Votes:
+    """The labels for every noise multiplier, what they then cost, and how many classes there are."""
+
+    family: MechanismFamily
+    plan: Callable[[Real], VotePlan]
+    classes: int
+
 
 def votes_family(
     teachers: Teachers, frame: Any, *, confident: bool, threshold: Real, answers: int | None, law: str
-) -> MechanismFamily:
+) -> Votes:
     """The labels for every noise multiplier, as mechanisms on the session's tables."""
     reading = teachers.model.reading(teachers.session.codebook)
     if reading.open:
         raise InvalidArgument(
             f"teachers need declared bounds, {reading.open[0]!r} has none; declare them in the codebook"
         )
-    reading.target_classes()
+    classes = len(reading.target_classes())
     codes = {each.name: each.codes(public_cells(frame, each.name)) for each in reading.features}
     rows = len(next(iter(codes.values())))
     if rows < 1:
@@ -165,8 +229,11 @@ def votes_family(
         raise InvalidArgument("answers is a cap for confident votes; without confident every row is answered")
     decided = hashlib.sha256(repr([(name, column.tolist()) for name, column in codes.items()]).encode()).hexdigest()
 
+    def plan_at(multiplier: Real) -> VotePlan:
+        return VotePlan.of(rows, most, confident, law, multiplier)
+
     def at(multiplier: Real) -> Mechanism:
-        plan = VotePlan.of(rows, most, confident, law, multiplier)
+        plan = plan_at(multiplier)
 
         def count(held: PrivateRows, entropy: Entropy) -> Whole:
             if "votes" not in held.kept:
@@ -180,7 +247,7 @@ def votes_family(
         recipe += f"confident={confident}, threshold={threshold}, answers={most})"
         return planned_task(reading.space, costs=plan.costs, run=run, recipe=recipe)
 
-    return MechanismFamily(reading.space, at).after(reading.rows)
+    return Votes(MechanismFamily(reading.space, at).after(reading.rows), plan_at, classes)
 
 
 def votes(
@@ -217,8 +284,7 @@ def _labelled(
     labels: list[Any] = [None] * plan.rows
     for place, row in zip(chosen, answered, strict=True):
         labels[place] = classes[int(row.argmax())]
-    voters, rows = number_of(parts, "teacher"), number_of(plan.answers, "row")
-    said = f"{plan.law} noise of scale {float(plan.vote):.4g} on the votes of {voters} for {rows}"
+    said = f"{plan.law} {plan.forecast(parts, len(classes))}; {number_of(plan.answers, 'row')} at most"
     return Labels(labels=tuple(labels), parts=parts, noise=said)
 
 

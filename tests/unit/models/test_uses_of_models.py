@@ -29,7 +29,7 @@ from deniable.models import (
 from deniable.models.best_model import best_family
 from deniable.models.fitted_trees import laplace_reach
 from deniable.models.recommend import AXES
-from deniable.models.teachers import Teachers, VotePlan, votes
+from deniable.models.teachers import Teachers, VotePlan, unanimous, votes
 from deniable.models.unit_totals import PrivateRows
 from deniable.noise import discrete_laplaces
 from deniable.testing import Seeded, Silent
@@ -309,6 +309,35 @@ def test_votes_are_charged_whatever_they_say_and_answers_are_capped():
     assert plan.vote_cost == Gaussian(scale=plan.vote, squared_sensitivity=2).repeated(30)
     rho = dp.accounting.ZeroConcentrated()
     assert float(sum(rho.read(cost).loss for cost in plan.costs)) == pytest.approx(1 / 8, rel=1e-6)
+
+
+@pytest.mark.parametrize("law", ["gaussian", "laplace"])
+@pytest.mark.parametrize(("parts", "scale", "classes"), [(100, 119.0, 2), (40, 20.0, 10), (5, 0.1, 3), (1, 1e6, 4)])
+def test_how_often_noise_outvotes_everybody_is_what_draws_show(law, parts, scale, classes):
+    random = np.random.default_rng(5)  # noqa: TID251 - to check a figure, not to protect
+    draws = 40_000
+    noise = (random.normal if law == "gaussian" else random.laplace)(0, scale, (draws, classes))
+    noise[:, 0] += parts
+    share = (noise.argmax(axis=1) == 0).mean()
+    assert unanimous(parts, scale, classes, law) == pytest.approx(share, abs=0.015)  # six standard errors
+
+
+def test_a_price_of_votes_is_free_and_says_whether_they_will_be_heard():
+    asked = session(people(200), epsilon=100)
+    frame = {name: column[:40] for name, column in ROWS.items()}
+    teachers = asked.teachers(NaiveBayes("smoker"), parts=10)
+    weak = teachers.price(frame, epsilon=1, confident=True)
+    assert "on the votes of 10 teachers: where all of them agree, a label is theirs in 5" in str(weak)
+    assert "take more teachers or fewer rows" in str(weak)
+    assert weak.steps == 60
+    strong = teachers.price({name: column[:1] for name, column in frame.items()}, epsilon=20)
+    assert "in 100% of cases" in str(strong)
+    assert "take more" not in str(strong)
+    assert asked.spent.loss == 0
+    labels = teachers.label(frame, epsilon=1, confident=True)
+    assert weak.forecast in str(labels)
+    assert labels.guarantee in repr(labels)
+    assert float(asked.spent.loss) == pytest.approx(float(weak.epsilon))
 
 
 @pytest.mark.parametrize(
