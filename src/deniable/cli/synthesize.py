@@ -18,6 +18,7 @@ from deniable.errors import InvalidArgument
 from deniable.ledger import journal_at
 from deniable.release.synthetic import Synthesizer
 from deniable.synth.attribute import CELLS
+from deniable.synth.fitted.public_rules import PublicRules
 
 app = application("Synthetic rows of a private table, under its budget.")
 
@@ -54,6 +55,14 @@ PerUnit = Annotated[int | None, typer.Option("--rows-per-unit", help="How many r
 First = Annotated[str | None, typer.Option("--first", help="A date or number: a unit's first rows by it are kept.")]
 Last = Annotated[str | None, typer.Option("--last", help="A date or number: a unit's last rows by it are kept.")]
 
+Never = Annotated[
+    list[str] | None,
+    typer.Option("--never", help="name=value,name=value: a combination that is known to be impossible; no row has it."),
+]
+Order = Annotated[
+    list[str] | None, typer.Option("--order", help="first,second: two columns of which the first is never larger.")
+]
+
 
 @app.command()
 def synthesize(
@@ -75,6 +84,8 @@ def synthesize(
     rows_per_unit: PerUnit = None,
     first: First = None,
     last: Last = None,
+    never: Never = None,
+    order: Order = None,
     table: asking.TableName = None,
     price: PriceOnly = False,
     anyway: Anyway = False,
@@ -91,6 +102,7 @@ def synthesize(
         raise InvalidArgument(f"--out is a .parquet or .csv file, got {out.name!r}")
     if rows is not None and rows < 1:
         raise InvalidArgument(f"rows must be at least 1, got {rows}")
+    rules = {"never": [_combination(each) for each in never or []], "order": [_pair(each) for each in order or []]}
     source = asking.dataset(data, codebook, tables, time_limit)
     where = ledger or f"{codebook.stem}.ledger"
     if budget_epsilon is None and budget_rho is None and _is_new(where):
@@ -110,11 +122,13 @@ def synthesize(
         **options,
     )
     terms: dict[str, Any] = {"epsilon": epsilon, "rho": rho, "delta": delta, "anyway": anyway}
+    if not plan.synthesis.opened:  # otherwise categories are known after the charge only
+        PublicRules.of(plan.synthesis.attributes, **rules)
     if price:
         stated = plan.price(**terms)
         print(json.dumps(stated.to_record(), indent=2) if as_json else stated)
         return
-    _write(plan, terms, request, rows=rows, out=out, report=report, as_json=as_json)
+    _write(plan, terms, request, rows=rows, rules=rules, out=out, report=report, as_json=as_json)
 
 
 def _write(
@@ -123,13 +137,14 @@ def _write(
     request: str | None,
     *,
     rows: int | None,
+    rules: dict[str, Any],
     out: Path | None,
     report: Path | None,
     as_json: bool,
 ) -> None:
     twin = plan.release(**terms, request=request)
     if out is not None:
-        twin.write(out, rows=rows)
+        twin.write(out, rows=rows, **rules)
     if report is not None:
         twin.report(report)
     if as_json:
@@ -151,6 +166,28 @@ def _counts(flag: str, words: list[str] | None) -> dict[str, int]:
         return {name.strip(): int(number) for name, number in (word.split("=", 1) for word in words or [])}
     except ValueError:
         raise InvalidArgument(f"{flag} is written name=number, such as age=20; got {words!r}") from None
+
+
+def _combination(words: str) -> dict[str, Any]:
+    """A combination of values: texts, or numbers where they are written as numbers."""
+    pairs = [word.split("=", 1) for word in words.split(",")]
+    if any(len(pair) != 2 for pair in pairs):
+        raise InvalidArgument(f"--never is written name=value,name=value, such as sex=M,pregnant=true; got {words!r}")
+    return {name.strip(): _value(value.strip()) for name, value in pairs}
+
+
+def _value(text: str) -> Any:
+    try:
+        return int(text) if text.lstrip("-").isdigit() else float(text)
+    except ValueError:
+        return text
+
+
+def _pair(words: str) -> tuple[str, str]:
+    names = _names(words)
+    if len(names) != 2:
+        raise InvalidArgument(f"--order is written first,second, such as start,end; got {words!r}")
+    return names[0], names[1]
 
 
 def _open(words: list[str] | None) -> dict[str, int]:

@@ -23,7 +23,7 @@ from deniable.release.release_table import ReleaseTable, extended_release_table,
 from deniable.synth.fitted.conditions import Condition, conditions
 from deniable.synth.fitted.decoding import decoded, framed, stored_types
 from deniable.synth.fitted.intervals import TableError, table_error
-from deniable.synth.fitted.public_rules import PublicRules
+from deniable.synth.fitted.public_rules import Implied, PublicRules
 from deniable.synth.fitted.record_model import RecordModel
 from deniable.synth.fitted.stored import TwinMeasurements
 from deniable.synth.fitted.twin_comparison import ReleasedComparison, compare_released
@@ -86,21 +86,22 @@ class Twin:
         where: Mapping[str, Any] | None = None,
         never: Sequence[Mapping[str, Any]] = (),
         order: Sequence[tuple[str, str]] = (),
+        implied: Implied | None = None,
         form: str = "pandas",
         entropy: Entropy | None = None,
     ) -> Any:
         """Synthetic rows, as many as the noisy number of rows unless said; `form` is "pandas", "polars", "arrow" or "dict".
 
         With `where` rows are drawn given a condition: {"sex": "F", "age": (30, 40), "ward": ["a", "b"], "note": None}. Public rules
-        are kept by drawing again: `never=[{"sex": "M", "pregnant": True}]`, `order=[("start", "end")]`. A test may give `entropy` a
-        seed of its own.
+        are kept by drawing again: `never=[{"sex": "M", "pregnant": True}]`, `order=[("start", "end")]`. Columns that others imply
+        are computed: `implied={"nights": lambda row: row["days"] - 1}`. A test may give `entropy` a seed of its own.
 
         Guarantee: post-processing; free. No value outside the codebook.
         """
         count = max(round(self.model.total), 1) if rows is None else integer(rows=rows, least=1)
         attributes, source = self.measurements.attributes, entropy or system_entropy()
         wanted = conditions(where or {}, attributes)
-        rules = PublicRules.of(attributes, never, order)
+        rules = PublicRules.of(attributes, never, order, implied, wanted)
         columns = self._drawn(count, wanted, source)
         if rules:
             columns = self._ruled(columns, rules, count, wanted, source)
@@ -122,13 +123,16 @@ class Twin:
         """Rows that keep the rules: those that do not are drawn again, a public number of times."""
         kept: dict[str, list[Any]] = {name: [] for name in columns}
         for _ in range(_REDRAWS):
+            columns = rules.completed(columns)
             for row in rules.kept(columns, len(columns[self.columns[0]])):
                 for name, cells in columns.items():
                     kept[name].append(cells[row])
             if len(kept[self.columns[0]]) >= count:
                 return {name: cells[:count] for name, cells in kept.items()}
             columns = self._drawn(count, wanted, source)
-        raise InvalidArgument("the model has hardly a row that keeps these rules; check never= and order=")
+        raise InvalidArgument(
+            "the model has hardly a row that keeps these rules; check never=, order=, implied= and where="
+        )
 
     def error(self, columns: str | Sequence[str], *, confidence: float = 0.95) -> TableError:
         """An interval for every cell of a table of these columns, and how far the whole can be from the data."""
@@ -149,16 +153,28 @@ class Twin:
         place.write_text(twin_page(self.model, self.measurements, self.notes, self.card()), encoding="utf-8")
         return place
 
-    def write(self, path: str | Path, *, rows: int | None = None) -> Path:
-        """Write rows to a .parquet or .csv file, and beside it a sidecar with guarantee, receipt and errors."""
+    def write(
+        self,
+        path: str | Path,
+        *,
+        rows: int | None = None,
+        where: Mapping[str, Any] | None = None,
+        never: Sequence[Mapping[str, Any]] = (),
+        order: Sequence[tuple[str, str]] = (),
+        implied: Implied | None = None,
+    ) -> Path:
+        """Write rows to a .parquet or .csv file, and beside it a sidecar with guarantee, receipt, errors and the rules kept."""
         place = Path(path)
         if place.suffix not in (".parquet", ".csv"):
             raise InvalidArgument(f"a twin is written to a .parquet or .csv file, got {place.name!r}")
-        columns = self.frame(rows, form="dict")
+        columns = self.frame(rows, where=where, never=never, order=order, implied=implied, form="dict")
         write_rows(columns, stored_types(self.measurements.attributes), place)
         beside = place.with_name(f"{place.name}.json")
         count = len(next(iter(columns.values())))
-        beside.write_text(json.dumps(self.sidecar(count), indent=2), encoding="utf-8")
+        told: dict[str, Any] = {"where": where, "never": list(never), "order": [list(pair) for pair in order]}
+        told["implied"] = sorted(implied or {})
+        sidecar = self.sidecar(count) | {"rules": {name: rule for name, rule in told.items() if rule}}
+        beside.write_text(json.dumps(sidecar, indent=2, default=str), encoding="utf-8")
         return beside
 
     def sidecar(self, rows: int) -> dict[str, Any]:

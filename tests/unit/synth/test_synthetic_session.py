@@ -285,6 +285,54 @@ def test_rows_keep_public_rules(twin):
         twin.frame(50, never=[{"hat": 1}])
 
 
+def test_columns_that_others_imply_are_computed_and_stay_within_the_codebook(twin):
+    pay = {
+        "pay": lambda row: None if row["age"] is None else 50 * row["age"] + 0.5,
+        "works": lambda row: row["pay"] is not None,
+    }
+    rows = twin.frame(200, implied=pay, where={"works": True, "pay": (100, None)}, never=[{"age": 4}], form="dict")
+    assert len(rows["pay"]) == 200
+    for age, paid, works in zip(rows["age"], rows["pay"], rows["works"], strict=True):
+        assert paid == 50 * age + 0.5 >= 100
+        assert works is True
+        assert age != 4
+    since = twin.frame(20, implied={"since": lambda row: date(2020, 2, 29)}, form="dict")["since"]
+    assert since == [date(2020, 2, 29)] * 20
+    for name, rule, said in (
+        ("pay", lambda row: 1000.25, "pay is from 0 to 1000 in the codebook, on its grid; got 1000.25"),
+        ("pay", lambda row: 2000, "from 0 to 1000"),
+        ("sex", lambda row: "x", "sex is one of f, m"),
+        ("sex", lambda row: None, "sex is never missing"),
+        ("hat", lambda row: 1, "no column 'hat'"),
+        ("pay", 3, "implied takes for pay a function of a row"),
+    ):
+        with pytest.raises(InvalidArgument, match=re.escape(said)):
+            twin.frame(20, implied={name: rule}, form="dict")
+    with pytest.raises(InvalidArgument, match="hardly a row"):
+        twin.frame(20, implied={"age": lambda row: 3}, where={"age": 4}, form="dict")
+
+
+def test_rows_in_a_file_keep_the_rules_and_the_sidecar_says_them(twin, tmp_path):
+    rules = {"never": [{"sex": "f", "since": (None, date(2020, 6, 30))}], "order": [("age", "pay")]}
+    twin.write(tmp_path / "t.parquet", rows=100, where={"town": "a"}, implied={"works": lambda row: True}, **rules)
+    read = duckdb.sql(f"FROM '{tmp_path / 't.parquet'}'").fetchall()
+    assert len(read) == 100
+    for sex, town, age, pay, since, works in read:
+        assert town == "a"
+        assert works is True
+        assert not (sex == "f" and since is not None and since <= date(2020, 6, 30))
+        assert age is None or pay is None or age <= pay
+    said = json.loads((tmp_path / "t.parquet.json").read_text())["rules"]
+    assert said == {
+        "where": {"town": "a"},
+        "never": [{"sex": "f", "since": [None, "2020-06-30"]}],
+        "order": [["age", "pay"]],
+        "implied": ["works"],
+    }
+    twin.write(tmp_path / "plain.csv", rows=3)
+    assert json.loads((tmp_path / "plain.csv.json").read_text())["rules"] == {}
+
+
 def test_a_twin_says_what_it_promises_and_how_wrong_it_is(twin, tmp_path):
     assert "presence or absence of one who" in twin.guarantee
     assert len(twin.release_table().rows) == 8
@@ -587,6 +635,29 @@ def test_the_shell_prices_synthesizes_and_refuses_with_its_exit_codes(capsys, sh
         assert code == wanted, err
         assert said in err
         assert err.count("\n") == 1
+
+
+def test_the_shell_keeps_public_rules(capsys, shell, tmp_path):
+    rules = ["--never", "sex=f,age=3", "--never", "works=true,town=a", "--order", "age,pay"]
+    _, err, code = run(capsys, *shell, "--epsilon", "3", "--rows", "80", "--out", "t.parquet", *rules)
+    assert (code, err) == (0, "")
+    for sex, town, age, pay, works in duckdb.sql(
+        f"SELECT sex, town, age, pay, works FROM '{tmp_path / 't.parquet'}'"
+    ).fetchall():
+        assert not (sex == "f" and age == 3)
+        assert not (works and town == "a")
+        assert age is None or pay is None or age <= pay
+    assert json.loads((tmp_path / "t.parquet.json").read_text())["rules"]["order"] == [["age", "pay"]]
+    for flags, said in (
+        (["--never", "sex"], "--never is written"),
+        (["--order", "age"], "--order is written"),
+        (["--never", "hat=1"], "no column 'hat'"),
+        (["--order", "age,since"], "order needs two numbers"),
+    ):
+        _, err, code = run(capsys, *shell, "--ledger", "new.ledger", "--epsilon", "3", "--out", "t.parquet", *flags)
+        assert code == 1
+        assert said in err
+        assert not (tmp_path / "new.ledger").exists(), "refused before there is a charge"
 
 
 def test_the_shell_opens_a_text_without_categories(capsys, shell, tmp_path):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import date, datetime, time, timedelta
 from fractions import Fraction
 from math import ceil, floor
 from typing import Any
@@ -84,6 +84,32 @@ def point(attribute: Attribute, value: Any) -> Fraction:
             raise InvalidArgument(f"{attribute.name}: {shown(value)} is not a date")
         return Fraction(((value.date() if isinstance(value, datetime) else value) - _EPOCH).days)
     return rational(**{attribute.name: value}) / attribute.step
+
+
+def value_of(attribute: Attribute, value: Any) -> Any:
+    """A written value as frames hold it; refused where the codebook does not have it."""
+    if value is None:
+        if not attribute.missing:
+            raise InvalidArgument(f"{attribute.name} is never missing")
+        return None
+    if attribute.labels:
+        label = _label(attribute, value)
+        return label == "true" if attribute.type == "boolean" else label
+    at = point(attribute, value)
+    if at.denominator != 1 or not attribute.edges[0] <= at < attribute.edges[-1]:
+        low, high = attribute.cell_label(0).split("..")[0], attribute.cell_label(attribute.present - 1).split("..")[-1]
+        raise InvalidArgument(
+            f"{attribute.name} is from {low} to {high} in the codebook, on its grid; got {shown(value)}"
+        )
+    match attribute.type:
+        case "integer":
+            return int(at * attribute.step)
+        case "date":
+            return _EPOCH + timedelta(days=int(at))
+        case "timestamp":
+            return datetime.combine(_EPOCH + timedelta(days=int(at)), time())
+        case _:
+            return float(at * attribute.step)
 
 
 def _several(value: Any) -> list[Any]:
