@@ -115,7 +115,12 @@ class MadeUp:
 
 def made_up(folder: Path, **changes: Any) -> MadeUp:
     """A server in this folder."""
-    settings = ServerSettings.load(configured(folder, **changes))
+    return set_up(configured(folder, **changes))
+
+
+def set_up(config: Path) -> MadeUp:
+    """The server that a configuration describes."""
+    settings = ServerSettings.load(config)
     tokens = Tokens(settings.tokens, quick=True)
     app = web_application(settings, tokens=tokens)
     client = TestClient(app, base_url=settings.public_url, raise_server_exceptions=False)

@@ -127,6 +127,28 @@ def test_the_command_serves_answers_and_stops_with_its_worker(tmp_path, monkeypa
         httpx.get(f"{url}/health")
 
 
+@pytest.mark.slow
+def test_a_server_whose_worker_ends_by_itself_stops_and_says_so(tmp_path):
+    """Else people would ask and grant for ever, and nobody would answer."""
+    import socket
+
+    from tests.server.made_up import configured
+
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    config = configured(tmp_path / "served", port=port, public_url=f"http://127.0.0.1:{port}")
+    (config.parent / "visits.csv").unlink()  # the worker alone opens it
+    done = subprocess.run(
+        [sys.executable, "-m", "deniable", "serve", "--config", str(config)],
+        env={**os.environ, "PYTHONPATH": str(ROOT / "src")}, capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert done.returncode == 1, done.stderr
+    assert "there is no file" in done.stderr
+    assert "the worker ended by itself, so the server stopped" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 def test_a_worker_whose_server_died_while_it_was_loading_stops(server, monkeypatch):
     """Else it would answer for ever beside the next server, whose own worker is refused."""
     stops = []

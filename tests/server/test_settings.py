@@ -9,7 +9,7 @@ from deniable.cli import main
 from deniable.errors import InvalidArgument
 from deniable.server.identity import RateLimit, ShortLived, Tokens, Visits
 from deniable.server.settings import Role, ServerSettings
-from tests.server.made_up import configured
+from tests.server.made_up import BOOK, configured, set_up
 
 
 def changed(tmp_path, **changes):
@@ -54,6 +54,37 @@ def test_what_is_wrong_is_said_in_one_line(tmp_path, changes, words):
     with pytest.raises(InvalidArgument, match=words) as found:
         ServerSettings.load(changed(tmp_path, **changes))
     assert "\n" not in str(found.value)
+
+
+def two_tables(tmp_path, source):
+    path = configured(tmp_path)
+    people = {"variables": {"patient": "integer", "sex": {"type": "string", "categories": ["f", "m"], "of_unit": True}}}
+    book = {**BOOK, "tables": {**BOOK["tables"], "people": people}}
+    (tmp_path / "visits.yaml").write_text(yaml.safe_dump(book), encoding="utf-8")
+    (tmp_path / "who.csv").write_text("patient,sex\n" + "".join(f"{n},{'fm'[n % 2]}\n" for n in range(200)))
+    record = yaml.safe_load(path.read_text(encoding="utf-8"))
+    record["data"] = {"visits": {**record["data"]["visits"], "source": source}}
+    record["people"]["eve"].pop("datasets")
+    path.write_text(yaml.safe_dump(record), encoding="utf-8")
+    return path
+
+
+def test_every_table_has_its_file_and_the_worker_joins_them(tmp_path, capsys):
+    path = two_tables(tmp_path, {"visits": "visits.csv", "people": "who.csv"})
+    main(["serve", "check", "--config", str(path)])
+    assert "visits: data can be reached" in capsys.readouterr().out
+    sql = "SELECT sex, count(*) AS n FROM visits JOIN people USING (patient) GROUP BY sex"
+    released = set_up(path).released(sql=sql, epsilon=1)
+    assert released["release"]["groups"] == [["f"], ["m"]]
+
+
+@pytest.mark.parametrize(
+    "source", ["visits.csv", "visits.csv,who.csv", {"visits": "visits.csv"}, {"visits": "visits.csv", "men": "who.csv"}]
+)
+def test_a_table_without_its_file_is_refused_before_anything_starts(tmp_path, source):
+    """A server used to start, grant and never answer: only its worker had looked, and was gone."""
+    with pytest.raises(InvalidArgument, match=r"a file for each table of its codebook: \{people: people.csv, visits"):
+        ServerSettings.load(two_tables(tmp_path, source))
 
 
 def test_behind_a_proxy_any_address_may_be_bound(tmp_path):

@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from deniable.cli.app import application
-from deniable.cli.data_words import first_file
+from deniable.cli.data_words import first_files
 from deniable.errors import InvalidArgument
 from deniable.plan.codebook import Codebook
 from deniable.plan.datasheet import datasheet, unit_said, variable_said
@@ -27,12 +27,14 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 @app.command()
 def init(
-    data: Annotated[str, typer.Argument(help="A Parquet or CSV file; of 'part-*.csv' the first is read.")],
+    data: Annotated[
+        str, typer.Argument(help="A Parquet or CSV file, or several (a.csv,b.csv); of 'part-*.csv' the first is read.")
+    ],
     output: Output = None,
     as_json: Json = False,
 ) -> None:
     """Draft a codebook from the column names; no value is looked at."""
-    _written(drafted(first_file(data)), output, as_json)
+    _written(drafted(first_files(data)), output, as_json)
 
 
 @app.command()

@@ -26,13 +26,24 @@ def sources(word: str, codebook: Codebook) -> Any:
         return _by_name([(name.strip(), path.strip()) for name, _, path in named], codebook)
     files = [path for part in parts for path in _matched(part)]
     if len(codebook.tables) > 1:
-        return _by_name([(Path(path).name.partition(".")[0], path) for path in files], codebook)
+        return _by_name([(table_name(path), path) for path in files], codebook)
     return files[0] if len(files) == 1 else files
 
 
-def first_file(word: str) -> Path:
-    """The file a draft is made of: the only one, or the first that a pattern stands for."""
-    return Path(word) if Path(word).exists() else Path(_matched(word)[0])
+def first_files(word: str) -> dict[str, str]:
+    """The file that each table of a draft is made of, by the table's name: of a pattern the first."""
+    parts = [word] if Path(word).exists() else [part.strip() for part in word.split(",") if part.strip()]
+    found: dict[str, str] = {}
+    for part in parts or [word]:
+        name, _, path = ("", "", part) if Path(part).exists() else part.rpartition("=")
+        first = _matched(path.strip())[0]
+        found.setdefault(name.strip() or table_name(first), first)
+    return found
+
+
+def table_name(path: str) -> str:
+    """The table a file is named after."""
+    return Path(path).name.partition(".")[0]
 
 
 def _matched(part: str) -> list[str]:

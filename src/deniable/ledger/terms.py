@@ -79,8 +79,13 @@ class Terms:
         mine, theirs = self._promise(), stated._promise()
         if self.facts and stated.facts:
             mine, theirs = ({**promise, "codebook": ""} for promise in (mine, theirs))
+        ours, other = ({**promise, **terms._words()} for promise, terms in ((mine, self), (theirs, stated)))
         found = [
-            f"{name} {_shown(mine[name])}, not {_shown(theirs[name])}" for name in mine if mine[name] != theirs[name]
+            f"{name} {ours[name]}, not {other[name]}"
+            if name in ("budget", "caps") and ours[name] != other[name]
+            else f"{name} {_shown(mine[name])}, not {_shown(theirs[name])}"
+            for name in mine
+            if mine[name] != theirs[name]
         ]
         found += [
             f"{name} {_shown(facts)}, not {_shown(stated.facts[name])}"
@@ -92,6 +97,11 @@ class Terms:
             rules = [(ours.filters.name, cap.rule.name, cap.name) for ours, cap in pairs if cap.rule]
             found = [f"rule {ours!r} for {cap}, not {other!r}" for ours, other, cap in rules if ours != other]
         return found
+
+    def _words(self) -> dict[str, str]:
+        """What is limited to how much, for people."""
+        caps = ", ".join(f"{cap.budget} ({cap.name})" for cap in self.caps)
+        return {"budget": str(self.main.budget), "caps": caps or "none"}
 
     def _promise(self) -> dict[str, Any]:
         main = self.main.promise()

@@ -49,6 +49,8 @@ def variable_said(variable: Variable) -> str:
         said.append("without bounds")
     if variable.step is not None:
         said.append(f"step {_written_out(variable.step)}")
+    if variable.of_unit:
+        said.append("the same in all rows of a unit")
     return ", ".join(said if variable.facts().nullable else [*said, "never missing"])
 
 
@@ -115,10 +117,13 @@ def _table(table: Table) -> list[str]:
 
 def _row(variable: Variable) -> str:
     missing = f"reads as {variable.missing.value}" if isinstance(variable.missing, Impute) else "stays missing"
-    values = variable_said(variable)
-    if variable.of_unit:
-        values += "; the same in all rows of a unit"
-    cells = (variable.name, values, missing, variable.provenance or "not stated", variable.description or "")
+    cells = (
+        variable.name,
+        variable_said(variable),
+        missing,
+        variable.provenance or "not stated",
+        variable.description or "",
+    )
     return "| " + " | ".join(_cell(cell) for cell in cells) + " |"
 
 

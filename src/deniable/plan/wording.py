@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Any
 
+import sqlglot
 from sqlglot import exp
 
 from deniable.errors import QueryRefused, Span
@@ -131,6 +132,41 @@ def unread(error: Exception, text: str, what: str, *, names: Iterable[str] = ())
     elif what == "SQL" and not re.match(r"\s*(SELECT|WITH|\(|EXPLAIN|--|/\*)", text, re.IGNORECASE):
         rewrite = "a query begins with SELECT"
     return QueryRefused("syntax", said, span=place, rewrite=rewrite)
+
+
+_MISREAD = frozenset({"set-operation", "syntax", "unknown-column", "unknown-function", "unsupported"})
+"""Refusals that a column without its quotes may be the reason of."""
+
+
+def with_quotes(refusal: QueryRefused, text: str, names: Iterable[str], dialect: str) -> QueryRefused:
+    """A refusal that says how a column is written whose name SQL reads otherwise, if one stands in the text without quotes."""
+    bare = _bare_name(text, names, dialect) if refusal.code in _MISREAD else None
+    if bare is None:
+        return refusal
+    quoted = exp.to_identifier(bare, quoted=True).sql(dialect=dialect)
+    rewrite = f"SQL reads the name of the column {bare} otherwise: write {quoted}"
+    rewrite += f"; {refusal.rewrite}" if refusal.rewrite else ""
+    return QueryRefused(refusal.code, refusal.reason, span=refusal.span, rewrite=rewrite)
+
+
+def _bare_name(text: str, names: Iterable[str], dialect: str) -> str | None:
+    """The first column in a text that stands there without quotes and cannot: a word of SQL, or a name with spaces or signs."""
+    plain = re.sub(r"""'[^']*('|$)|"[^"]*("|$)|`[^`]*(`|$)""", lambda found: " " * len(found.group()), text)
+    found = []
+    for name in names:
+        place = re.search(rf"(?<!\w){re.escape(name)}(?!\w)", plain, re.IGNORECASE)
+        if place and not _stands_alone(name, dialect):
+            found.append((place.start(), -len(name), name))
+    return min(found)[2] if found else None
+
+
+def _stands_alone(name: str, dialect: str) -> bool:
+    """Is this name read as a column without quotes?"""
+    try:
+        read = sqlglot.parse_one(f"SELECT {name} FROM t", dialect=dialect).selects
+    except sqlglot.errors.SqlglotError:
+        return False
+    return len(read) == 1 and isinstance(read[0], exp.Column) and read[0].name.lower() == name.lower()
 
 
 def unspaced(text: str, names: Iterable[str]) -> QueryRefused:

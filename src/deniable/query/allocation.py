@@ -115,7 +115,7 @@ def allocate(wanted: Measurements, asked: Request, filters: Filters) -> Allocati
         raise QueryRefused(
             "keys-need-delta",
             "these group keys or values are taken from the data, so rare ones must be hidden, which needs a delta",
-            rewrite="declare the key's categories in the codebook, or open the session with delta=1e-7 or so",
+            rewrite="declare the key's categories in the codebook, or give the budget a delta, such as 1e-7",
         )
     candidates = [_answer(wanted, asked, law) for law in _laws(wanted, asked)]
     chosen = min(candidates, key=lambda option: _spread(wanted, option.noises))

@@ -204,5 +204,8 @@ def _check(expression: Expression, known: Mapping[str, Facts]) -> None:
 def _among(name: str, text: str, known: Mapping[str, Facts]) -> None:
     declared = known[name].categories if name in known else None
     if declared is not None and text not in declared:
-        listed = ", ".join(declared[:20]) + (", ..." if len(declared) > 20 else "")
+        quoted = any("," in each for each in declared[:20])
+        listed = ", ".join(repr(each) if quoted else each for each in declared[:20]) + (
+            ", ..." if len(declared) > 20 else ""
+        )
         raise QueryRefused("unknown-category", f"{text!r} is not a category of {name}", rewrite=f"one of: {listed}")

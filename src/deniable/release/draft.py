@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 from deniable.engines.parquet import parquet_columns
@@ -22,18 +23,24 @@ unit:
   groups: ???            # how many groups one of them may touch in one query
   rows_per_group: ???    # how many rows one of them may add to each
 tables:
-  {name}:
-    variables:
 """
 
+_SEVERAL = """\
+# a table whose column for the unit has another name says so: unit: column; one without it says by which column its rows
+# belong to another table's: links: [column -> table.column]; one about nobody says public: true
+"""
 _NUMBERS = {Type.INTEGER, Type.NUMBER, Type.DECIMAL}
 
 
-def drafted(path: str | os.PathLike[str]) -> str:
-    """The text of a draft codebook for a Parquet or CSV file."""
-    columns = column_types(Path(path))
-    head = _HEAD.format(name=_quoted(Path(path).name.partition(".")[0]))
-    return head + "".join(f"      {_quoted(name)}: {_line(kind)}\n" for name, kind in columns.items())
+def drafted(files: Mapping[str, str | os.PathLike[str]]) -> str:
+    """The text of a draft codebook: one table for each Parquet or CSV file, under its name."""
+    tables = [_table(name, column_types(Path(path))) for name, path in files.items()]
+    return _HEAD.format(name=_quoted(next(iter(files)))) + (_SEVERAL if len(tables) > 1 else "") + "".join(tables)
+
+
+def _table(name: str, columns: Mapping[str, Type]) -> str:
+    variables = "".join(f"      {_quoted(column)}: {_line(kind)}\n" for column, kind in columns.items())
+    return f"  {_quoted(name)}:\n    variables:\n{variables}"
 
 
 def column_types(path: Path) -> dict[str, Type]:

@@ -6,7 +6,8 @@ applied after it was fetched, so asking for another view of the same aggregates 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
@@ -18,6 +19,7 @@ from deniable.errors import QueryRefused
 from deniable.ledger.receipt import Receipt
 from deniable.ledger.store import Packed
 from deniable.noise import Entropy
+from deniable.plan.wording import with_quotes
 from deniable.query import AnswerColumn, Law, Payment, Price, Query, compile_query
 from deniable.query.aggregates import Error
 from deniable.query.price import price_of_stages
@@ -52,6 +54,23 @@ def answer_statement(
     session: Session, engine: Engine, text: str, *, dialect: str, request: str | None, payment: Payment
 ) -> Release | Explanation:
     """The answer to one statement, or its explanation when it begins with EXPLAIN DP."""
+    with _quotes_named(session, text, dialect):
+        return _answer_statement(session, engine, text, dialect=dialect, request=request, payment=payment)
+
+
+@contextmanager
+def _quotes_named(session: Session, text: str, dialect: str) -> Iterator[None]:
+    """Refusals name a column that stands without the quotes it needs."""
+    try:
+        yield
+    except QueryRefused as refusal:
+        names = [variable.name for table in session.codebook.tables for variable in table.variables]
+        raise with_quotes(refusal, text, names, dialect) from None
+
+
+def _answer_statement(
+    session: Session, engine: Engine, text: str, *, dialect: str, request: str | None, payment: Payment
+) -> Release | Explanation:
     statement = read(text, dialect=dialect)
     tables = public_tables(statement, session.codebook)
     if tables is not None:
@@ -132,11 +151,12 @@ class Question:
     @classmethod
     def read(cls, session: Session, text: str, *, dialect: str) -> Question:
         """The question in this text; one that needs no charge is refused."""
-        statement = _of_private_tables(session, text, dialect)
-        try:
-            return cls(session, statement, _in_one_release(session, statement))
-        except QueryRefused as refusal:
-            return cls(session, statement, _in_stages(session, session._engine, statement, refusal))
+        with _quotes_named(session, text, dialect):
+            statement = _of_private_tables(session, text, dialect)
+            try:
+                return cls(session, statement, _in_one_release(session, statement))
+            except QueryRefused as refusal:
+                return cls(session, statement, _in_stages(session, session._engine, statement, refusal))
 
     def at(self, payment: Payment) -> PricedQuestion:
         """Priced for what is offered, where the text does not say otherwise."""
@@ -166,7 +186,8 @@ def _shown(private: PrivateStatement[Release], packed: Packed, receipt: Receipt 
 
 def private_query(session: Session, text: str, *, dialect: str) -> PrivateStatement[Release]:
     """The private query of a statement that one release answers; one that needs no charge is refused."""
-    return _in_one_release(session, _of_private_tables(session, text, dialect))
+    with _quotes_named(session, text, dialect):
+        return _in_one_release(session, _of_private_tables(session, text, dialect))
 
 
 def statement_prices(session: Session, text: str, *, dialect: str, payment: Payment) -> tuple[Price, ...]:

@@ -8,9 +8,10 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from threading import Thread
 from urllib.parse import unquote, urlsplit
 
-from deniable.errors import InvalidArgument
+from deniable.errors import DeniableError, InvalidArgument
 from deniable.exact import number_of
 from deniable.ledger import Application, Ledger, journal_at
 from deniable.ledger.web_role import can_charge, grant_web_role
@@ -35,11 +36,12 @@ requests_per_minute: 120
 longest_grant_days: 90
 data:
   visits:
-    source: visits.parquet          # a Parquet or CSV file, a postgresql:// URL, or env:NAME
+    source: visits.parquet          # a Parquet or CSV file, {visits: v.csv, people: p.csv}, a postgresql:// URL, or env:NAME
     codebook: visits.yaml
     ledger: visits.ledger           # a file, or a postgresql:// URL with ?ledger=name
     # web_ledger: env:WEB_LEDGER    # the same URL with another role: `deniable serve check` lets it append, never charge
     budget: {epsilon: 1, delta: 1e-7}
+# oidc: {issuer: "https://id.example.org", client_id: deniable, client_secret: env:OIDC_SECRET, claim: sub}   # who people are
 # schedules: {weekly: {data: visits, account: analyst, sql: "SELECT ...", epsilon: 0.1, purpose: "weekly report", every: week}}
 # webhooks: [{url: "https://...", secret: env:HOOK_SECRET}]   # told when a request moves on; signed, no numbers
 # mail: {server: smtp.example.org, sender: desk@example.org, user: desk, password: env:SMTP_PASSWORD}   # tells people with mail:
@@ -103,6 +105,8 @@ def serve(config: Path, settings: ServerSettings, *, behind_tls: bool, web_only:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # so that the worker is stopped and waited for then, too
     worker = None if web_only else _started_worker(config, behind_tls)
     try:
+        if worker is not None:
+            Thread(target=_stop_without, args=(worker,), daemon=True).start()
         uvicorn.run(
             app,
             host=settings.bind,
@@ -114,8 +118,25 @@ def serve(config: Path, settings: ServerSettings, *, behind_tls: bool, web_only:
         )
     finally:
         if worker is not None:
-            worker.terminate()
-            worker.wait(timeout=30)
+            _end(worker)
+
+
+def _stop_without(worker: subprocess.Popen[bytes]) -> None:
+    """Stop this process when its worker ends: else requests would be granted that nobody answers."""
+    worker.wait()
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def _end(worker: subprocess.Popen[bytes]) -> None:
+    """Stop the worker and wait for it; one that had failed by itself is told."""
+    ended = worker.poll()
+    worker.terminate()
+    worker.wait(timeout=30)
+    if ended not in (None, 0, 130, -signal.SIGINT, -signal.SIGTERM):
+        raise DeniableError(
+            "the worker ended by itself, so the server stopped: what it said stands above, and `deniable serve check` "
+            "looks for the cause"
+        )
 
 
 def postmen(settings: ServerSettings) -> list[Postman]:

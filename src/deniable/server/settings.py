@@ -37,11 +37,12 @@ class Role(Enum):
 class ServedData:
     """One data set by reference: where its rows, its codebook and its budget are. Rows are opened by the worker alone.
 
-    `web_ledger` is the same ledger through a database role that cannot charge; without it the web part uses `ledger`.
+    `source` is a file or a URL, or a file for each table. `web_ledger` is the same ledger through a database role that
+    cannot charge; without it the web part uses `ledger`.
     """
 
     name: str
-    source: str
+    source: str | Mapping[str, str]
     codebook: Codebook
     ledger: str
     budget: Budget
@@ -289,12 +290,24 @@ def _data(name: str, entry: Any, base: Path, web_only: bool) -> ServedData:
         raise InvalidArgument(f"data.{name} needs a web_ledger where the web part runs alone")
     return ServedData(
         name=name,
-        source="" if web_only else _place(str(entry["source"]), base),
+        source="" if web_only else _source(name, entry["source"], base, book),
         codebook=book,
         ledger=web if web_only else _place(str(entry["ledger"]), base),
         budget=_budget(name, entry["budget"]),
         web_ledger=web,
     )
+
+
+def _source(name: str, stated: Any, base: Path, book: Codebook) -> str | dict[str, str]:
+    """Where the rows are: one place, or a file for each table of the codebook."""
+    tables = [table.name for table in book.tables]
+    if isinstance(stated, Mapping) and set(map(str, stated)) == set(tables):
+        return {str(table): str(base / str(path)) for table, path in stated.items()}
+    place = "" if isinstance(stated, Mapping) else _place(str(stated), base)
+    if isinstance(stated, Mapping) or (len(tables) > 1 and not is_postgres(place)):
+        each = ", ".join(f"{table}: {table}.csv" for table in tables)
+        raise InvalidArgument(f"data.{name}.source names a file for each table of its codebook: {{{each}}}")
+    return place
 
 
 def _web_ledger(name: str, word: Any, base: Path) -> str:

@@ -143,6 +143,13 @@ def test_codebook_drafts_from_names_alone(capsys, place):
     out, _, code = run(capsys, "codebook", "init", "visits.parquet")
     assert 'patient_id: {type: integer, bounds: "???"}' in out
     assert run(capsys, "codebook", "init", "visits*.parquet")[0] == out
+    (place / "people.csv").write_text("who;sex\n1;f\n")
+    both, _, code = run(capsys, "codebook", "init", "new.csv,persons=people.csv")
+    assert (code, "name: new" in both, "persons:\n    variables:\n      who: {type: string}" in both) == (0, True, True)
+    (place / "both.yaml").write_text(both.replace("id: ???", "id: who").replace(": ???", ": 1"))
+    assert "persons" in run(capsys, "codebook", "check", "both.yaml")[0]
+    assert "there is no file 'gone.csv'" in run(capsys, "codebook", "init", "new.csv,gone.csv")[1]
+    assert run(capsys, "codebook", "init", ",")[2] == 1
     out, _, _ = run(capsys, "codebook", "check", "visits.yaml")
     assert "unit: one patient_id, in at most 4 groups, 5 rows in each" in out
     assert "unbounded" not in out

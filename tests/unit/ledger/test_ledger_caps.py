@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 from fractions import Fraction
 from pathlib import Path
@@ -254,3 +255,14 @@ def test_caps_come_back_from_their_record():
     ):
         back = Cap.from_record(cap.to_record())
         assert (back.promise(), back.name, back.filters) == (cap.promise(), cap.name, cap.filters)
+
+
+def test_what_differs_of_a_budget_or_a_cap_is_told_as_people_say_it(terms):
+    """`{"delta":"1/10000000","epsilon":"6"}` is no sentence."""
+    plain, capped = terms(), terms(caps=(Cap(budget=budget(epsilon=0.5), analyst=Each.ANALYST),))
+    other = replace(plain, budget=budget(epsilon=6, delta=1e-7))
+    assert plain.differences(other) == [f"budget {plain.main.budget}, not epsilon = 6, delta = 1e-7"]
+    assert plain.differences(capped) == ["caps none, not epsilon = 0.5 (each analyst)"]
+    near, nearer = (replace(plain, budget=budget(epsilon=Fraction(1) + Fraction(1, 10**n))) for n in (18, 19))
+    (said,) = near.differences(nearer)
+    assert said.count("10000000") == 4, "two budgets that print alike are told exactly"

@@ -152,3 +152,58 @@ def test_every_dialect_of_the_parser_is_known_and_others_are_refused_with_the_li
     for odd in ("Klingon", "dialect.os", None, 3):
         with pytest.raises(InvalidArgument, match="dialect must be one of athena, bigquery"):
             read("SELECT 1 FROM t", dialect=odd)
+
+
+ODD = {
+    "who": "integer",
+    "union": "boolean",
+    "year": {"type": "integer", "bounds": [1, 3]},
+    "had pay": "boolean",
+    "wage (log)": {"type": "integer", "bounds": [0, 4]},
+}
+
+
+@pytest.fixture(scope="module")
+def odd():
+    book = {"name": "w", "unit": {"id": "who", "groups": 1, "rows_per_group": 1}, "table": "w", "variables": ODD}
+    return dp.Dataset({name: [1] for name in ODD}, codebook=book).session(dp.budget(epsilon=10**6), entropy=Silent())
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("SELECT union, COUNT(*) FROM w GROUP BY union", '"union"'),
+        ("SELECT COUNT(*) FROM w WHERE union AND year = 1", '"union"'),
+        ("SELECT COUNT(*), union FROM w GROUP BY 2", '"union"'),
+        ("SELECT COUNT(*) FROM w WHERE had pay", '"had pay"'),
+        ("SELECT Had Pay, COUNT(*) FROM w GROUP BY 1", '"had pay"'),
+        ("SELECT AVG(wage (log)) FROM w", '"wage (log)"'),
+        ("SELECT year, AVG(wage (log)) FROM w GROUP BY year", '"wage (log)"'),
+    ],
+)
+def test_a_column_that_stands_without_the_quotes_it_needs_is_named(odd, text, written):
+    """A column called union is a first question in many surveys, and "',' was not expected" helps nobody."""
+    asked = (odd.sql, lambda *words, **terms: odd.sql("EXPLAIN DP " + words[0], **terms))
+    for ask in asked:
+        with pytest.raises(QueryRefused) as refused:
+            ask(text, epsilon=1)
+        assert f"write {written}" in str(refused.value)
+    with pytest.raises(
+        QueryRefused, match=f"write {written.replace(chr(34), '`')}".replace("(", r"\(").replace(")", r"\)")
+    ):
+        odd.sql(text, epsilon=1, dialect="mysql")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'SELECT "union", COUNT(* FROM w GROUP BY 1',
+        "SELECT COUNT(*) FROM w WHERE yaer = 1",
+        "SELECT COUNT(*) FROM w WHERE year = 'had pay",
+        "SELECT year COUNT(*) FROM w",
+    ],
+)
+def test_a_column_that_is_written_as_it_must_be_is_not_named(odd, text):
+    with pytest.raises(QueryRefused) as refused:
+        odd.sql(text, epsilon=1)
+    assert "reads the name" not in str(refused.value)
