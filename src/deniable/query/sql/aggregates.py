@@ -88,11 +88,19 @@ class _Call:
         """An argument (the first unless given) where the FILTER is true, else missing."""
         argument = self.node.this if node is None else node
         if isinstance(argument, exp.Distinct):
-            raise refused(
-                argument, self._text, "aggregate", "DISTINCT is answered inside COUNT only", "aggregate per unit first"
-            )
+            advice = self._of_distinct(argument)
+            raise refused(argument, self._text, "aggregate", "DISTINCT is answered inside COUNT only", advice)
         of = self.read(argument)
         return of if self.condition is None else Case(((self.condition, of),))
+
+    def _of_distinct(self, argument: exp.Distinct) -> str:
+        """What to write for an aggregate of distinct values: which there are may hang on one unit, so a count of units decides."""
+        value, unit = ", ".join(each.sql() for each in argument.expressions), shape(self.calls.source.relation).unit
+        shared = f"values that several have: FROM (SELECT {value}, {{}} AS n FROM ... GROUP BY {value}) v WHERE n >= 10"
+        if unit is None or unit.id is None:
+            return shared.format("COUNT(*)")
+        own = f"each {unit.label}'s own values once: FROM (SELECT DISTINCT {unit.id}, {value} FROM ...) v"
+        return f"{own}; or {shared.format(f'COUNT(DISTINCT {unit.id})')}"
 
     def read(self, node: exp.Expression) -> Expression:
         """An argument as it is."""

@@ -219,3 +219,15 @@ def test_another_share_of_the_same_column_is_another_question() -> None:
     asked = _clinic().query("visits")
     low, high = (asked.agg(q=quantile("cost", share)).release(epsilon=100).value("q") for share in (0.2, 0.8))
     assert low < high
+
+
+def test_what_is_said_instead_of_a_sum_of_distinct_values_is_answered() -> None:
+    """Each unit's own values once, or those that several units share: both forms the refusal writes out."""
+    with pytest.raises(QueryRefused, match="DISTINCT is answered inside COUNT only") as refusal:
+        _clinic().sql("SELECT SUM(DISTINCT duration) FROM visits", epsilon=1)
+    own, shared = refusal.value.rewrite.split("; or ")
+    tables = [said.partition(": ")[2].replace("...", "visits") for said in (own, shared)]
+    assert tables[0] == "FROM (SELECT DISTINCT patient_id, duration FROM visits) v"
+    for table in tables:
+        (row,) = _answer(f"SELECT SUM(duration) AS s {table}").table
+        assert row["s"] > 0
