@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sys
+import threading
 from collections import Counter
 from collections.abc import Collection
 from fractions import Fraction
@@ -18,7 +20,7 @@ from deniable.engines.duckdb import DuckDBEngine
 from deniable.engines.order import OrderKey
 from deniable.engines.reference import ReferenceEngine
 from deniable.engines.reference_bounding import Owned
-from deniable.engines.sql import relations
+from deniable.engines.sql import relations, sql_statement
 from deniable.errors import InvalidArgument
 from deniable.plan.canonical import identity, record
 from deniable.plan.codebook import Codebook
@@ -352,3 +354,44 @@ def test_the_codebook_says_it_and_a_ledger_may_amend_it() -> None:
     for bad in (0, -1, 1.5, "3", None):
         with pytest.raises(InvalidArgument):
             dp.unit("p", groups=1, rows=1, joined=bad)  # type: ignore[arg-type]
+
+
+def _joined_within_one_another(times: int) -> str:
+    """A statement of so many joins, each a sub-query of the next, over tables a to h."""
+    inner = "(SELECT p AS p0, k AS k0 FROM a) q0"
+    for place in range(1, times):
+        here, below, name = f"t{place}", f"q{place - 1}", "abcdefgh"[place % 8]
+        matched = f"{here}.p = {below}.p{place - 1} AND {here}.k = {below}.k{place - 1}"
+        inner = f"(SELECT {here}.p AS p{place}, {here}.k AS k{place} FROM {name} {here} LEFT JOIN {inner} ON {matched}) q{place}"
+    return f"SELECT COUNT(*) AS n FROM h v JOIN {inner} ON v.p = q{times - 1}.p{times - 1}"
+
+
+def test_joins_within_one_another_are_written_however_deep_they_are() -> None:
+    """Python's own limit on nested calls ended such a question after its charge, whatever the data were."""
+    variables = {"p": "integer", "k": {"type": "integer", "bounds": [0, 9]}}
+    book = {"name": "deep", "unit": {"id": "p", "groups": 2, "rows_per_group": 2, "rows_per_join": 5},
+            "tables": {name: {"variables": variables} for name in "abcdefgh"}}  # fmt: skip
+    data = dp.Dataset({name: {"p": [1, 2], "k": [3, 4]} for name in "abcdefgh"}, codebook=book)
+    session, before = data.session(dp.budget(epsilon=10**6)), sys.getrecursionlimit()
+    answer = session.sql(_joined_within_one_another(9), epsilon=1000)
+    assert answer.table[0]["n"] == 2
+    assert sys.getrecursionlimit() == before
+
+
+def test_the_limit_on_nested_calls_is_put_back_by_the_last_of_several_writers() -> None:
+    before, met = sys.getrecursionlimit(), threading.Barrier(3)
+    found: list[int] = []
+
+    def write() -> None:
+        with sql_statement._nested():
+            met.wait(60)
+            found.append(sys.getrecursionlimit())
+            met.wait(60)
+
+    threads = [threading.Thread(target=write) for _ in range(3)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert found == [sql_statement._FRAMES] * 3
+    assert sys.getrecursionlimit() == before

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -43,4 +46,25 @@ class SqlStatement:
 
     def text(self, profile: Profile) -> str:
         """The query in the engine's dialect."""
-        return self.tree.sql(dialect=profile.dialect, comments=False, copy=False)
+        with _nested():
+            return self.tree.sql(dialect=profile.dialect, comments=False, copy=False)
+
+
+_FRAMES = 20_000
+"""A join that limits its sides nests eleven queries, each of a dozen calls while it is written: Python's thousand is too few."""
+_writing, _before = threading.Lock(), list[int]()
+
+
+@contextmanager
+def _nested() -> Iterator[None]:
+    """As many nested calls as a finite statement needs, wherever it is written from; the last writer puts the limit back."""
+    with _writing:
+        _before.append(sys.getrecursionlimit())
+        sys.setrecursionlimit(max(_before[0], _FRAMES))
+    try:
+        yield
+    finally:
+        with _writing:
+            first, _ = _before[0], _before.pop()
+            if not _before:
+                sys.setrecursionlimit(first)
