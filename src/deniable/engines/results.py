@@ -27,6 +27,8 @@ Fetched: TypeAlias = dict[str, Any]
 A plan with levels has `rolled_0`, ... too: one where the key is outside the row's level.
 """
 
+_ELSEWHERE = "a statement found a group that the main one has not"
+
 
 def held(value: object, known: Facts) -> KeyValue:
     """A value as results hold it: a number as its integer on the grid."""
@@ -91,12 +93,9 @@ def fetched_result(plan: GroupAgg, main: Fetched, others: Mapping[str, Fetched])
     columns = {name: _whole(main[f"cell_{index}"])[order] for index, name in enumerate(added)}
     keys = {key.name: _taken(values, order) for key, values in zip(plan.keys, lists, strict=True)}
     level = levels[order] if lists else np.zeros(1, dtype=np.int64)  # one group even where no row was fetched
-    places = _numbered(level, list(keys.values())) if others else {}
     histograms = {}
     for name, table in others.items():
-        entries = [python_values(table[f"key_{index}"], kind) for index, kind in enumerate(known)]
-        at = [places[place] for place in zip(_levels(plan, table).tolist(), *entries, strict=True)]
-        groups = np.array(at, dtype=np.int64)
+        groups = np.argsort(order)[_rows_of(plan, known, (main, levels), (table, _levels(plan, table)))]
         if isinstance(dict(plan.aggregates)[name], Histogram):
             histograms[name] = _sparse(groups, _whole(table["bin"]), _whole(table["cell_0"]))
         else:
@@ -110,8 +109,45 @@ def _taken(values: list[KeyValue], order: Integers) -> tuple[KeyValue, ...]:
     return itemgetter(*order.tolist())(values) if len(order) > 1 else tuple(values)
 
 
-def _numbered(level: Integers, keys: list[tuple[KeyValue, ...]]) -> dict[tuple[Any, ...], int]:
-    return {place: index for index, place in enumerate(zip(level.tolist(), *keys, strict=True))}
+def _rows_of(
+    plan: GroupAgg, known: Sequence[Kind], main: tuple[Fetched, Integers], other: tuple[Fetched, Integers]
+) -> Integers:
+    """Which row of the main statement has the level and the keys of each row of another; every one is there."""
+    mine, theirs = main[1], other[1]
+    if not plan.keys:
+        return np.zeros(len(theirs), dtype=np.int64)
+    for index, kind in enumerate(known):
+        codes, asked = _key_codes(main[0][f"key_{index}"], other[0][f"key_{index}"], kind)
+        size = int(codes.max(initial=0)) + 1  # both factors are numbers of rows: their product stays below 2**63
+        mine, theirs = _codes(mine * size + codes, theirs * size + asked)
+    return np.argsort(mine)[theirs]
+
+
+def _key_codes(mine: Any, theirs: Any, kind: Kind) -> tuple[Integers, Integers]:
+    """Two columns of keys as numbers, equal where they are; what stands in the second stands in the first."""
+    if all(np.ma.getdata(each).dtype.kind in "iu" and not np.ma.getmaskarray(each).any() for each in (mine, theirs)):
+        return _codes(_whole(mine), _whole(theirs))
+    values = python_values(mine, kind)
+    places = {value: place for place, value in enumerate(dict.fromkeys(values))}
+    first, second = ([places[value] for value in each] for each in (values, python_values(theirs, kind)))
+    return np.array(first, dtype=np.int64), np.array(second, dtype=np.int64)
+
+
+def _codes(mine: Integers, theirs: Integers) -> tuple[Integers, Integers]:
+    """Each number's place among the different ones of the first column; looked up where they lie close together."""
+    different, codes = np.unique(mine, return_inverse=True)
+    if not theirs.size:
+        return codes, theirs
+    start, end = int(different[0]), int(different[-1])
+    assert start <= int(theirs.min()) and int(theirs.max()) <= end, _ELSEWHERE
+    if end - start < 4 * theirs.size:
+        places = np.zeros(end - start + 1, dtype=np.int64)
+        places[different - start] = np.arange(different.size)
+        asked = places[theirs - start]
+    else:
+        asked = np.searchsorted(different, theirs)
+    assert np.array_equal(different[asked], theirs), _ELSEWHERE
+    return codes, asked
 
 
 def _levels(plan: GroupAgg, table: Fetched) -> Integers:
@@ -162,5 +198,9 @@ def _whole(column: Any) -> Integers:
 
 
 def _sparse(groups: Integers, bins: Integers, counts: Integers) -> SparseHistogram:
-    order = np.lexsort((bins, groups))
+    """Sorted by group, then bin; each pair stands once. One number for both sorts several times as fast as two columns."""
+    first = int(bins.min(initial=0))
+    width = int(bins.max(initial=0)) - first + 1
+    together = (int(groups.max(initial=0)) + 1) * width < 2**62
+    order = np.argsort(groups * width + (bins - first)) if together else np.lexsort((bins, groups))
     return SparseHistogram(groups[order], bins[order], counts[order])
