@@ -8,6 +8,7 @@ exponentials are gone and the subtraction loses only about log2(a / mu) bits, wh
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from functools import lru_cache
 
@@ -17,7 +18,10 @@ from deniable.exact.elementary import exp, expm1, ln, precision, sqrt
 from deniable.exact.guards import shown
 from deniable.exact.interval import Exact, Interval, exact
 from deniable.exact.normal import density, inverse_root_two_pi, mills, upper_tail
-from deniable.exact.search import crossing
+from deniable.exact.search import about, crossing
+
+_FLOATS = Fraction(10**250)
+"""Floats guess a shift for an epsilon up to this, and a delta down to one over it."""
 
 
 def gaussian_delta(mu: Exact, epsilon: Exact, bits: int = 64) -> Interval:
@@ -100,12 +104,42 @@ def _largest_shift(loss: Fraction, target: Fraction, bits: int) -> Interval:
     def excess(x: Fraction, working: int) -> Interval:
         return log_gaussian_delta(x, loss, working) - log_target(working)
 
+    near = about(excess, _guessed_shift(loss, target), bits)
+    if near is not None:
+        return near if near.tight(bits) else crossing(excess, lower=near.lower, upper=near.upper, bits=bits)
     low = high = target + loss / (1 + loss)
     while not excess(low, 32).upper < 0:
         low /= 2
     while not excess(high, 32).lower > 0:
         high *= 2
     return crossing(excess, lower=low, upper=high, bits=bits)
+
+
+def _guessed_shift(loss: Fraction, target: Fraction) -> float:
+    """About the shift in floats, by halving; not a number where floats do not reach."""
+    if not (_FLOATS > loss and target > 1 / _FLOATS):
+        return math.nan
+    epsilon, delta = float(loss), float(target)
+    low, high = 0.0, 1.0 + math.sqrt(2 * epsilon) + 40.0
+    for _ in range(100):
+        middle = (low + high) / 2
+        low, high = (middle, high) if _about_delta(middle, epsilon) < delta else (low, middle)
+    return (low + high) / 2
+
+
+def _about_delta(shift: float, epsilon: float) -> float:
+    """Phi(-a) - e^epsilon Phi(-b) with b = a + shift; e^epsilon times the density at b is that at a."""
+    a = epsilon / shift - shift / 2
+    return math.erfc(a / math.sqrt(2)) / 2 - math.exp(-a * a / 2) / math.sqrt(2 * math.pi) * _about_mills(a + shift)
+
+
+def _about_mills(b: float) -> float:
+    if b < 10:
+        return math.exp(b * b / 2) * math.sqrt(math.pi / 2) * math.erfc(b / math.sqrt(2))
+    ratio = 0.0
+    for k in range(60, 0, -1):
+        ratio = k / (b + ratio)
+    return 1 / (b + ratio)
 
 
 def _shift(mu: Exact) -> Fraction:

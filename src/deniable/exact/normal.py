@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from functools import lru_cache
+from statistics import NormalDist
 
 from deniable.errors import InvalidArgument
 from deniable.exact.dyadic import Dyadic, enclosure, minus, one_minus, over, refined, times, trimmed
@@ -18,9 +19,11 @@ from deniable.exact.elementary import Argument, exp_dyadic, ln, precision, sqrt
 from deniable.exact.fixed import UNDERFLOW, pi, sqrt_ratio
 from deniable.exact.guards import shown
 from deniable.exact.interval import Exact, Interval, exact
-from deniable.exact.search import crossing
+from deniable.exact.search import about, crossing
 
 _HALF = Fraction(1, 2)
+_FLOAT_TAIL = Fraction(1, 10**300)
+"""Floats guess a quantile down to here."""
 
 
 def normal_cdf(x: Argument, bits: int = 64) -> Interval:
@@ -224,6 +227,9 @@ def _quantile_below_half(number: Fraction, bits: int) -> Interval:
     def excess(x: Fraction, working: int) -> Interval:
         return log_normal_cdf(x, working) - ln(number, working)
 
+    near = about(excess, NormalDist().inv_cdf(float(number)), bits) if number > _FLOAT_TAIL else None
+    if near is not None:
+        return near if near.tight(bits) else crossing(excess, lower=near.lower, upper=near.upper, bits=bits)
     low = -sqrt(-2 * ln(number, 16), 16).upper - 1  # Phi(x) < exp(-x**2 / 2) for x < 0
     high = (2 * number - 1) / 2  # Phi is convex below 0 and its slope there at most 0.4: Phi(x) > 1/2 + 0.4 x
     return crossing(excess, lower=low, upper=high, bits=bits)

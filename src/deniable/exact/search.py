@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -17,6 +18,8 @@ Function = Callable[[Fraction, int], Interval]
 
 _ATTEMPTS = 6
 _SMALLEST = 5e-324
+_GUESSED = 44
+"""So many bits of a guess made with floats are taken for right until they are checked."""
 
 
 def crossing(f: Function, *, lower: Fraction, upper: Fraction, bits: int = 64) -> Interval:
@@ -32,7 +35,7 @@ def crossing(f: Function, *, lower: Fraction, upper: Fraction, bits: int = 64) -
         raise InvalidArgument(
             f"f must be negative at lower and positive at upper, got {shown(lower)} and {shown(upper)}"
         )
-    before, step = here, 0.5
+    before, step = here, _secant(here, there)
     while not _between(here, there).tight(bits):
         width = there.x - here.x
         shortest = min(abs(here.x or there.x) / (1 << (bits + 2)), abs(width) / 4)
@@ -46,6 +49,16 @@ def crossing(f: Function, *, lower: Fraction, upper: Fraction, bits: int = 64) -
         here = new
         step = _inverse_quadratic(here, there, before)
     return _between(here, there)
+
+
+def about(f: Function, near: float, bits: int) -> Interval | None:
+    """An interval close about a guess, f below zero at its lower end and above at its upper, certified; None where the guess is bad."""
+    if not (math.isfinite(near) and near):
+        return None
+    part = abs(Fraction(near)) / (1 << min(bits + 2, _GUESSED))
+    lower, upper = Fraction(near) - part, Fraction(near) + part
+    good = f(lower, bits + 16).upper < 0 < f(upper, bits + 16).lower
+    return Interval(lower, upper) if good else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +83,11 @@ def _value(f: Function, x: Fraction, bits: int, *, aside: Fraction = Fraction(0)
                 return _Point(at, min(up(value), -_SMALLEST))
             working += working // 2
     raise InvalidArgument(f"the sign of f cannot be decided at {shown(x)}; f must be strictly increasing")
+
+
+def _secant(p: _Point, q: _Point) -> float:
+    """How far from p to q a straight line puts the zero; half way where they are too far apart for that."""
+    return p.y / (p.y - q.y) if _between(p, q).tight(1) else 0.5
 
 
 def _inverse_quadratic(p: _Point, q: _Point, r: _Point) -> float:

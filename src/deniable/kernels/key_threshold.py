@@ -6,12 +6,11 @@ its kind. `docs/theory/private-keys.md` has the proofs.
 
 from __future__ import annotations
 
-import math
 from fractions import Fraction
 
 from deniable.exact import expm1, ln
 from deniable.kernels.integer_noise import Noise
-from deniable.kernels.laws import least
+from deniable.kernels.laws import chance, least
 from deniable.kernels.unit_sensitivity import Sensitivity
 
 
@@ -33,7 +32,7 @@ def key_threshold(delta: Fraction, *, noise: Noise, apart: Sensitivity) -> int:
 
     Guarantee: that delta, certified; one step less would exceed it.
     """
-    guess = apart.linf + int(float(noise.scale) * math.log(apart.l0 / float(delta)))
+    guess = apart.linf + noise.near_error(chance(2 * delta / max(apart.l0, 1)))
     return least(lambda t: new_key_chance(t, noise=noise, apart=apart) <= delta, near=guess)
 
 

@@ -14,6 +14,7 @@ from fractions import Fraction
 from typing import TypeAlias, assert_never
 
 from deniable.plan.functions.scalar import ScalarFunction
+from deniable.plan.memo import remembered
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,6 +187,7 @@ def children(expression: Expression) -> tuple[Expression, ...]:
             assert_never(expression)
 
 
+@remembered
 def columns(expression: Expression) -> frozenset[str]:
     """The names of all columns the expression reads."""
     if isinstance(expression, Column):

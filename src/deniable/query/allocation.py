@@ -117,9 +117,10 @@ def allocate(wanted: Measurements, asked: Request, filters: Filters) -> Allocati
             "these group keys or values are taken from the data, so rare ones must be hidden, which needs a delta",
             rewrite="declare the key's categories in the codebook, or give the budget a delta, such as 1e-7",
         )
-    candidates = [_answer(wanted, asked, law) for law in _laws(wanted, asked)]
-    chosen = min(candidates, key=lambda option: _spread(wanted, option.noises))
-    reason = _reason(candidates, chosen, wanted, asked)
+    candidates = {law: _all_noises(wanted, asked, law) for law in _laws(wanted, asked)}
+    law = min(candidates, key=lambda law: _spread(wanted, candidates[law]))
+    chosen = _answer(wanted, asked, law, candidates[law])
+    reason = _reason(candidates, law, wanted, asked)
     charge = _charge(chosen, asked, filters)
     return Allocation(
         chosen.noises, chosen.etas, chosen.thresholds, chosen.law, chosen.cost, charge, reason, chosen.margins
@@ -164,28 +165,37 @@ def _laws(wanted: Measurements, asked: Request) -> Sequence[Law]:
     return (Law.LAPLACE, Law.GAUSSIAN) if asked.delta > 0 and free else (Law.LAPLACE,)
 
 
-def _answer(wanted: Measurements, asked: Request, law: Law) -> _Option:
-    """Every column with the law chosen for it, or with `law`; columns of one law are calibrated together.
+def _delta_shares(wanted: Measurements, asked: Request, law: Law) -> tuple[int, int]:
+    """How many laws need a part of delta, and in how many even parts it is cut: one more where keys or values are hidden."""
+    needy = {part.law or law for part in wanted.additive if not (part.law or law).pure}
+    count = len(needy) if asked.epsilon is not None else 0
+    return count, max(1, count + bool(wanted.units or wanted.found))
+
+
+def _all_noises(wanted: Measurements, asked: Request, law: Law) -> dict[SliceColumn, Noise]:
+    """The noise of every column, of the law chosen for it or of `law`; columns of one law are calibrated together.
 
     Each law has its columns' part of epsilon, and of the delta an even share with the other laws that need one and the threshold.
     """
-    blocks = {each: tuple(p for p in wanted.additive if (p.law or law) is each) for each in Law}
-    used = [each for each, parts in blocks.items() if parts]
-    needy = [each for each in used if not each.pure] if asked.epsilon is not None else []
-    hiding = len(wanted.units) + len(wanted.found)
-    shares = max(1, len(needy) + bool(hiding))
-    drawn: dict[SliceColumn, Noise] = {}
-    for each in used:
-        drawn |= _noises(blocks[each], wanted.weight, asked, each, asked.delta / shares)
-    noises = {part.key: drawn[part.key] for part in wanted.additive}
+    _, shares = _delta_shares(wanted, asked, law)
+    found: dict[SliceColumn, Noise] = {}
+    for each in Law:
+        parts = tuple(part for part in wanted.additive if (part.law or law) is each)
+        found |= _noises(parts, wanted.weight, asked, each, asked.delta / shares) if parts else {}
+    return {part.key: found[part.key] for part in wanted.additive}
+
+
+def _answer(wanted: Measurements, asked: Request, law: Law, noises: Mapping[SliceColumn, Noise]) -> _Option:
+    """These noises with the choices, thresholds and margins that go with them."""
+    needy, shares = _delta_shares(wanted, asked, law)
     etas = {part.key: _eta(part, asked, wanted.weight) for part in wanted.choices}
-    key_delta = asked.delta / shares / max(1, hiding)
+    key_delta = asked.delta / shares / max(1, len(wanted.units) + len(wanted.found))
     thresholds = tuple(_threshold(wanted, units, noises[units], key_delta) for units in wanted.units)
     costs = [noises[part.key].cost(part.sensitivity) for part in wanted.additive if part.sensitivity.l1]
     costs += [Exponential(eta=etas[part.key]).repeated(part.groups * part.times) for part in wanted.selections]
     costs += [Exponential(eta=etas[part.key]).repeated(part.k) for part in wanted.found]
     margins = tuple(Threshold(each.key, each.margin(etas[each.key], key_delta), key_delta) for each in wanted.found)
-    return _Option(law, noises, etas, thresholds, composed(costs), len(needy) * asked.delta / shares, margins)
+    return _Option(law, noises, etas, thresholds, composed(costs), needy * asked.delta / shares, margins)
 
 
 def _noises(
@@ -299,19 +309,21 @@ def _spread(wanted: Measurements, noises: Mapping[SliceColumn, Noise]) -> float:
     return math.fsum(math.log(1 + noises[part.key].error(_BETA)) for part in wanted.additive)
 
 
-def _reason(options: Sequence[_Option], chosen: _Option, wanted: Measurements, asked: Request) -> str:
+def _reason(
+    candidates: Mapping[Law, Mapping[SliceColumn, Noise]], law: Law, wanted: Measurements, asked: Request
+) -> str:
     if not wanted.additive:
         return "private choices only: the exponential mechanism"
     if any(part.law is not None for part in wanted.additive):
-        laws = dict.fromkeys(chosen.noises[part.key].law.value for part in wanted.additive)
+        laws = dict.fromkeys(candidates[law][part.key].law.value for part in wanted.additive)
         return f"{' and '.join(laws)} noise, as asked"
-    if len(options) == 1:
-        return f"{chosen.law.value} noise" + (", as asked" if asked.law else "")
-    other = next(option for option in options if option is not chosen)
-    ratio = math.exp((_spread(wanted, other.noises) - _spread(wanted, chosen.noises)) / len(wanted.additive))
+    if len(candidates) == 1:
+        return f"{law.value} noise" + (", as asked" if asked.law else "")
+    other = next(each for each in candidates if each is not law)
+    ratio = math.exp((_spread(wanted, candidates[other]) - _spread(wanted, candidates[law])) / len(wanted.additive))
     times = f"{ratio:.2g}"
-    compared = f"those of {other.law.value} noise are {'about' if times == '1' else f'{times} times'} as large"
-    return f"{chosen.law.value} noise, whose errors are smaller here: {compared}"
+    compared = f"those of {other.value} noise are {'about' if times == '1' else f'{times} times'} as large"
+    return f"{law.value} noise, whose errors are smaller here: {compared}"
 
 
 def _charge(option: _Option, asked: Request, filters: Filters) -> Cost:

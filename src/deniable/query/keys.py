@@ -240,18 +240,21 @@ def _known(of: Expression, source: Relation) -> dict[str, Facts]:
 
 def _column_cells(name: str, source: Relation) -> Cells | None:
     """The values of a column: of what it was computed from, but for those that a condition on it leaves out."""
-    known = narrowed(source, name)
     match source:
         case Project(below, written):
             return _cells(dict(written)[name], below)
+        case Join(left) if name in schema(left):
+            return _column_cells(name, left)
         case Filter(below):
             cells = _column_cells(name, below)
-        case Join(left) if name in schema(left):
-            cells = _column_cells(name, left)
+            return None if cells is None else _let_through(cells, name, source)
         case _:
-            cells = _declared(Column(name), known)
-    if cells is None or not isinstance(source, Filter):
-        return cells
+            return _declared(Column(name), narrowed(source, name))
+
+
+def _let_through(cells: Cells, name: str, source: Relation) -> Cells:
+    """Those of a column's values that the query's conditions on it let through."""
+    known = schema(source)[name]
     held = tuple(value if value is None else _as_held(value, known) for value in cells)
     return frozenset(_as_cell(value, known) for value in possible_keys(source, Column(name), held))
 
