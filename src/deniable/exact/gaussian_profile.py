@@ -17,7 +17,7 @@ from deniable.exact.dyadic import Dyadic, enclosure, minus, one_minus, plus, ref
 from deniable.exact.elementary import exp, expm1, ln, precision, sqrt
 from deniable.exact.guards import shown
 from deniable.exact.interval import Exact, Interval, exact
-from deniable.exact.normal import density, inverse_root_two_pi, mills, upper_tail
+from deniable.exact.normal import about_mills, density, inverse_root_two_pi, mills, upper_tail
 from deniable.exact.search import about, crossing
 
 _FLOATS = Fraction(10**250)
@@ -130,16 +130,7 @@ def _guessed_shift(loss: Fraction, target: Fraction) -> float:
 def _about_delta(shift: float, epsilon: float) -> float:
     """Phi(-a) - e^epsilon Phi(-b) with b = a + shift; e^epsilon times the density at b is that at a."""
     a = epsilon / shift - shift / 2
-    return math.erfc(a / math.sqrt(2)) / 2 - math.exp(-a * a / 2) / math.sqrt(2 * math.pi) * _about_mills(a + shift)
-
-
-def _about_mills(b: float) -> float:
-    if b < 10:
-        return math.exp(b * b / 2) * math.sqrt(math.pi / 2) * math.erfc(b / math.sqrt(2))
-    ratio = 0.0
-    for k in range(60, 0, -1):
-        ratio = k / (b + ratio)
-    return 1 / (b + ratio)
+    return math.erfc(a / math.sqrt(2)) / 2 - math.exp(-a * a / 2) / math.sqrt(2 * math.pi) * about_mills(a + shift)
 
 
 def _shift(mu: Exact) -> Fraction:

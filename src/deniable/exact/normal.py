@@ -23,7 +23,7 @@ from deniable.exact.search import about, crossing
 
 _HALF = Fraction(1, 2)
 _FLOAT_TAIL = Fraction(1, 10**300)
-"""Floats guess a quantile down to here."""
+"""Floats hold a tail down to here; below, they hold its logarithm."""
 
 
 def normal_cdf(x: Argument, bits: int = 64) -> Interval:
@@ -222,12 +222,33 @@ def normal_quantile(p: Exact, bits: int = 64) -> Interval:
     return Interval.point(0) if 2 * number == 1 else _quantile_below_half(number, bits)
 
 
+def _guessed_quantile(number: Fraction) -> float:
+    """About the quantile, in floats; far into the tail from ln Q(x) = ln phi(x) + ln R(x)."""
+    if number > _FLOAT_TAIL:
+        return NormalDist().inv_cdf(float(number))
+    size = -float(ln(number, 60).upper) - math.log(2 * math.pi) / 2
+    x = math.sqrt(2 * size)
+    for _ in range(12):
+        x = math.sqrt(2 * (size + math.log(about_mills(x))))
+    return -x
+
+
+def about_mills(x: float) -> float:
+    """About Mills' ratio, in floats: for guesses."""
+    if x < 10:
+        return math.exp(x * x / 2) * math.sqrt(math.pi / 2) * math.erfc(x / math.sqrt(2))
+    ratio = 0.0
+    for k in range(60, 0, -1):
+        ratio = k / (x + ratio)
+    return 1 / (x + ratio)
+
+
 @lru_cache(maxsize=1024)
 def _quantile_below_half(number: Fraction, bits: int) -> Interval:
     def excess(x: Fraction, working: int) -> Interval:
         return log_normal_cdf(x, working) - ln(number, working)
 
-    near = about(excess, NormalDist().inv_cdf(float(number)), bits) if number > _FLOAT_TAIL else None
+    near = about(excess, _guessed_quantile(number), bits)
     if near is not None:
         return near if near.tight(bits) else crossing(excess, lower=near.lower, upper=near.upper, bits=bits)
     low = -sqrt(-2 * ln(number, 16), 16).upper - 1  # Phi(x) < exp(-x**2 / 2) for x < 0

@@ -63,7 +63,7 @@ class AggregateCalls:
     def quotient(self, top: exp.Expression, bottom: exp.Expression, node: exp.Expression) -> Field | None:
         """The released quotient of two aggregates that are one noisy number each; None of others."""
         apart = AggregateCalls(self.source)
-        parts = [apart.value(each) for each in (top, bottom)]
+        parts = [apart.value(each, "part") for each in (top, bottom)]
         named = {name: aggregate for aggregate, name in apart.found.items()}
         if not all(isinstance(each, Field) for each in parts) or apart.notices:
             return None
