@@ -1,7 +1,6 @@
 """Rényi curves: an upper bound on the divergence at every order above one, orders being any real number.
 
-Several units at once, from the curve of one: the weak triangle inequality of Rényi divergences, step by step.
-
+Several units at once, from the curve of one: the weak triangle inequality of Rényi divergences, step by step:
 D_a(P|R) <= (a - 1/p)/(a - 1) D_(p a)(P|Q) + D_(q (a - 1/p))(Q|R) with 1/p + 1/q = 1 (Mironov 2017, proposition 11).
 
 The best of a random number of private candidates: Papernot and Steinke 2022.
@@ -19,7 +18,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from operator import itemgetter
-from typing import Protocol, TypeAlias
+from typing import Protocol
 
 from deniable.accounting.pure_profiles import PureLoss
 from deniable.exact import Interval, exp, expm1, ln, power
@@ -54,10 +53,9 @@ def log_moment(parts: list[tuple[Interval, Interval]], order: Fraction) -> Fract
 
 
 def _decay(exponent: Fraction) -> Interval:
-    """e^-exponent; what is negligible is not told from nought, where its exact size would be a fraction of many thousand digits."""
-    if exponent > -_NEGLIGIBLE:
-        return Interval(Fraction(0), exp(_NEGLIGIBLE, BITS).upper)
-    return exp(-exponent, BITS + 32)
+    """e^-exponent; what is negligible is between nought and e^-200: its exact size would be a fraction of many thousand digits."""
+    most = exp(max(-exponent, _NEGLIGIBLE), BITS + 32)
+    return Interval(Fraction(0), most.upper) if exponent > -_NEGLIGIBLE else most
 
 
 def _decayed(exponent: Fraction) -> Interval:
@@ -203,10 +201,6 @@ class ResponseCurve:
         ratio = math.log(self.truth / self.other)
         parts = [(float(self.truth), ratio * (order - 1)), (float(self.other), ratio * (1 - order))]
         return min(ratio, log_sum([*parts, (float(self.rest), 0.0)]) / (order - 1))
-
-
-ExactCurve: TypeAlias = LinearCurve | PureCurve | LaplaceCurve | DiscreteLaplaceCurve | RangeCurve | ResponseCurve
-"""The divergences of the worst pair of laws, and not only a bound on them."""
 
 
 @dataclass(frozen=True, slots=True)

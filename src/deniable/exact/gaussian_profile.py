@@ -117,7 +117,7 @@ def _largest_shift(loss: Fraction, target: Fraction, bits: int) -> Interval:
 
 def _guessed_shift(loss: Fraction, target: Fraction) -> float:
     """About the shift in floats, by halving; not a number where floats do not reach."""
-    if not (_FLOATS > loss and target > 1 / _FLOATS):
+    if not (loss < _FLOATS and target > 1 / _FLOATS):
         return math.nan
     epsilon, delta = float(loss), float(target)
     low, high = 0.0, 1.0 + math.sqrt(2 * epsilon) + 40.0

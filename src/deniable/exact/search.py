@@ -52,7 +52,7 @@ def crossing(f: Function, *, lower: Fraction, upper: Fraction, bits: int = 64) -
 
 
 def about(f: Function, near: float, bits: int) -> Interval | None:
-    """An interval close about a guess, f below zero at its lower end and above at its upper, certified; None where the guess is bad."""
+    """An interval close about a guess, certified to have f below zero at its lower end and above at its upper; else None."""
     if not (math.isfinite(near) and near):
         return None
     part = abs(Fraction(near)) / (1 << min(bits + 2, _GUESSED))

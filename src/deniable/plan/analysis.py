@@ -6,7 +6,7 @@ and no engine overflows on the way. An expression for which that cannot be shown
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import date, datetime
 from fractions import Fraction
@@ -100,6 +100,16 @@ def weight(expression: Expression) -> int:
             return expression.weight + expression.copies * sum(map(weight, expression.arguments))
         case _:
             return 3 + sum(map(weight, children(expression)))
+
+
+def function_notes(expression: Expression, schema: Schema) -> Iterator[str]:
+    """What the functions of an expression have to say about themselves."""
+    if isinstance(expression, ScalarFunction):
+        note = expression.note(*(facts(argument, schema) for argument in expression.arguments))
+        if note is not None:
+            yield note
+    for child in children(expression):
+        yield from function_notes(child, schema)
 
 
 def condition_facts(expression: Expression, schema: Schema) -> Facts:

@@ -36,8 +36,6 @@ from deniable.query.payment import Payment, PaymentTerms, with_payment
 from deniable.query.per_unit import PerUnit
 
 if TYPE_CHECKING:
-    from deniable.plan.unit import Unit
-    from deniable.query.compile import CompiledQuery
     from deniable.query.price import Price
 
 
@@ -87,7 +85,7 @@ class Query(Viewable, Generic[Answer]):
     other: str | None = None
     whole: bool = False
     shares: tuple[tuple[str, Fraction], ...] = ()
-    _compiled: list[tuple[Unit, CompiledQuery]] = field(default_factory=list, init=False, repr=False, compare=False)
+    _compiled: list[tuple[Any, Any]] = field(default_factory=list, init=False, repr=False, compare=False)
 
     if not TYPE_CHECKING:
 
@@ -246,8 +244,7 @@ class Query(Viewable, Generic[Answer]):
     def with_other(self, label: str = "other") -> Query[Answer]:
         """One more row for the rows of all groups that stay hidden, under `label`; one for each combination of declared keys.
 
-        Guarantee: a further measurement, asked once it is decided what is hidden, and charged like a total. Units and distinct
-        values of hidden groups are not told.
+        Guarantee: a further measurement of what is hidden, charged like a total; counts and sums, not units or distinct values.
         """
         if not (isinstance(label, str) and label):
             raise InvalidArgument(f"other rows need a name that is not empty, got {label!r}")

@@ -17,10 +17,8 @@ from deniable.errors import InvalidArgument, QueryRefused
 from deniable.exact.figures import counted
 from deniable.kernels import Law
 from deniable.plan import nodes as plan
-from deniable.plan.analysis import facts
-from deniable.plan.expression import Expression, children, columns
-from deniable.plan.facts import Facts
-from deniable.plan.functions.scalar import ScalarFunction
+from deniable.plan.analysis import function_notes
+from deniable.plan.expression import columns
 from deniable.plan.nodes import Bounding, ByOrder, GroupAgg
 from deniable.plan.provenance import computed, joins_limited, unit_columns
 from deniable.plan.relation import Shape, schema, shape
@@ -388,27 +386,13 @@ _WIDE = "the bounds are wide: a quantile is rounded to the middle of a bin of wi
 
 def _rounding_notes(node: GroupAgg, outputs: Sequence[Output]) -> list[str]:
     """One sentence for each such thing in a plan."""
-    used = list(_used(node))
+    known = schema(node.source)
+    used = [(each, known) for each in (*node.inputs, *(key.expression for key in node.keys))]
+    used += computed(node.source)
     widths = sorted({output.bin_width for output in outputs if output.bin_width is not None})
     told = " and ".join(f"{float(width):,.6g}" for width in widths)
     return [
         *([_QUOTIENTS] if any(rounds_quotients(each) for each, _ in used) else []),
-        *dict.fromkeys(note for each, known in used for note in _function_notes(each, known)),
+        *dict.fromkeys(note for each, known in used for note in function_notes(each, known)),
         *([f"{_WIDE} {told}, and its error in ranks is that of the nearest value in the bin"] if widths else []),
     ]
-
-
-def _used(node: GroupAgg) -> Iterator[tuple[Expression, Mapping[str, Facts]]]:
-    known = schema(node.source)
-    yield from ((each, known) for each in (*node.inputs, *(key.expression for key in node.keys)))
-    yield from computed(node.source)
-
-
-def _function_notes(expression: Expression, known: Mapping[str, Facts]) -> Iterator[str]:
-    """What the functions of an expression have to say about themselves."""
-    if isinstance(expression, ScalarFunction):
-        note = expression.note(*(facts(argument, known) for argument in expression.arguments))
-        if note is not None:
-            yield note
-    for child in children(expression):
-        yield from _function_notes(child, known)

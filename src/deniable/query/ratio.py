@@ -195,9 +195,7 @@ def mean_error(output: MeanOf, forecast: Forecast, beta: Fraction) -> float:
 def _mean_within(forecast: Forecast, total: str, count: str, reach: float, beta: Fraction) -> float:
     """w such that sum over count is within w of any mean in [-reach, reach], with probability 1 - beta."""
     noises = _noise_sum(forecast, (total, count))
-    return _least_error(
-        forecast, count, 2 * reach, lambda w, d: noises.exceeds(d, [np.ones_like(w), reach + w], beta)
-    )
+    return _least_error(forecast, count, 2 * reach, lambda w, d: noises.exceeds(d, [np.ones_like(w), reach + w], beta))
 
 
 def quotient_error(output: QuotientOf, forecast: Forecast, beta: Fraction) -> float:

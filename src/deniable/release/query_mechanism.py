@@ -46,7 +46,7 @@ class QueryMechanism(Mechanism):
         return "\n".join([*lines, str(self.price), "plan", plan_text(self.compiled.plan)])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class QueryFamily(MechanismFamily):
     """A query without a price. `family(epsilon=0.5)` is the member at a price; `family.at(0.5)` the same.
 
@@ -55,6 +55,10 @@ class QueryFamily(MechanismFamily):
 
     query: Query[Any]
     member: Callable[[Payment], QueryMechanism]
+
+    def __repr__(self) -> str:
+        asked = repr(self.query).removeprefix("Query(").partition(";")[0]
+        return f"QueryFamily({asked}; .cost(epsilon=0.5), .accuracy(epsilon=0.5) and .explain(epsilon=0.5) say what a price buys)"
 
     @classmethod
     def of(cls, space: Space, query: Query[Any], member: Callable[[Payment], QueryMechanism]) -> QueryFamily:

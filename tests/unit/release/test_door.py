@@ -384,6 +384,7 @@ def test_one_session_takes_queries_rows_and_tasks(tmp_path, monkeypatch):
     assert by_ward.mechanism.cost(epsilon=0.5) == paid.cost()
     assert by_ward.mechanism.accuracy(epsilon=0.5) == paid.accuracy()
     assert by_ward.mechanism.explain(epsilon=0.5) == paid.explain()
+    assert repr(by_ward.mechanism).startswith("QueryFamily(n=count, avg=mean by ward; .cost(epsilon=0.5)")
     answer = session.release(by_ward, epsilon=0.5)
     assert by_ward.release(epsilon=0.5).table == answer.table
     sql = "SELECT ward, COUNT(*) AS n, AVG(minutes) AS avg FROM visits GROUP BY ward"

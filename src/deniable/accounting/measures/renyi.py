@@ -22,7 +22,6 @@ from deniable.accounting.renyi_curves import (
     Curve,
     DiscreteLaplaceCurve,
     DoubledCurve,
-    ExactCurve,
     GroupedCurve,
     LaplaceCurve,
     LinearCurve,
@@ -71,6 +70,9 @@ from deniable.cost import (
 )
 from deniable.errors import Unaccountable
 
+_EXACT = (LinearCurve, PureCurve, LaplaceCurve, DiscreteLaplaceCurve, RangeCurve, ResponseCurve)
+"""The divergences of the worst pair of laws, and not only a bound on them."""
+
 
 @dataclass(frozen=True, slots=True)
 class RenyiLoss:
@@ -92,7 +94,7 @@ class RenyiLoss:
     @property
     def exact(self) -> bool:
         """Whether these are the divergences themselves, up to rounding: no other theorem bounds them better."""
-        return all(isinstance(curve, ExactCurve) for curve, _ in self.curves)
+        return all(isinstance(curve, _EXACT) for curve, _ in self.curves)
 
     @property
     def note(self) -> str:

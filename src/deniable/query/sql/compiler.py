@@ -6,7 +6,7 @@ Below it everything becomes one `Query`, the same a builder makes; above it only
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
@@ -344,11 +344,9 @@ class _Boundary(Generic[Answer]):
         """Where all together are refused: is it for an aggregate that has no bounds, then refuse it where it stands."""
         unit = self.env.codebook.unit
         assert unit is not None
-        try:
+        with suppress(DeniableError):
             compile_query(query, unit)
             return
-        except DeniableError:
-            pass
         for name, aggregate in query.aggregates:
             with placed(calls.nodes.get(name, self.select), self.env.text):
                 compile_query(
