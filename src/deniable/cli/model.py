@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from math import isfinite
 from typing import Annotated, Any
 
 import typer
@@ -44,7 +45,9 @@ def export(ledger: File, request: Request, account: Account = "analyst", anchor:
     record = {
         "estimator": fitted.estimator,
         "results": dict(fitted.results()),
-        "intervals": dict(fitted.interval()),
+        "intervals": {
+            name: [end if isfinite(end) else None for end in ends] for name, ends in fitted.interval().items()
+        },
         "card": dict(fitted.card().rows),
         "model": value_record(fitted),
     }

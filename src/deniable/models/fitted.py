@@ -6,6 +6,7 @@ import html
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
+from math import isfinite
 from statistics import NormalDist
 from typing import Any, ClassVar, Self
 
@@ -167,15 +168,20 @@ class FittedModel:
 
     def plot(self, *, confidence: Real = 0.95) -> Figure:
         """The numbers of the model with their intervals, one bar each."""
-        results = dict(list(self.results().items())[:_MOST_LINES])
-        if not results:
+        if not self.results():
             raise InvalidArgument(f"a {self.estimator} has no list of numbers to draw")
         ends = self.interval(confidence)
+        hidden = [name for name, pair in ends.items() if not all(map(isfinite, pair))]
+        drawn = {name: value for name, value in self.results().items() if name not in hidden}
+        results = dict(list(drawn.items())[:_MOST_LINES])
+        if not results:
+            raise InvalidArgument(f"noise hides every number of this {self.estimator}: their intervals are all numbers")
         known = all(name in ends for name in results)
         lower = [ends[name][0] for name in results] if known else None
         upper = [ends[name][1] for name in results] if known else None
         note = f"error bars: {float(confidence):.0%} intervals" if known else "no intervals are stated"
-        note += f"; the first {_MOST_LINES} of {len(self.results())} numbers" if self._unshown else ""
+        note += f"; the first {_MOST_LINES} of {len(drawn)} numbers" if len(drawn) > _MOST_LINES else ""
+        note += f"; {number_of(len(hidden), 'number')} that noise hides left out" if hidden else ""
         return horizontal_bars(
             Series(list(results), list(results.values()), lower, upper), title=self.estimator, note=note
         )
@@ -184,7 +190,7 @@ class FittedModel:
         lines = [f"{self.estimator}" + (f" of {self.target.name}" if self.target else "")]
         ends = self.interval()
         for name, value in list(self.results().items())[:_MOST_LINES]:
-            lines.append(f"  {name}: {value_figures(value, *ends[name]) if name in ends else plain_figures(value)}")
+            lines.append(f"  {name}: {_shown(value, *ends[name]) if name in ends else plain_figures(value)}")
         if self._unshown:
             lines.append(f"  and {number_of(self._unshown, 'more number')}: results() has them all")
         if ends:
@@ -228,6 +234,10 @@ def _facts(facts: Any) -> list[tuple[str, str]]:
         ("Composition", facts.composition),
         ("Data set", facts.dataset),
     ]
+
+
+def _shown(value: float, low: float, high: float) -> str:
+    return value_figures(value, low, high) if isfinite(low) and isfinite(high) else "hidden by the noise"
 
 
 def normal_factor(confidence: Real) -> float:

@@ -31,7 +31,8 @@ def row_predictions(matrix: Whole, weights: Floats) -> Whole:
 class FittedLinear(FittedModel):
     """A fitted linear regression. `coefficients` are in the columns' own units.
 
-    `interval` covers sampling (rows taken as independent), the noise, and what the ridge may shrink.
+    `interval` covers sampling (rows taken as independent) and the noise: it is that of least squares without a ridge, and reaches
+    to the coefficient that is shown. Where noise hides a direction that a coefficient has a part in, it is all numbers.
     """
 
     weights: tuple[float, ...]
@@ -40,6 +41,10 @@ class FittedLinear(FittedModel):
     ridge: float
     count: float
     residual: float
+    unshrunk: tuple[float, ...] = ()
+    """The weights without the ridge, along the directions that are seen; `covariance` is theirs. None where there is no ridge."""
+    hidden: tuple[int, ...] = ()
+    """The places of weights that have a part in a direction which noise hides."""
 
     @property
     def encoding(self) -> Encoding:
@@ -53,10 +58,11 @@ class FittedLinear(FittedModel):
 
     @property
     def errors(self) -> dict[str, float]:
-        """The standard error of each coefficient, the noise included."""
+        """The standard error of each coefficient before any shrinking, the noise included; infinite where noise hides it."""
         turned = self._natural()
         spread = turned @ np.array(self.covariance) @ turned.T
-        return named(self.encoding.labels, np.sqrt(np.maximum(np.diag(spread), 0)))
+        lost = (turned[:, list(self.hidden)] != 0).any(axis=1)
+        return named(self.encoding.labels, np.where(lost, np.inf, np.sqrt(np.maximum(np.diag(spread), 0))))
 
     def results(self) -> Mapping[str, float]:
         return self.coefficients
@@ -65,7 +71,11 @@ class FittedLinear(FittedModel):
         factor, errors = normal_factor(confidence), self.errors
         shrunk = np.abs(self._natural()) @ np.array(self.bias)
         reach = {name: factor * errors[name] + float(add) for name, add in zip(errors, shrunk, strict=True)}
-        return {name: (value - reach[name], value + reach[name]) for name, value in self.coefficients.items()}
+        middles = self._natural() @ np.array(self.unshrunk or self.weights) + self._offset()
+        return {
+            name: (min(value, float(middle) - reach[name]), max(value, float(middle) + reach[name]))
+            for (name, value), middle in zip(self.coefficients.items(), middles, strict=True)
+        }
 
     def outputs(self, codes: Mapping[str, Whole], count: int) -> Whole:
         return row_predictions(self.encoding.matrix(codes, count), np.array(self.weights))

@@ -35,6 +35,8 @@ from deniable.plan.nodes import triangle
 
 Floats = NDArray[np.float64]
 
+_HIDDEN = 0.1
+"""A weight is hidden if more than this part of it lies in directions that noise hides."""
 METHODS = ("statistics", "functional", "descent", "theil-sen")
 
 
@@ -238,9 +240,9 @@ def solved(model: LinearRegression, reading: RowsReading, answered: Whole, sprea
     count = max(float(moments[0, 0]), 1.0)
     fit = float(square - 2 * weights @ right + weights @ left @ weights)
     residual = min(max(fit / count, 1e-12), 4.0)
-    noise = spread**2 * noise_covariance(weights, category_columns(reading)[:-1])
-    covariance = inverse @ (residual * (vectors * np.maximum(values, 0)) @ vectors.T + noise) @ inverse
-    bias = np.abs(ridge * inverse @ weights)
+    unshrunk, covariance, hidden = without_ridge(
+        values, vectors, right, residual=residual, spread=spread, feature_of=category_columns(reading)[:-1]
+    )
     return FittedLinear(
         estimator=model.title,
         features=reading.features,
@@ -249,10 +251,36 @@ def solved(model: LinearRegression, reading: RowsReading, answered: Whole, sprea
         noise=said,
         weights=tuple(float(weight) for weight in weights),
         covariance=tuple(tuple(float(entry) for entry in row) for row in covariance),
-        bias=tuple(float(entry) for entry in bias),
+        bias=(0.0,) * encoding.width,
         ridge=float(ridge),
         count=float(moments[0, 0]),
         residual=residual,
+        unshrunk=tuple(float(weight) for weight in unshrunk),
+        hidden=hidden,
+    )
+
+
+def without_ridge(
+    values: Floats, vectors: Floats, right: Floats, *, residual: float, spread: float, feature_of: Whole
+) -> tuple[Floats, Floats, tuple[int, ...]]:
+    """The solution of the noisy normal equations along directions that are seen, its covariance, and which weights are hidden.
+
+    A direction (an eigenvector of the noisy matrix) is seen if its eigenvalue is above the standard deviation of the noise in it;
+    errors are divided by what is left of the eigenvalue when that is taken off.
+    """
+    noise_in = [direction @ noise_covariance(direction, feature_of) @ direction - 1 for direction in vectors.T]
+    left = values - spread * np.sqrt(noise_in)
+    seen = left > 0
+    known = vectors[:, seen]
+    unshrunk = (known / values[seen]) @ known.T @ right
+    errors = residual * (known * values[seen]) @ known.T + spread**2 * noise_covariance(unshrunk, feature_of)
+    divided = (known / left[seen]) @ known.T
+    parts = np.sqrt((vectors[:, ~seen] ** 2).sum(axis=1))
+    unknown = np.diag((parts * max(1.0, float(np.abs(unshrunk).max(initial=0)))) ** 2)
+    return (
+        unshrunk,
+        divided @ errors @ divided + unknown,
+        tuple(int(place) for place in np.flatnonzero(parts > _HIDDEN)),
     )
 
 

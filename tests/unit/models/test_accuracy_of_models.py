@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
 import deniable as dp
-from deniable.models import PCA, LinearRegression, LogisticRegression, NaiveBayes, Network, Training
+from deniable.errors import InvalidArgument
+from deniable.models import PCA, LinearRegression, LogisticRegression, NaiveBayes, Network, Training, linear
 from deniable.models.centring import UNIT, Centre
 from deniable.models.descent import gradient, whole_weights
 from deniable.models.encoding import GRID
@@ -202,3 +204,63 @@ def test_a_single_step_gives_a_model(model):
     fitted = trained(model, people(50), multiplier=2, entropy=Seeded(1))
     assert np.isfinite(np.asarray(fitted.weights, dtype=np.float64)).all()
     assert len(fitted.predict(people(5))) == 5
+
+
+def steep(seed):
+    """Ages in a narrow band, a wage that climbs steeply with them: the ridge is as large as what the rows say of the slope."""
+    rng = np.random.default_rng(seed)  # noqa: TID251 - made-up rows
+    age = rng.integers(15, 26, 2500)
+    wage = np.clip(np.rint(4 * (age - 20) + 20 + rng.normal(0, 3, 2500)), -10, 50).astype(int)
+    return {**people(2500, seed=seed), "age": age.tolist(), "wage": wage.tolist()}
+
+
+def held_shares(method, multiplier):
+    """Fits to steep tables: their mean slope, how often intervals hold the true one, and how often they are no numbers' at all."""
+    model = LinearRegression("wage", features=["age"], method=method)
+    fits = [trained(model, steep(seed), multiplier=multiplier, entropy=Seeded(seed)) for seed in range(60)]
+    ends = np.array([fitted.interval(0.95)["age"] for fitted in fits])
+    shown = np.array([fitted.coefficients["age"] for fitted in fits])
+    assert ((ends[:, 0] <= shown) & (shown <= ends[:, 1])).all()
+    return shown.mean(), np.mean((ends[:, 0] <= 4) & (ends[:, 1] >= 4)), np.mean(np.isinf(ends[:, 1]))
+
+
+@pytest.mark.parametrize(("method", "multiplier"), [("statistics", 10), ("functional", 5)])
+def test_intervals_hold_where_the_ridge_shrinks(method, multiplier):
+    slope, held, hidden = held_shares(method, multiplier)
+    assert slope < 3, "a ridge that shrinks is what is tried"
+    assert held >= 0.93
+    assert hidden <= 0.5
+
+
+def test_intervals_that_add_the_shrinkage_of_the_shrunken_weights_are_caught(monkeypatch):
+    """The planted fault, as version 0.1 had it: the bias is the ridge times what the ridge has left of the weights."""
+    honest = linear.without_ridge
+
+    def shrunken(values, vectors, right, *, residual, spread, feature_of):
+        ridge = max(2 * spread * len(values) ** 0.5 - max(values[0], 0), 0)
+        inverse = (vectors / (np.maximum(values, 0) + ridge)) @ vectors.T
+        weights = inverse @ right
+        noise = spread**2 * noise_covariance(weights, feature_of)
+        errors = residual * (vectors * np.maximum(values, 0)) @ vectors.T + noise
+        bias = np.abs(ridge * inverse @ weights)
+        return weights, inverse @ errors @ inverse + np.diag((bias / 1.96) ** 2), ()
+
+    monkeypatch.setattr(linear, "without_ridge", shrunken)
+    _, held, _ = held_shares("statistics", 20)
+    assert held < 0.6
+    monkeypatch.setattr(linear, "without_ridge", honest)
+    assert held_shares("statistics", 20)[1] >= 0.93
+
+
+def test_a_coefficient_that_noise_hides_is_said_to_be_hidden_and_left_out_of_pictures():
+    """One number that is always the same says nothing of its slope; the other is seen."""
+    rows = {**people(2000, seed=3), "height": [0.5] * 2000}
+    fitted = trained(LinearRegression("wage", features=["age", "height"]), rows, multiplier=5, entropy=Seeded(1))
+    assert fitted.interval()["height"] == (-np.inf, np.inf)
+    assert np.isfinite(fitted.interval()["age"]).all()
+    assert "height: hidden by the noise" in str(fitted)
+    drawn = fitted.plot()
+    assert "1 number that noise hides left out" in drawn.svg or "2 numbers that noise hides left out" in drawn.svg
+    assert ">height<" not in drawn.svg
+    with pytest.raises(InvalidArgument, match="noise hides every number"):
+        replace(fitted, hidden=(0, 1, 2)).plot()
