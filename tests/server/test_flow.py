@@ -298,6 +298,7 @@ def test_an_answer_is_beside_the_last_one_to_the_same_question_and_readers_are_n
     page = server.browse("ana").get("/data/visits/requests/ana/r2").text
     assert "Since the last release" in page
     assert "Change to r1" in page
+    assert re.search(r"<td>\d+ ± \d+</td><td>\d+ ± \d+</td><td>[+-]\d+</td>", page), "now, then and the change"
     assert "Since the last release" not in server.browse("ana").get("/data/visits/requests/ana/r1").text
     server.call("olga", "POST", "/datasets/visits/requests/ana/r2/publish", json={})
     other = server.browse("ben").get("/data/visits/requests/ana/r2").text
@@ -306,3 +307,29 @@ def test_an_answer_is_beside_the_last_one_to_the_same_question_and_readers_are_n
     budget = server.call("olga", "GET", "/datasets/visits").json()["budget"]
     assert list(budget["by_period"].values()) == [pytest.approx(0.3)]
     assert budget["by_analyst"] == {"ana": pytest.approx(0.3)}
+
+
+def test_pages_write_numbers_with_the_digits_their_error_leaves(server):
+    """Six digits of noise, and budgets with thirteen places, stood on the pages that people read most."""
+    sql = "SELECT ward, avg(minutes) AS m FROM visits GROUP BY ward"
+    told = server.released(sql=sql, epsilon=0.3125 + 2**-20)["release"]["columns"][0]
+    page = server.browse("ana").get("/data/visits/requests/ana/r1").text
+    shown = re.findall(r"<td>([^<]*)</td>", page.partition("<tbody>")[2].partition("</tbody>")[0])[1::2]
+    assert len(shown) == 2
+    for said, value in zip(shown, told["values"], strict=True):
+        assert said == "–" or ("±" in said or "[" in said)
+        assert f"{value:.6g}" not in said, "six digits of noise"
+    budget = server.browse("olga").get("/data/visits").text
+    assert "<td>0.312501</td>" in budget, "to six digits, rounded up"
+    assert "<td>epsilon = 0.687499</td>" in budget, "to six digits, rounded down"
+
+
+def test_a_question_dearer_than_what_is_left_says_so_on_the_page(server):
+    browser = server.browse("ana")
+    csrf = re.search(r'name="csrf" value="([^"]+)"', browser.get("/data/visits/ask").text)[1]
+    fields = {"csrf": csrf, "sql": SQL, "purpose": "a report", "action": "preview"}
+    said = {
+        amount: browser.post("/data/visits/ask", data={**fields, "amount": amount}).text for amount in ("1", "1.01")
+    }
+    assert "more than is left" in said["1.01"]
+    assert "more than is left" not in said["1"]

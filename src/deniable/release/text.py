@@ -20,11 +20,7 @@ _MOST = 30
 
 def shown(release: Release) -> str:
     """The release as aligned text."""
-    names = [*release.keys, *release.columns]
-    rows = [
-        keys_of(release, index, group) + [cell(column, index) for column in release.columns.values()]
-        for index, group in enumerate(release.groups[:_MOST])
-    ]
+    names, rows = cells(release, most=_MOST)
     lines = text_table(names, rows, keys=len(release.keys))
     if len(release.groups) > _MOST:
         lines.append(f"... {number_of(len(release.groups) - _MOST, 'more group')}")
@@ -34,15 +30,20 @@ def shown(release: Release) -> str:
 
 def as_html(release: Release) -> str:
     """The release for a notebook: a value and its error in one cell, the guarantee below, notes that open when asked for."""
-    names = [*release.keys, *release.columns]
-    rows = [
-        keys_of(release, index, group) + [cell(column, index) for column in release.columns.values()]
-        for index, group in enumerate(release.groups[:_MOST_HTML])
-    ]
+    names, rows = cells(release, most=_MOST_HTML)
     hidden = len(release.groups) - len(rows)
     more = [f"{number_of(hidden, 'more group')}; all are in .table and the frames"] if hidden else []
     folded = html_folded("Notes", "\n".join(release.notes)) if release.notes else ""
     return html_card(html_table(names, rows, keys=len(release.keys)), html_lines([*more, release.guarantee]), folded)
+
+
+def cells(release: Release, *, most: int | None = None) -> tuple[list[str], list[list[str]]]:
+    """The heads and the rows of an answer as people read it: keys, and each value with its error in one cell."""
+    rows = [
+        keys_of(release, index, group) + [cell(column, index) for column in release.columns.values()]
+        for index, group in enumerate(release.groups[:most])
+    ]
+    return [*release.keys, *release.columns], rows
 
 
 def keys_of(release: Release, index: int, group: tuple[Any, ...]) -> list[str]:

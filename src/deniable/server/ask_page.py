@@ -12,6 +12,7 @@ from typing import Any
 
 from deniable.errors import DeniableError
 from deniable.exact import number_of
+from deniable.release.text import cells
 from deniable.server.counter import DOTS, Counter, Offer
 from deniable.server.views import price_view
 from deniable.svg import Figure, Line, Points, ReferenceLine, plot
@@ -84,8 +85,7 @@ def _sample(counter: Counter, offer: Offer) -> dict[str, Any] | None:
         drawing: Figure = release.plot(title="", size=(_WIDTH, _HEIGHT))
     except DeniableError:
         return None
-    columns = release.to_columns()
-    rows = list(zip(*columns.values(), strict=True))
+    heads, rows = cells(release)
     more = len(rows) - _MOST_ROWS
     note = f"and {number_of(more, 'more row')}" if more > 0 else ""
-    return {"columns": list(columns), "rows": rows[:_MOST_ROWS], "drawing": drawing, "note": note}
+    return {"columns": heads, "rows": rows[:_MOST_ROWS], "drawing": drawing, "note": note}

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import base64
 import hmac
+from fractions import Fraction
 from math import isfinite, nan
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -16,6 +17,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from deniable.deciding import ATTACKS, Checklist, Harm, InformationFlow, choose_epsilon, dossier
 from deniable.errors import DeniableError, QueryRefused
+from deniable.exact.figures import digits
 from deniable.ledger import Progress, verify
 from deniable.server.access import (
     NotAllowed,
@@ -62,8 +64,8 @@ class Pages:
         )
         self._templates.filters["image"] = image
         self._templates.filters["sentence"] = lambda text: text[:1].upper() + text[1:]
+        self._templates.filters["paid"] = lambda loss: digits(Fraction(loss))  # rounded up
         self._templates.filters["number"] = lambda cell: f"{cell:.6g}" if isinstance(cell, float) else cell
-        self._templates.filters["rows"] = lambda columns: list(zip(*columns.values(), strict=True))
         self._cookie = "__Host-visit" if settings.secure else "visit"
         callback = f"{settings.public_url.rstrip('/')}/login/done"
         self._sign_on = (

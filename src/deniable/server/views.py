@@ -6,14 +6,17 @@ import csv
 import io
 import json
 from contextlib import suppress
+from fractions import Fraction
 from typing import Any
 
 from deniable.errors import DeniableError
+from deniable.exact.figures import places
 from deniable.ledger import Application, Progress
-from deniable.query import Price
+from deniable.query import AnswerColumn, Price
 from deniable.query.sql import StagedStatement
 from deniable.release.answer import Release
 from deniable.release.staged import StagedRelease
+from deniable.release.text import cell, cells
 from deniable.release.workload import WorkloadRelease
 from deniable.server.access import readable_answer, visible_requests
 from deniable.server.counter import Counter, Offer
@@ -128,14 +131,28 @@ def _changes(now: Release, before: Release) -> dict[str, Any]:
     heads = [*now.keys, *(f"{name}, {word}" for name in names for word in ("now", "then", "change"))]
     rows = []
     for index, group in enumerate(map(tuple, now.groups)):
-        cells: list[Any] = list(group)
+        row: list[Any] = list(group)
         for name in names:
             new = now.columns[name].values[index]
             last = before.columns[name].values[old[group]] if group in old else None
             numbers = all(isinstance(each, int | float) and not isinstance(each, bool) for each in (new, last))
-            cells += [new, "–" if last is None else last, f"{new - last:+.6g}" if numbers else "–"]
-        rows.append(cells)
+            then = cell(before.columns[name], old[group]) if group in old else "–"
+            row += [
+                cell(now.columns[name], index),
+                then,
+                _difference(now.columns[name], index, last) if numbers else "–",
+            ]
+        rows.append(row)
     return {"columns": heads, "rows": rows}
+
+
+def _difference(column: AnswerColumn, index: int, last: float) -> str:
+    """How far a value is from an earlier one, with as many digits as its error leaves."""
+    change = column.values[index] - last
+    if column.lower is None or column.upper is None or isinstance(change, int):
+        return f"{change:+,.6g}"
+    digits = max(0, places(Fraction(column.upper[index]) / 2 - Fraction(column.lower[index]) / 2))
+    return f"{change:+,.{digits}f}"
 
 
 def release_view(release: Release) -> dict[str, Any]:
@@ -164,9 +181,9 @@ def _answer(name: str, release: Release) -> dict[str, Any]:
     return {
         "name": name,
         "release": release,
-        "columns": release.to_columns(),
+        "table": cells(release),
         "drawing": _drawn(release),
-        "stages": {stage: each.to_columns() for stage, each in stages.items()},
+        "stages": {stage: cells(each) for stage, each in stages.items()},
     }
 
 
