@@ -12,7 +12,7 @@ import pytest
 
 import deniable as dp
 from deniable import noise
-from deniable.attacks import curators
+from deniable.attacks import curators, model_attacks
 from deniable.attacks.curators import (
     Curator,
     PrivateCurator,
@@ -414,6 +414,46 @@ def test_reference_models_of_a_regression_find_more_at_a_large_epsilon():
     assert found[1] < 0.1
 
 
+def ratios(epsilon, *, models=16):
+    """Power at one and five per cent by likelihood ratios, over every model in turn as the one attacked."""
+    world = dp.attacks.model_world(20)
+    people, fit = world.rows(40, entropy=Seeded(11)), world.fit(BAYES, epsilon=epsilon, entropy=Seeded(12))
+    found = dp.attacks.model_likelihood_ratio(fit, people, models=models, entropy=Seeded(13))
+    assert len(found.inside) == len(found.outside) == models * 20
+    return found.power_at(0.01), found.power_at(0.05)
+
+
+def test_likelihood_ratios_find_more_than_losses_and_never_more_than_epsilon_allows(monkeypatch):
+    """About 12 and 31 in a hundred against 6 and 17 by the losses of the same people under the same models.
+
+    No attack can pass e ** 1 times the false alarms at epsilon = 1; what is added is the error of 320 scores.
+    """
+    learnt, guessed = ratios(100), ratios(1)
+    assert guessed[0] <= math.e * 0.01 + 0.03
+    assert guessed[1] <= math.e * 0.05 + 0.03
+    monkeypatch.setattr(model_attacks, "_ratios", lambda sure, member, turn: sure[turn])
+    plain = ratios(100)
+    assert learnt[0] > 1.3 * plain[0]
+    assert learnt[1] > 1.3 * plain[1] > 0.13
+
+
+def test_a_law_with_its_sides_swapped_finds_nobody(monkeypatch):
+    """Planted: models with a person taken for those without. What was found at five per cent is less than a guess then."""
+    right = model_attacks._ratios
+    monkeypatch.setattr(model_attacks, "_ratios", lambda sure, member, turn: -right(sure, member, turn))
+    assert ratios(100)[1] < 0.05
+
+
+def test_halves_complete_one_another():
+    member = model_attacks._halves(9, 4, Seeded(3))
+    assert (member[::2] == ~member[1::2]).all()
+    assert member.sum(axis=0).tolist() == [4] * 9
+    with pytest.raises(InvalidArgument, match="two people or more, got 1 person"):
+        dp.attacks.model_likelihood_ratio(bayes(1, 1), {"c0": [True], "label": [True]})
+    with pytest.raises(InvalidArgument, match="models must be at least 6"):
+        dp.attacks.model_likelihood_ratio(bayes(1, 1), COINS.rows(4), models=4)
+
+
 @pytest.mark.parametrize(("estimator", "least"), [(BAYES, 0.9), (LOGISTIC, 0.7)], ids=["bayes", "logistic"])
 def test_a_planted_record_is_memorised_at_a_large_epsilon_alone(estimator, least):
     """1/2 is nothing learnt; e / (1 + e) = .73 is what epsilon = 1 allows one guess, and sixteen pairs are rough."""
@@ -463,6 +503,7 @@ ATTACKS_ON_WHAT_IS_HELD = {
     "matrix": lambda held: dp.attacks.matrix([held], dp.attacks.every(), people=FEW),
     "membership": lambda held: dp.attacks.membership(dp.attacks.fit_logistic, held, held),
     "model_membership": lambda held: dp.attacks.model_membership(lambda rows: rows, held, held),
+    "model_likelihood_ratio": lambda held: dp.attacks.model_likelihood_ratio(print, held),
     "model_inversion": lambda held: dp.attacks.model_inversion(print, held, person=0, column="a", values=[1]),
     "canary_exposure": lambda held: dp.attacks.canary_exposure(print, held, {"a": 1}),
 }
