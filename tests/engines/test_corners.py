@@ -16,6 +16,8 @@ from hypothesis import strategies as st
 
 from deniable.engines.duckdb import DuckDBEngine
 from deniable.engines.reference import ReferenceEngine
+from deniable.errors import InvalidArgument
+from deniable.plan import codebook as plan_codebook
 from deniable.plan import facts as plan_facts
 from deniable.plan import relation as plan_relation
 from deniable.plan.codebook import Codebook
@@ -345,6 +347,64 @@ def test_a_left_join_that_leaves_units_as_they_were_is_caught(monkeypatch: pytes
     monkeypatch.setattr(plan_relation, "_optional", lambda anchors: anchors)
     relation = _grouped_by_the_other_sides_unit()
     assert shape(relation).most_rows == 1 < _rows_a_person_takes_along(relation)["n"]
+
+
+def _one_for_several(facts: str) -> Codebook:
+    """A codebook whose identifier is read so that several people have the same one."""
+    text = f"{{type: integer, {facts}}}" if "other" not in facts else f"{{type: string, categories: [x, y], {facts}}}"
+    return Codebook.from_yaml(
+        "{unit: {id: p, groups: 1, rows_per_group: 1}, tables: {v: {variables: "
+        f"{{p: {text}, k: {{type: string, categories: [a, b]}}}}}}}}}}"
+    )
+
+
+ONE_FOR_SEVERAL = {
+    "bounds: [1, 3]": [3, 7],
+    "missing: {impute: 3}": [3, None],
+    "other: rest": ["v", "w"],
+}
+"""How an identifier could be read, and two people that it makes one."""
+
+
+@pytest.mark.parametrize("facts", ONE_FOR_SEVERAL)
+def test_an_identifier_is_never_read_as_anothers(facts: str) -> None:
+    with pytest.raises(InvalidArgument, match=r"p: an identifier has no .*, which would make one of several people"):
+        _one_for_several(facts)
+
+
+@pytest.mark.parametrize("facts", ONE_FOR_SEVERAL)
+def test_identifiers_that_make_one_of_two_people_are_caught(facts: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The planted fault: without the refusal, one of them decides which group is kept of the other."""
+    monkeypatch.setattr(plan_codebook, "_checked_apart", lambda *_: None)
+    book, people = _one_for_several(facts), ONE_FOR_SEVERAL[facts]
+    plan = GroupAgg(
+        scan(book, "v"), (KeyColumn("k", Column("k"), ("a", "b")),), Bounding(groups=1), (("n", RowCount(1)),)
+    )
+    farthest = 0
+    for secret in range(2**200, 2**200 + 12):
+        both, one = (
+            cells(ReferenceEngine({"v": {"p": who, "k": ["a", "b"][-len(who) :]}}, book, key=secret).run(plan), "n")
+            for who in (people, people[1:])
+        )
+        farthest = max(farthest, sum(abs(both.get(k, 0) - one.get(k, 0)) for k in both.keys() | one.keys()))
+    assert farthest == 2 > sensitivities(plan)["n"].l1
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        "order: {type: integer, bounds: [1, 3]}, id: integer",
+        "order: integer, id: {type: integer, missing: {impute: 1}}",
+    ],
+)
+def test_a_link_to_the_unit_is_never_read_as_anothers(column: str) -> None:
+    child, parent = column.split(", id: ")
+    text = (
+        f"{{unit: {{id: p, groups: 1, rows_per_group: 1}}, tables: {{orders: {{variables: {{p: integer, id: {parent}}}}}, "
+        f"items: {{links: [order -> orders.id], variables: {{{child}}}}}}}}}"
+    )
+    with pytest.raises(InvalidArgument, match="of a link to the unit has no"):
+        Codebook.from_yaml(text)
 
 
 def test_a_unique_unit_moves_unions_by_at_most_the_triple() -> None:

@@ -29,7 +29,7 @@ tables:
   t:
     unit: who
     variables:
-      who: {type: integer, bounds: [0, 400]}
+      who: {type: integer, bounds: [0, 400], outside: missing}
       x: {type: integer, bounds: [0, 9]}
       word: string
       truth: boolean

@@ -61,6 +61,10 @@ class Codebook:
             object.__setattr__(self, "_paths", paths)
             for table in self.tables:
                 _checked_unit(table, self.unit)
+                for link in paths.get(table.name, ())[:1]:
+                    parent = self[link.table]
+                    _checked_apart(table.name, table[link.column], "the column of a link to the unit")
+                    _checked_apart(parent.name, parent[link.key], "the key of a link to the unit")
             _checked_alike(self)
 
     def __getitem__(self, name: str) -> Table:
@@ -222,12 +226,28 @@ def _checked_unit(table: Table, unit: Unit) -> None:
         raise InvalidArgument(
             f"{table.name}.{table.unit}: an identifier must be an integer or a string, without a step"
         )
+    _checked_apart(table.name, carrier, "an identifier")
     if unit.period is None:
         return
     if table.period is None or table[table.period].type not in (Type.DATE, Type.TIMESTAMP):
         raise InvalidArgument(
             f"table {table.name} needs a date or timestamp column for the unit's period; add period: <column>"
         )
+
+
+def _checked_apart(table: str, variable: Variable, what: str) -> None:
+    """Refuse what would read the cells of several people as one: whose rows they are then hangs on who else is there."""
+    clamped = variable.lower is not None and variable.outside is Outside.CLAMP
+    found = [
+        (isinstance(variable.missing, Impute), "missing: impute", "leave it out: rows without one are left out"),
+        (variable.other is not None, "other", "leave it out: rows with other values are left out"),
+        (clamped, "bounds that clamp", "add outside: missing, or leave the bounds out"),
+    ]
+    for wrong, said, rewrite in found:
+        if wrong:
+            raise InvalidArgument(
+                f"{table}.{variable.name}: {what} has no {said}, which would make one of several people; {rewrite}"
+            )
 
 
 def _checked_alike(codebook: Codebook) -> None:

@@ -109,6 +109,8 @@ def _variable(table: str, column: str, facts: Mapping[str, Any]) -> dict[str, An
             f"{table}.{column}: type {facts.get('type')!r} is unknown; use one of {sorted(set(_TYPES))}"
         )
     record: dict[str, Any] = {"type": kind}
+    if facts.get("private_id"):  # an identifier is taken as it is
+        return record
     if facts.get("lower") is not None and facts.get("upper") is not None and kind in ("integer", "number"):
         record["bounds"] = [facts["lower"], facts["upper"]]
     elif kind == "number":

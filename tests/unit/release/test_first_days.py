@@ -150,12 +150,13 @@ def test_a_table_that_belongs_to_others_is_not_amended(place):
     def protecting(column, **tables):
         book = copy.deepcopy(BOOK)
         book["tables"]["v"]["unit"] = column
+        book["tables"]["v"]["variables"]["z"] = "integer"
         book["tables"] |= tables
         return dp.Dataset({"v": ROWS} | {name: {"p": [1]} for name in tables}, codebook=book)
 
     count(protecting("p").session(BUDGET, ledger=place), epsilon=0.5)
-    with pytest.raises(InvalidArgument, match=r"table v has unit: p, in this codebook unit: m: .*; start a new ledger"):
-        protecting("m").amend(place, reason="other people")
+    with pytest.raises(InvalidArgument, match=r"table v has unit: p, in this codebook unit: z: .*; start a new ledger"):
+        protecting("z").amend(place, reason="other people")
     protecting("p", w={"unit": "p", "variables": {"p": "integer"}}).amend(place, reason="a second table")
 
 
