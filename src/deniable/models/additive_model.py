@@ -54,13 +54,13 @@ class AdditiveModel(Estimator):
     title: ClassVar[str] = "additive model"
 
     def check(self) -> None:
-        integer(turns=self.turns, least=1)
+        integer(turns=self.turns, least=1, greatest=10_000)
         integer(thresholds=self.thresholds, least=1, greatest=255)
         if not positive(rate=self.rate) <= 1:
             raise InvalidArgument(f"rate must be above 0 and at most 1, got {self.rate!r}")
 
-    def step_count(self) -> int:
-        return 1 + self.turns * (1 if self.features is None else len(self.features))
+    def step_count(self, reading: RowsReading) -> int:
+        return 1 + self.turns * len(reading.features)
 
     def forecast(self, reading: RowsReading, multiplier: float) -> str:
         off = multiplier * sqrt(self.turns * len(reading.features) / 0.9 * reading.per_unit)

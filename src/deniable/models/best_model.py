@@ -23,6 +23,7 @@ from deniable.exact.guards import Real, positive
 from deniable.mechanisms.best_of import best_of
 from deniable.models.clusters import KMeans
 from deniable.models.estimator import RowsReader, RowsReading
+from deniable.models.fitted import NO_PREDICTIONS
 from deniable.models.private_scores import METRICS, ScoreRule, rule_of, score_cost, score_family
 from deniable.noise import Entropy
 from deniable.plan.codebook import Codebook
@@ -96,6 +97,8 @@ def _rule(model: Any, reading: RowsReading, score: str) -> ScoreRule | None:
         return None
     if reading.target is None:
         raise InvalidArgument(f"{score} needs a model with a target, got {model.title}; k-means has {OWN_SCORES[0]}")
+    if not model.predicts(reading):
+        raise InvalidArgument(NO_PREDICTIONS)
     if model.values:
         raise InvalidArgument("models with listed values are not scored; declare the categories in the codebook")
     return rule_of(score, reading.target)

@@ -20,7 +20,7 @@ from deniable.core.mechanism import Mechanism
 from deniable.exact import sqrt as exact_root
 from deniable.exact.guards import Real, integer, positive
 from deniable.models.encoding import GRID, Encoding, Whole
-from deniable.models.estimator import RowsReader, RowsReading
+from deniable.models.estimator import MOST_STEPS, RowsReader, RowsReading
 from deniable.models.fitted import FittedModel
 from deniable.models.task import TotalNoise, planned_task
 from deniable.models.unit_totals import PrivateRows, check_cut, check_exact, norm_square, root_up, weighted
@@ -44,9 +44,9 @@ class KMeans(RowsReader):
 
     def check(self) -> None:
         integer(clusters=self.clusters, least=1, greatest=1000)
-        integer(rounds=self.rounds, least=1)
+        integer(rounds=self.rounds, least=1, greatest=MOST_STEPS)
 
-    def step_count(self) -> int:
+    def step_count(self, reading: RowsReading) -> int:
         return self.rounds
 
     def at(self, reading: RowsReading, multiplier: Real) -> Mechanism:

@@ -20,7 +20,7 @@ from deniable.cost import Cost
 from deniable.engines.table_space import coded_rows, column_facts, rows_per_unit
 from deniable.errors import InvalidArgument
 from deniable.exact import loss_text, number_of, weak_promise
-from deniable.exact.guards import Real, integer
+from deniable.exact.guards import Real, integer, shown
 from deniable.models.encoding import OTHER, Encoding, Feature, NumberScale, feature
 from deniable.models.learnt_bounds import WIDEST, fit_with_bounds
 from deniable.plan.codebook import Codebook
@@ -30,6 +30,9 @@ from deniable.plan.functions.numeric import Clamp
 from deniable.plan.nodes import Filter, Relation, scan
 from deniable.plan.relation import schema
 from deniable.plan.translate import parse
+
+MOST_STEPS = 1_000_000
+"""Noisy answers of one fit; a plan of more would not fit into memory."""
 
 
 class Door(Protocol):
@@ -130,9 +133,13 @@ class RowsReader:
         """The fit with this noise multiplier, as a mechanism on the rows."""
         raise NotImplementedError
 
-    def step_count(self) -> int:
+    def step_count(self, reading: RowsReading) -> int:
         """How many noisy answers a fit asks for."""
         return 1
+
+    def predicts(self, reading: RowsReading) -> bool:
+        """Whether what is fitted predicts rows by itself."""
+        return True
 
     def forecast(self, reading: RowsReading, multiplier: float) -> str:
         """What the noise will do, from public facts."""
@@ -148,7 +155,7 @@ class RowsReader:
         multiplier, reading = float(bought.mechanism.parameter or 0), self.reading(session.codebook)
         return FitPrice(
             estimator=self.title,
-            steps=self.step_count() + bool(reading.open),
+            steps=self.step_count(reading) + bool(reading.open),
             multiplier=multiplier,
             cost=bought.cost,
             epsilon=bought.epsilon,
@@ -304,12 +311,20 @@ def place_of(name: str, values: Sequence[str]) -> Expression:
 
 
 def _listed(reader: RowsReader, known: Mapping[str, Facts]) -> dict[str, tuple[str, ...]]:
-    listed = {name: tuple(values) for name, values in (reader.values or {}).items()}
+    given: object = reader.values or {}
+    if not isinstance(given, Mapping) or any(isinstance(each, str) for each in given.values()):
+        raise InvalidArgument(f"values must list texts by column, such as {{'town': ['a', 'b']}}, got {shown(given)}")
+    listed = {name: tuple(values) for name, values in given.items()}
     for name, values in listed.items():
         fact = known.get(name)
         if fact is None or fact.kind is not Kind.STRING or fact.categories is not None:
             raise InvalidArgument(f"values lists {name!r}, which is no text column without declared categories")
-        if not values or OTHER in values or len(set(values)) != len(values):
+        if (
+            not values
+            or not all(isinstance(each, str) for each in values)
+            or OTHER in values
+            or len(set(values)) != len(values)
+        ):
             raise InvalidArgument(f"values of {name!r} must be different texts, at least one, got {list(values)}")
     return listed
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 import html
 from collections.abc import Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from math import isfinite
 from statistics import NormalDist
 from typing import Any, ClassVar, Self
+
+import numpy as np
 
 from deniable.errors import InvalidArgument
 from deniable.exact import number_of
@@ -20,6 +23,12 @@ from deniable.svg import Figure, Series, horizontal_bars
 
 _MOST_LINES = 40
 """Numbers of a model that are printed or drawn; `results` has them all."""
+
+
+NO_PREDICTIONS = (
+    "a torch module's training predicts nothing by itself: put its weights into the module with load(module)"
+)
+"""Why a module that does not run on whole numbers is neither asked nor scored."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +86,11 @@ class FittedModel:
     def classes(self) -> tuple[Any, ...]:
         """The classes of the target, from the codebook; none for a number."""
         return () if self.target is None else self.target.values
+
+    @property
+    def predicts(self) -> bool:
+        """Whether `outputs` answers."""
+        return True
 
     def outputs(self, codes: Mapping[str, Whole], count: int) -> Whole:
         """For every row of codes the chance of each class, or the predicted number between its bounds, in steps of 1/GRID.
@@ -249,3 +263,14 @@ def normal_factor(confidence: Real) -> float:
 def named(labels: Sequence[str], values: Any) -> dict[str, float]:
     """Numbers by their names."""
     return dict(zip(labels, (float(value) for value in values), strict=True))
+
+
+def model_digest(fitted: FittedModel) -> str:
+    """A model as a text that no other model has: arrays by all their numbers, which their `repr` leaves out."""
+    held = {each.name: getattr(fitted, each.name) for each in fields(fitted) if each.repr}
+    arrays = {name: value for name, value in held.items() if isinstance(value, np.ndarray)}
+    plain = repr({name: value for name, value in held.items() if name not in arrays}) if arrays else repr(fitted)
+    digest = hashlib.sha256(plain.encode())
+    for name, value in arrays.items():
+        digest.update(f"{name} {value.dtype} {value.shape}".encode() + value.tobytes())
+    return digest.hexdigest()[:32]

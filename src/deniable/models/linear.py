@@ -20,11 +20,11 @@ from deniable.cost import DiscreteLaplace
 from deniable.engines.engine import RowTable
 from deniable.engines.table_space import RemoteRows
 from deniable.errors import InvalidArgument
-from deniable.exact.guards import Real, nonnegative
+from deniable.exact.guards import Real, integer, nonnegative
 from deniable.kernels import DiscreteLaplaceNoise
 from deniable.models.descent import Descent, descent_task
 from deniable.models.encoding import GRID, Whole
-from deniable.models.estimator import Estimator, RowsReading
+from deniable.models.estimator import MOST_STEPS, Estimator, RowsReading
 from deniable.models.fitted_linear import FittedLinear
 from deniable.models.links import IDENTITY
 from deniable.models.task import TotalNoise, planned_task
@@ -66,7 +66,7 @@ class LinearRegression(Estimator):
         check_steps(self.steps)
         check_steps(self.matchings, "matchings")
 
-    def step_count(self) -> int:
+    def step_count(self, reading: RowsReading) -> int:
         return self.steps + 2 if self.method == "descent" else 2 if self.method == "theil-sen" else 1
 
     def at(self, reading: RowsReading, multiplier: Real) -> Mechanism:
@@ -87,8 +87,7 @@ class LinearRegression(Estimator):
 
 
 def check_steps(steps: Any, name: str = "steps") -> None:
-    if not (isinstance(steps, int) and not isinstance(steps, bool) and steps >= 1):
-        raise InvalidArgument(f"{name} must be a whole number of at least 1, got {steps!r}")
+    integer(least=1, greatest=MOST_STEPS, **{name: steps})
 
 
 def product_pairs(reading: RowsReading) -> tuple[tuple[int, int], ...]:

@@ -49,7 +49,7 @@ class LogisticRegression(Estimator):
         nonnegative(ridge=self.ridge)
         check_steps(self.steps)
 
-    def step_count(self) -> int:
+    def step_count(self, reading: RowsReading) -> int:
         return self.steps + 2 if self.method == "descent" else 2
 
     def forecast(self, reading: RowsReading, multiplier: float) -> str:

@@ -66,7 +66,9 @@ class NaiveBayes(Estimator):
     title: ClassVar[str] = "naive Bayes"
 
     def check(self) -> None:
-        integer(bins=self.bins, least=2)
+        integer(bins=self.bins, least=2, greatest=2 * GRID)  # a place has no more steps
+        if not isinstance(self.law, str | Mapping):
+            raise InvalidArgument(f"law must be a text, or one for each number by name, got {self.law!r}")
         wanted = [self.law] if isinstance(self.law, str) else list(self.law.values())
         known = [law.value for law in NumberLaw]
         for each in wanted:

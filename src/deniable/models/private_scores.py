@@ -6,7 +6,6 @@ rows. The score and its interval are computed from the noisy table alone. Interv
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping
 from copy import copy
 from dataclasses import dataclass, field
@@ -25,7 +24,7 @@ from deniable.exact.figures import value_figures
 from deniable.exact.guards import Real, open_probability, positive
 from deniable.models.encoding import GRID, Feature, Whole
 from deniable.models.estimator import Estimator, RowsReading
-from deniable.models.fitted import FittedModel
+from deniable.models.fitted import NO_PREDICTIONS, FittedModel, model_digest
 from deniable.models.task import planned_task
 from deniable.models.unit_totals import PrivateRows
 from deniable.noise import Entropy, discrete_laplaces
@@ -33,6 +32,8 @@ from deniable.plan.codebook import Codebook
 
 Floats = NDArray[np.float64]
 
+_FAR = float(1 << 40)
+"""Beyond this size, in steps, a share of it is none: errors are at most twice GRID."""
 BINS = 32
 """Into how many equal parts predicted chances are put for an AUC or a calibration."""
 
@@ -109,7 +110,9 @@ class Sizes:
         """Those of a target; classes have none."""
         if not target.is_number:
             return cls()
-        return cls(round(target.middle / target.half_width * GRID), max(int(floor / target.half_width * GRID), 1))
+        middle = target.middle / target.half_width * GRID
+        least = max(floor / target.half_width * GRID, 1.0)
+        return cls(round(min(max(middle, -_FAR), _FAR)), int(min(least, _FAR)))
 
 
 def _one_cell(cells: Whole, size: int) -> Whole:
@@ -247,7 +250,7 @@ def score_on(
     chance = float(open_probability(confidence=confidence))
     assert fitted.target is not None
     sizes = Sizes.of(fitted.target, float(positive(floor=floor)))
-    model = _digest(fitted)
+    model = model_digest(fitted)
 
     def at(multiplier: Real) -> Mechanism:
         cost = score_cost(reading.per_unit, chosen, multiplier)
@@ -314,6 +317,8 @@ def _score(
 def _checked(fitted: Any, metric: str) -> ScoreRule:
     if not isinstance(fitted, FittedModel) or fitted.target is None:
         raise InvalidArgument(f"score takes a fitted model with a target, got {type(fitted).__name__}")
+    if not fitted.predicts:
+        raise InvalidArgument(NO_PREDICTIONS)
     return rule_of(metric, fitted.target)
 
 
@@ -336,7 +341,3 @@ def _check_alike(fitted: FittedModel, reading: RowsReading) -> None:
         ends = known.name in reading.open or (known.lower, known.upper) == (here.lower, here.upper)
         if not ends or (known.values, known.step) != (here.values, here.step):
             raise InvalidArgument(f"column {known.name!r} is declared otherwise than where the model was fitted")
-
-
-def _digest(fitted: FittedModel) -> str:
-    return hashlib.sha256(repr(fitted).encode()).hexdigest()[:32]

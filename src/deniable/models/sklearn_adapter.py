@@ -50,7 +50,7 @@ class SklearnAdapter(BaseEstimator):  # type: ignore[misc]
         from deniable import Dataset, budget
 
         model, book = self._model(), self._book()
-        frame = {**_columns(X), model.target: list(np.asarray(y).tolist())}
+        frame = {**_columns(X), model.target: _cells(y)}
         whole = budget(epsilon=self.budget_epsilon, delta=self.budget_delta)
         session = Dataset(frame, codebook=book).session(whole, ledger=self.ledger)
         # every fit has rows of its own, so it is a question of its own: its recipe is not that of the same model on other rows
@@ -111,6 +111,15 @@ class SklearnAdapter(BaseEstimator):  # type: ignore[misc]
 
 def _same(fitted: Any) -> Any:
     return fitted
+
+
+def _cells(column: Any) -> list[Any]:
+    """The cells of a column, each read by itself: an array of a plain list would give all of them one type, also by one row's."""
+    if hasattr(column, "tolist"):
+        return list(column.tolist())
+    if isinstance(column, str) or not hasattr(column, "__iter__"):
+        raise InvalidArgument(f"y must be a column of targets, one for each row, got a {type(column).__name__}")
+    return list(column)
 
 
 def _columns(frame: Any) -> dict[str, list[Any]]:

@@ -217,7 +217,10 @@ def votes_family(
         )
     classes = len(reading.target_classes())
     codes = {each.name: each.codes(public_cells(frame, each.name)) for each in reading.features}
-    rows = len(next(iter(codes.values())))
+    lengths = {len(column) for column in codes.values()}
+    if len(lengths) > 1:
+        raise InvalidArgument(f"the columns of the frame have different lengths: {sorted(lengths)}")
+    rows = lengths.pop()
     if rows < 1:
         raise InvalidArgument("the frame to label has no rows")
     if law not in ("gaussian", "laplace") or (confident and law == "laplace"):

@@ -49,6 +49,17 @@ def check_module(module: Any) -> None:
     kinds = {parameter.dtype for parameter in module.parameters()}
     if kinds != {torch.float64}:
         raise InvalidArgument(f"a module must hold float64 weights (module.double()), got {sorted(map(str, kinds))}")
+    for name, weights in module.named_parameters():
+        if torch.nn.parameter.is_lazy(weights):
+            raise InvalidArgument(
+                f"the weights {name!r} have no shape yet: give lazy layers their sizes, or a first public row"
+            )
+        if weights.device.type != "cpu":
+            raise InvalidArgument(
+                f"the weights {name!r} are on {weights.device.type}: training runs on the CPU (module.cpu())"
+            )
+        if not bool(torch.isfinite(weights).all()):
+            raise InvalidArgument(f"the weights {name!r} are not all finite numbers")
 
 
 def module_digest(module: Any) -> str:
@@ -57,6 +68,8 @@ def module_digest(module: Any) -> str:
     for name, weights in module.state_dict().items():
         digest.update(name.encode())
         digest.update(np.ascontiguousarray(weights.detach().cpu().numpy()).tobytes())
+    frozen = [name for name, weights in module.named_parameters() if not weights.requires_grad]
+    digest.update(repr(frozen).encode() if frozen else b"")
     return f"[{digest.hexdigest()[:32]}]"
 
 
@@ -83,6 +96,8 @@ def exact_start(module: Any, features: tuple[Feature, ...], width: int, outputs:
     if front is not None:
         front.check(features)
     linear: list[Any] = list(module)[after::2]
+    if any(layer.bias is None for layer in linear[front is None :]):
+        return None  # our layers have a constant column each; of the first one it is the intercept
     wide = width if front is None else front.outputs - 1
     if linear[0].in_features != wide or linear[-1].out_features != outputs:
         said = "these features have" if front is None else "its first layers give"
@@ -147,7 +162,13 @@ def _convolution(layer: Any, size: Any, earlier: Convolution | None) -> Convolut
     window, stride = tuple(layer.kernel_size), tuple(layer.stride)
     channels = 1 if earlier is None else earlier.filters
     plain = (layer.in_channels, layer.groups, layer.padding, layer.dilation) == (channels, 1, (0, 0), (1, 1))
-    if not plain or window[0] != window[1] or stride[0] != stride[1] or (earlier is None and size[0] != 1):
+    if (
+        not plain
+        or layer.bias is None
+        or window[0] != window[1]
+        or stride[0] != stride[1]
+        or (earlier is None and size[0] != 1)
+    ):
         return None
     if earlier is not None:
         return earlier.then(layer.out_channels, window[0], stride[0])
@@ -176,11 +197,21 @@ def _turned(front: Front) -> Whole:
 
 
 def loaded(module: Any, front: Front | None, sizes: tuple[int, ...], flat: Floats) -> Any:
-    """A copy of the module with these weights."""
+    """A copy of the module with these weights; a module of another shape is refused."""
+    try:
+        return _loaded(module, front, sizes, flat)
+    except (AttributeError, RuntimeError, TypeError, ValueError):
+        raise InvalidArgument(
+            "load takes a torch module of the shape that was trained; give it one made alike"
+        ) from None
+
+
+def _loaded(module: Any, front: Front | None, sizes: tuple[int, ...], flat: Floats) -> Any:
     import torch
 
     filled = copy.deepcopy(module)
     if not sizes:
+        _check_shape(sum(weight.numel() for weight in _trained(filled)), len(flat))
         with torch.no_grad():
             torch.nn.utils.vector_to_parameters(torch.from_numpy(np.array(flat)), _trained(filled))
         return filled
@@ -203,15 +234,22 @@ def _fill(layer: Any, matrix: Floats) -> None:
     import torch
 
     if isinstance(layer, torch.nn.Embedding):
+        _check_shape(tuple(layer.weight.shape), matrix.shape)
         layer.weight.copy_(torch.from_numpy(matrix.copy()))
         return
     weight = matrix[:-1].T
     if layer.weight.ndim == 4:
         filters, channels, down, across = layer.weight.shape
         weight = matrix[:-1].reshape(down, across, channels, filters).transpose(3, 2, 0, 1)
+    _check_shape(tuple(layer.weight.shape), weight.shape)
     layer.weight.copy_(torch.from_numpy(np.ascontiguousarray(weight)))
     if layer.bias is not None:
         layer.bias.copy_(torch.from_numpy(matrix[-1].copy()))
+
+
+def _check_shape(here: Any, trained: Any) -> None:
+    if here != trained:
+        raise ValueError(here, trained)
 
 
 def _trained(module: Any) -> list[Any]:

@@ -25,8 +25,8 @@ from deniable.cost import Cost, Neighbours, Sampled, Sampling
 from deniable.errors import InvalidArgument
 from deniable.exact.guards import Real, integer, positive, probability
 from deniable.models.encoding import GRID, Encoding, NumberScale, Whole
-from deniable.models.estimator import RowsReader, RowsReading
-from deniable.models.fitted import FittedModel
+from deniable.models.estimator import MOST_STEPS, RowsReader, RowsReading
+from deniable.models.fitted import NO_PREDICTIONS, FittedModel
 from deniable.models.image_layer import Front, SharedPath, front_scores, front_start
 from deniable.models.links import IDENTITY, LINK_GRID, LOGISTIC, MULTINOMIAL, LossLink, sigmoid, softmax
 from deniable.models.network import (
@@ -125,7 +125,7 @@ class Training(RowsReader):
             raise InvalidArgument(f"the target {self.target!r} cannot be a feature as well")
         if self.loss not in LOSSES:
             raise InvalidArgument(f"loss must be one of {', '.join(LOSSES)}, got {self.loss!r}")
-        integer(steps=self.steps, least=1)
+        integer(steps=self.steps, least=1, greatest=MOST_STEPS)
         positive(rate=probability(rate=self.rate))
         positive(clip=self.clip)
         positive(speed=self.speed)
@@ -146,7 +146,10 @@ class Training(RowsReader):
             trainer.path.check_repeats(trainer.reading.encoding.width, trainer.outputs)
         return RowsReader.family(self, codebook)
 
-    def step_count(self) -> int:
+    def predicts(self, reading: RowsReading) -> bool:
+        return bool(Trainer.of(self, reading).path.sizes)
+
+    def step_count(self, reading: RowsReading) -> int:
         return self.steps + 1
 
     def settings(self) -> dict[str, Any]:
@@ -154,7 +157,6 @@ class Training(RowsReader):
         return {**plain, "module": repr(self.module)}
 
     def recipe(self) -> str:
-
         known = "" if isinstance(self.module, Network) else module_digest(self.module)
         return RowsReader.recipe(self) + known
 
@@ -355,11 +357,13 @@ class FittedNetwork(FittedModel):
             )
         )
 
+    @property
+    def predicts(self) -> bool:
+        return bool(self.sizes)
+
     def outputs(self, codes: Mapping[str, Whole], count: int) -> Whole:
-        if not self.sizes:
-            raise InvalidArgument(
-                "this is a torch module's training: put its weights into the module with load(module)"
-            )
+        if not self.predicts:
+            raise InvalidArgument(NO_PREDICTIONS)
         found = self._scores(Encoding(self.features).floats(codes, count))
         if self.loss == "squared":
             return np.clip(np.trunc(found / WEIGHT_STEPS), -GRID, GRID).astype(np.int64)

@@ -149,7 +149,7 @@ class DecisionTree(Estimator):
         if self.split not in SCORES:
             raise InvalidArgument(f"split must be one of {', '.join(SCORES)}, got {self.split!r}")
 
-    def step_count(self) -> int:
+    def step_count(self, reading: RowsReading) -> int:
         return self.depth + 1
 
     def plan(self, reading: RowsReading, multiplier: Real) -> TreePlan:

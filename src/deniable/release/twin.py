@@ -14,7 +14,7 @@ from typing import Any
 from deniable.cost import Cost
 from deniable.engines.parquet import write_rows
 from deniable.errors import InvalidArgument
-from deniable.exact.guards import integer
+from deniable.exact.guards import integer, shown
 from deniable.ledger.receipt import Receipt
 from deniable.ledger.store import Packed
 from deniable.noise import Entropy, system_entropy
@@ -141,6 +141,8 @@ class Twin:
 
     def query(self, sql: str, *, confidence: float = 0.95) -> TwinAnswer:
         """A question about the twin, answered from its model with intervals; refused where they would be guesses."""
+        if not isinstance(sql, str):
+            raise InvalidArgument(f"a question about a twin is a text in SQL, got {shown(sql)}")
         return ask(self.model, self.measurements, sql, confidence=confidence)
 
     def evaluate(self) -> ReleasedComparison:
@@ -150,7 +152,11 @@ class Twin:
     def report(self, path: str | Path) -> Path:
         """Write a page: failure signs, what was measured, the twin beside the released tables."""
         place = Path(path)
-        place.write_text(twin_page(self.model, self.measurements, self.notes, self.card()), encoding="utf-8")
+        page = twin_page(self.model, self.measurements, self.notes, self.card())
+        try:
+            place.write_text(page, encoding="utf-8")
+        except OSError as error:
+            raise InvalidArgument(f"cannot write {place}: {error.strerror}") from None
         return place
 
     def write(

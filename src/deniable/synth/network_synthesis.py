@@ -22,6 +22,8 @@ NETWORKS: Mapping[str, Mapping[str, Any]] = {
     "quail": {"target": None, "base": "ctgan", "split": 0.5, "steps": 400},
 }
 """Methods that train networks, and what each may be told."""
+MOST_OF_A_SETTING = 100_000
+"""Steps, batches, hidden units, teachers, rounds and samples are no more, each of them."""
 BESIDE_MARGINALS = {"pairs": 0.033, "ctgan": 0.067, "pate-ctgan": 0.162, "quail": 0.082}
 """Mean distance (TVD) of all pairs of columns of Adult from the data at epsilon 1, delta 1e-9: `benchmarks/synth_networks.py`."""
 
@@ -40,7 +42,9 @@ def network_options(method: str, told: Mapping[str, Any], attributes: Attributes
     found = dict(told)
     for name in ("steps", "batches", "hidden", "parts", "rounds", "samples"):
         if name in found:
-            found[name] = integer(least=2 if name == "batches" else 1, **{name: found[name]})
+            found[name] = integer(
+                least=2 if name == "batches" else 1, greatest=MOST_OF_A_SETTING, **{name: found[name]}
+            )
     for name in ("clip", "speed"):
         if name in found:
             found[name] = float(positive(**{name: found[name]}))

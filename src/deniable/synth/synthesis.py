@@ -21,7 +21,7 @@ from deniable.engines.table_space import table_space
 from deniable.errors import InvalidArgument
 from deniable.exact import sqrt as exact_root
 from deniable.exact.figures import counted
-from deniable.exact.guards import Real, integer, positive
+from deniable.exact.guards import Real, integer, positive, shown
 from deniable.noise import Entropy
 from deniable.plan.codebook import Codebook
 from deniable.plan.nodes import ByOrder, Relation, UnitAgg
@@ -62,6 +62,12 @@ OPTIONS: dict[str, dict[str, Any]] = {
     **{method: dict(settings) for method, settings in NETWORKS.items()},
 }
 """What each method may be told, and what it does if not; None is chosen from the number of columns."""
+
+
+MOST_ROUNDS = 10_000
+"""Rounds of a method: with more the shares of each are too small to be told apart."""
+MOST_ROWS = 10**12
+"""The largest `most_rows`: a score of more is not exact to a row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,6 +279,11 @@ def synthesis(
     """What these words ask for; whatever cannot work is refused here, before there is a price."""
     if method not in METHODS:
         raise InvalidArgument(f"method must be one of {', '.join(METHODS)}, got {method!r}")
+    _check_by_name(bins=bins or {}, quantiles=quantiles or {})
+    if not isinstance(opened, Mapping | Sequence):
+        raise InvalidArgument(
+            f"open must be a list of columns, or how many values of each by name, got {shown(opened)}"
+        )
     source = private_rows(codebook, table)
     cuts = _quantiles(quantiles or {}, bins or {})
     named = column_names(source, columns)
@@ -308,6 +319,12 @@ def _sums_up(source: Relation) -> bool:
     return isinstance(source, UnitAgg) or any(map(_sums_up, sources_of(source)))
 
 
+def _check_by_name(**told: object) -> None:
+    for name, numbers in told.items():
+        if not isinstance(numbers, Mapping):
+            raise InvalidArgument(f"{name} must say how many by column, such as {{'age': 10}}, got {shown(numbers)}")
+
+
 def _quantiles(quantiles: Mapping[str, int], bins: Mapping[str, int]) -> dict[str, int]:
     both = sorted(set(quantiles) & set(bins))
     if both:
@@ -326,13 +343,13 @@ def _options(method: str, options: Mapping[str, Any], attributes: Attributes) ->
         return network_options(method, told, attributes)
     if "rounds" in known:
         count = 2 * len(attributes.columns) if told["rounds"] is None else told["rounds"]
-        told["rounds"] = integer(rounds=count, least=1)
+        told["rounds"] = integer(rounds=count, least=1, greatest=MOST_ROUNDS)
     if told.get("apart") is not None:
         told["apart"] = _apart(told["apart"], attributes)
     if "degree" in known:
         told["degree"] = integer(degree=told["degree"], least=1)
     if method == "privbayes":
-        told["most_rows"] = integer(most_rows=told["most_rows"], least=1)
+        told["most_rows"] = integer(most_rows=told["most_rows"], least=1, greatest=MOST_ROWS)
         if told["score"] not in ("mi", "r"):
             raise InvalidArgument(f'score must be "mi" or "r", got {told["score"]!r}')
         told["network"] = None if told["network"] is None else _network(told["network"], attributes)

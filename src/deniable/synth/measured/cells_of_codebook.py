@@ -84,6 +84,8 @@ def private_table(codebook: Codebook, table: str | None) -> Table:
 def attribute(variable: Variable, bins: int | None = None) -> Attribute:
     """The cells of one variable; numbers without bins get one cell for each grid point, or `bins` cells of equal width."""
     facts = variable.facts()
+    if bins is not None and not variable.type.numeric:
+        raise InvalidArgument(f"bins= cuts numbers, and {variable.name} is none: its cells come from the codebook")
     if variable.type is Type.STRING:
         if facts.categories is None:
             raise InvalidArgument(
