@@ -28,6 +28,9 @@ Opened = TypeVar("Opened", bound=Ledger)
 NOT_OPENED = "the data cannot be opened under this codebook; its curator can look with `deniable data check`"
 """Why a proposal that does not fit the data is rejected; the same words whatever the data."""
 
+NOT_READ = "this text could not be read as a codebook"
+"""Why a proposal that no curator's page would have written is rejected."""
+
 _FIXED = ("unit", "period", "links", "public")
 """What stays of a table."""
 
@@ -209,6 +212,10 @@ def take_up(ledger: Ledger, data: ServedData, proposal: ProposedCodebook, *, by:
         amend(data.ledger, draft.codebook, proposal=proposal.count, **said)
     except (InvalidArgument, NotGranted) as refused:
         ledger.desk.reject(proposal.count, by=by, reason=one_line(str(refused)))
+    except LedgerError:
+        raise
+    except Exception:  # whatever a text from a process that is not believed may do, the worker goes on
+        ledger.desk.reject(proposal.count, by=by, reason=NOT_READ)
 
 
 def _open_once(data: ServedData) -> None:

@@ -31,7 +31,7 @@ class ProposedText(BaseModel):
 class AskedAmendment(ProposedText):
     """A whole codebook in YAML, and why it should be in force."""
 
-    reason: str = Field(min_length=1, max_length=200)
+    reason: str = Field(max_length=200)
 
 
 def proposal_view(proposal: ProposedCodebook) -> dict[str, Any]:

@@ -66,7 +66,8 @@ class Pages:
         self._templates.filters["sentence"] = lambda text: text[:1].upper() + text[1:]
         self._templates.filters["paid"] = lambda loss: digits(Fraction(loss))  # rounded up
         self._templates.filters["number"] = lambda cell: f"{cell:.6g}" if isinstance(cell, float) else cell
-        self._cookie = "__Host-visit" if settings.secure else "visit"
+        # with this prefix no other host of the domain can set them
+        self._cookie, self._attempt = ("__Host-visit", "__Host-attempt") if settings.secure else ("visit", "attempt")
         callback = f"{settings.public_url.rstrip('/')}/login/done"
         self._sign_on = (
             None if settings.provider is None else SingleSignOn(settings.provider, callback=callback, kept=kept)
@@ -108,6 +109,9 @@ class Pages:
     def _set(self, answer: Response, name: str, value: str, *, samesite: Literal["lax", "strict"] = "strict") -> None:
         answer.set_cookie(name, value, httponly=True, samesite=samesite, secure=self._settings.secure, path="/")
 
+    def _drop(self, answer: Response, name: str) -> None:
+        answer.delete_cookie(name, path="/", httponly=True, secure=self._settings.secure)
+
     def problem(self, request: Request, status: int, message: str) -> Response:
         """An error for a browser; who is not logged in is shown the way in."""
         visit = self._visits.find(request.cookies.get(self._cookie))
@@ -132,6 +136,8 @@ class Pages:
 
         @routes.post("/login")
         def enter(request: Request, token: Annotated[str, Form(max_length=400)]) -> Response:
+            if request.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
+                raise NotAllowed("this form was not made by this server; open the page to log in yourself")
             name = self._tokens.person(token.strip())
             if name is None or name not in self._settings.people:
                 return self._page(
@@ -148,22 +154,23 @@ class Pages:
                 raise LoginFailed
             id, address = self._sign_on.begin()
             answer = RedirectResponse(address, status_code=303)
-            self._set(answer, "attempt", id, samesite="lax")  # it must come back with the provider's redirect
+            self._set(answer, self._attempt, id, samesite="lax")  # it must come back with the provider's redirect
             return answer
 
         @routes.get("/login/done")
         def done(request: Request, code: str = "", state: str = "") -> Response:
             if self._sign_on is None:
                 raise LoginFailed
-            name = self._sign_on.finish(request.cookies.get("attempt"), state=state, code=code)
+            name = self._sign_on.finish(request.cookies.get(self._attempt), state=state, code=code)
             if name not in self._settings.people:
                 raise LoginFailed
             told: dict[str, Any] = {"title": "Logged in", "message": f"You are {name}.", "onward": True}
             answer = self._page(
                 request, "message.html", **told
             )  # a page, since a strict cookie does not follow a redirect
+            self._visits.end(request.cookies.get(self._cookie))
             self._set(answer, self._cookie, self._visits.begin(name))
-            answer.delete_cookie("attempt", path="/")
+            self._drop(answer, self._attempt)
             return answer
 
         @routes.post("/logout")
@@ -171,7 +178,7 @@ class Pages:
             self._posting(request, csrf)
             self._visits.end(request.cookies.get(self._cookie))
             answer = RedirectResponse("/login", status_code=303)
-            answer.delete_cookie(self._cookie, path="/")
+            self._drop(answer, self._cookie)
             return answer
 
         @routes.get("/")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -32,6 +32,12 @@ SECURITY_HEADERS = {
 
 PADDED = ("application/json", "text/html", "text/markdown", "text/plain", "text/css", "text/javascript")
 """Kinds of text that may end in blanks, and after the first two in empty lines."""
+
+_TOLD = (
+    "missing", "extra_forbidden", "greater_than", "greater_than_equal", "less_than_equal", "string_too_short",
+    "string_too_long", "string_pattern_mismatch", "too_short", "too_long",
+)  # fmt: skip
+"""Kinds of mistakes whose words hold limits of ours and nothing of the body."""
 
 LOG = logging.getLogger("deniable.server")
 
@@ -74,8 +80,7 @@ def guard(app: FastAPI, settings: ServerSettings, *, pages: Callable[[Request, i
 
     @app.exception_handler(RequestValidationError)
     async def malformed(request: Request, error: RequestValidationError) -> Response:
-        where = [".".join(str(part) for part in each["loc"]) for each in error.errors()][:3]
-        message = f"not understood: {', '.join(where)[:200]}"
+        message = f"not understood: {'; '.join(map(_wrong, error.errors()[:3]))[:300]}"
         return await shown(request, problem(422, "malformed", message), message)
 
     @app.exception_handler(HTTPException)
@@ -93,6 +98,13 @@ def guard(app: FastAPI, settings: ServerSettings, *, pages: Callable[[Request, i
             answer.headers["Strict-Transport-Security"] = "max-age=31536000"
         LOG.info("%s %s", request.method, answer.status_code)
         return await _padded(answer, settings.pad)
+
+
+def _wrong(each: Mapping[str, Any]) -> str:
+    """What is wrong with one field, in words that quote nothing of the body."""
+    place = ".".join(str(part) for part in each["loc"] if part != "body")[:100] or "the body"
+    said = str(each["msg"]) if str(each["type"]) in _TOLD else "not of the right kind"
+    return f"{place}: {said[:1].lower()}{said[1:]}"
 
 
 async def _answered(request: Request, call_next: Next, settings: ServerSettings) -> Response:

@@ -26,7 +26,8 @@ from deniable.server.settings import Person, Role, ServerSettings
 from deniable.server.views import budget_view, price_view, release_csv, release_view, request_view, workload_view
 from deniable.server.workloads import MOST_QUESTIONS, is_workload
 
-Name = Field(min_length=1, max_length=200)
+Name = Field(max_length=200)
+"""Too short a text, and an amount or a time below its least, are refused where pages refuse them, in the same words."""
 
 
 class _Body(BaseModel):
@@ -37,8 +38,8 @@ class AskedPrice(_Body):
     """A question and what is offered for it: epsilon, rho or accuracy, one of them."""
 
     sql: str = Field(min_length=1, max_length=20_000)
-    epsilon: float | None = Field(default=None, gt=0, le=1000)
-    rho: float | None = Field(default=None, gt=0, le=1000)
+    epsilon: float | None = Field(default=None, le=1000)
+    rho: float | None = Field(default=None, le=1000)
     accuracy: dict[str, float] | None = None
     dialect: str = Field(default="duckdb", max_length=40)
 
@@ -59,8 +60,8 @@ class AskedWorkload(_Body):
     """Several questions by name under one epsilon or rho: evenly, by weights, or by wanted errors such as 2.0 or "5%"."""
 
     questions: dict[str, str] = Field(min_length=1, max_length=MOST_QUESTIONS)
-    epsilon: float | None = Field(default=None, gt=0, le=1000)
-    rho: float | None = Field(default=None, gt=0, le=1000)
+    epsilon: float | None = Field(default=None, le=1000)
+    rho: float | None = Field(default=None, le=1000)
     by: str = Field(default="even", max_length=40)
     weights: dict[str, float] | None = None
     wanted: dict[str, float | str | dict[str, float | str]] | None = None
@@ -83,8 +84,8 @@ class WorkloadAskedFor(AskedWorkload):
 class Granting(_Body):
     """How long a grant lasts, and if it is for less than was asked, for how much."""
 
-    days: int = Field(ge=1, le=366)
-    part: float | None = Field(default=None, gt=0, le=1000)
+    days: int
+    part: float | None = Field(default=None, le=1000)
 
 
 class Refusing(_Body):
@@ -96,7 +97,7 @@ class Refusing(_Body):
 class Publishing(_Body):
     """What is written down beside a publication."""
 
-    note: str = Field(default="published", min_length=1, max_length=200)
+    note: str = Field(default="published", max_length=200)
 
 
 def rest_routes(settings: ServerSettings, counters: dict[str, Counter], who: Callable[[Request], Person]) -> APIRouter:

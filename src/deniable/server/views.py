@@ -24,8 +24,8 @@ from deniable.server.settings import Person
 from deniable.server.workloads import is_workload
 from deniable.svg import Figure
 
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
-"""A cell that begins so is read as a formula by spreadsheets."""
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+"""A cell that begins so, after blanks as well, is read as a formula by spreadsheets; the last four in wide letters."""
 
 
 def price_view(offer: Offer) -> dict[str, Any]:
@@ -216,4 +216,4 @@ def csv_cell(cell: Any) -> Any:
     if isinstance(cell, int | float) and not isinstance(cell, bool):
         return cell
     text = "" if cell is None else str(cell)
-    return f"'{text}" if text.startswith(_FORMULA) else text
+    return f"'{text}" if text.startswith(_FORMULA) or text.lstrip().startswith(_FORMULA) else text

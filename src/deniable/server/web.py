@@ -30,7 +30,12 @@ def web_application(
     limit = RateLimit(settings.rate, clock=clock)
     kept = ShortLived(settings.folder / "visits.db", clock=clock)
     app = FastAPI(
-        title="deniable", version=__version__, docs_url=None, redoc_url=None, openapi_url="/api/v1/openapi.json"
+        title="deniable",
+        version=__version__,
+        docs_url=None,
+        redoc_url=None,
+        openapi_url="/api/v1/openapi.json",
+        redirect_slashes=False,  # such a redirect names a scheme and port that the proxy before us may not have
     )
     pages = Pages(settings, counters, known, kept, limit)
 

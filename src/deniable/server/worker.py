@@ -36,6 +36,8 @@ NOT_ANSWERED = "charged and not answered; ask the curator"
 """What an analyst is told when a charged request has no answer, whatever the cause."""
 
 
+NOT_REACHED = "the data could not be reached; nothing was spent, ask again later"
+UNREADABLE = "this question could not be run; nothing was spent, ask the curator"
 CHANGED = "the codebook was amended since this was granted; nothing was spent, ask again"
 """What an analyst is told when a grant no longer covers what the question has become."""
 
@@ -153,19 +155,24 @@ class Worker:
         except BudgetExceeded:
             self._refuse(ledger, known, "the budget has no room left for this; nothing was spent")
         except EngineFailed:
-            self._pace.wait()
-            self._refuse(ledger, known, NOT_ANSWERED)
+            self._failed(ledger, known, NOT_REACHED)
         except NotGranted:
             if ledger.desk.one(known.account, known.request).progress is Progress.APPROVED:
                 self._refuse(ledger, known, CHANGED)
         except LedgerError:
             raise  # the ledger was lost and not the request refused: uncharged, it is taken up again
         except DeniableError as refused:
-            self._refuse(
-                ledger,
-                known,
-                str(refused) if ledger.desk.one(known.account, known.request).charge is None else NOT_ANSWERED,
-            )
+            self._failed(ledger, known, str(refused))
+        except Exception as error:  # one request stops neither the worker nor the others
+            LOG.error("unexpected %s in a request", type(error).__name__)
+            self._failed(ledger, known, UNREADABLE)
+
+    def _failed(self, ledger: TickingLedger, known: Application, reason: str) -> None:
+        """Say why not; what was charged before it failed is told at the tick, in the same words whatever the cause."""
+        if ledger.desk.one(known.account, known.request).charge is not None:
+            self._pace.wait()
+            reason = NOT_ANSWERED
+        self._refuse(ledger, known, reason)
 
     @staticmethod
     def _refuse(ledger: Ledger, known: Application, reason: str) -> None:
