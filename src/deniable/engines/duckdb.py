@@ -31,7 +31,7 @@ from deniable.engines.sql_engine import SqlEngine
 from deniable.errors import EngineFailed, InvalidArgument
 from deniable.exact.guards import Real, integer
 from deniable.plan.codebook import Codebook
-from deniable.plan.nodes import GroupAgg, Relation
+from deniable.plan.nodes import Distinct, GroupAgg, Histogram, Relation
 from deniable.plan.relation import schema
 from deniable.plan.sensitivity import sensitivities
 from deniable.plan.sql_trees import Tree, call, cast, column, text
@@ -58,6 +58,9 @@ _KINDS = {
     "DATE": Physical.DATE,
     "TIMESTAMP": Physical.TIMESTAMP,
 }
+
+_ONCE = "deniable_kept_once"
+"""The bounded rows of one plan, while its statements run."""
 
 
 class DuckDBEngine(SqlEngine):
@@ -88,6 +91,7 @@ class DuckDBEngine(SqlEngine):
         self._folder = PrivateFolder()
         self._tables = table_sources(source, codebook, self._folder.path)
         self._opened: _Opened | None = None
+        self._bounding = ""
         self._connection()
         self._profile.lacking = conform(self.name, self._profile, self._execute)
 
@@ -129,7 +133,7 @@ class DuckDBEngine(SqlEngine):
             groups = Groups(plan, self._relations(), self._profile, self._key)
             kept, statement = groups.bounded(f"deniable_kept_{len(opened.kept)}")
             written = f"CREATE TEMP TABLE {kept.table} AS {statement.text(self._profile)}"
-            self._stoppable(lambda connection: connection.execute(written))
+            self._do(written)
             opened.kept.append(kept)
 
     def exactly(self, relation: Relation, question: str) -> list[tuple[Any, ...]]:
@@ -166,13 +170,32 @@ class DuckDBEngine(SqlEngine):
         return self._connection().sources
 
     def _kept(self, plan: GroupAgg) -> Kept | None:
-        return next((rows for rows in self._connection().kept if rows.serves(plan)), None)
+        """Bounded rows kept before; or kept for this plan alone, if several statements would choose among all rows again."""
+        self._bounding = ""
+        kept = next((rows for rows in self._connection().kept if rows.serves(plan)), None)
+        several = any(isinstance(aggregate, Distinct | Histogram) for _, aggregate in plan.aggregates)
+        groups = Groups(plan, self._relations(), self._profile, self._key)
+        if kept is not None or not (several and groups.capped):
+            return kept
+        kept, rows = groups.bounded(_ONCE)
+        self._bounding = self._text(rows)
+        return kept
 
     def _fetch_all(self, texts: Sequence[str]) -> list[Fetched] | None:
+        bounding, self._bounding = self._bounding, ""
         try:
-            return [self._fetch(written) for written in texts]
+            if not bounding:
+                return [self._fetch(written) for written in texts]
+            try:
+                self._do(f"CREATE OR REPLACE TEMP TABLE {_ONCE} AS {bounding}")
+                return [self._fetch(written) for written in texts]
+            finally:
+                self._do(f"DROP TABLE IF EXISTS {_ONCE}")
         except EngineFailed:
             return None
+
+    def _do(self, written: str) -> None:
+        self._stoppable(lambda connection: connection.execute(written))
 
     def _fetch(self, written: str) -> Fetched:
         return self._stoppable(lambda connection: dict(connection.execute(written).fetchnumpy()))

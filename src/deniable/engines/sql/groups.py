@@ -10,9 +10,9 @@ from sqlglot import exp
 
 from deniable.engines.order import OrderKey
 from deniable.engines.sql.expressions import Expressions, constant
-from deniable.engines.sql.keyed_order import AMONG, Known, first, numbered, ranked
+from deniable.engines.sql.keyed_order import AMONG, ROWS_THERE, STANDS, Known, first, first_groups, numbered, ranked
 from deniable.engines.sql.relations import Relations, unit_names
-from deniable.engines.sql.spreading import part_tree, spread_bins
+from deniable.engines.sql.spreading import counted_bins, part_tree, spread_bins
 from deniable.engines.sql.sql_statement import Kept, SqlStatement
 from deniable.plan.analysis import facts
 from deniable.plan.expression import Expression
@@ -56,6 +56,7 @@ class Groups:
         self._units = unit_names(plan.source)
         self._inputs = {expression: f"value_{index}" for index, expression in enumerate(plan.inputs)}
         self._single = self._below.most_rows == 1
+        self._counted = kept is not None and kept.counted
 
     def main(self) -> SqlStatement:
         """Keys, the number of units, and every aggregate that adds up per unit."""
@@ -80,7 +81,8 @@ class Groups:
             rows = rows.where(present(column(value)), copy=False)
             counted = scaled(exp.Count(this=exp.Star()), spread.scale)
         else:
-            rows = spread_bins(rows, self._units, self._keys, value, spread, self._profile)
+            bins = counted_bins if self._counted else spread_bins
+            rows = bins(rows, self._units, self._keys, value, spread, self._profile)
             counted = self.whole_sum(column("kept"))
         written = [named(column(value), "bin"), named(counted, "cell_0")]
         return SqlStatement(self._by_key(written, rows, column(value)), (name,))
@@ -88,8 +90,9 @@ class Groups:
     def bounded(self, table: str) -> tuple[Kept, SqlStatement]:
         """What to keep of this plan, and the statement that computes it."""
         values = list(self._inputs.values())
-        kept = [*self._units, *self._keys, *values]
-        return Kept(self._plan, table, dict(self._inputs)), SqlStatement(self._chosen_rows(values), tuple(kept))
+        kept = [*self._units, *self._keys, *values, *([ROWS_THERE, STANDS] if self.capped else [])]
+        rows = self._chosen_rows(values, counted=self.capped)
+        return Kept(self._plan, table, dict(self._inputs), self.capped), SqlStatement(rows, tuple(kept))
 
     def rows(self) -> SqlStatement:
         """The bounded rows themselves: the hidden columns of their units, then the values the aggregates read."""
@@ -192,23 +195,25 @@ class Groups:
 
     # groups
 
-    def _capped(self) -> bool:
+    @property
+    def capped(self) -> bool:
         """Whether a unit could touch more groups than it may."""
         if self._single or not self._plan.keys:
             return False
         cells = self._limits.cells
         return cells is None or cells > self._plan.bounding.groups
 
-    def _chosen_rows(self, values: list[str]) -> exp.Select:
-        """The rows of the groups each unit keeps."""
+    def _chosen_rows(self, values: list[str], *, counted: bool = False) -> exp.Select:
+        """The rows of the groups each unit keeps; `counted` as `keyed_order.first_groups` does."""
         if self._kept is not None:
             there = {name: self._kept.values[expression] for expression, name in self._inputs.items()}
-            written = [*map(column, [*self._units, *self._keys])]
+            beside = [ROWS_THERE, STANDS] if self._counted else []
+            written = [*map(column, [*self._units, *self._keys, *beside])]
             written += [named(column(there[name]), name) for name in values]
             return exp.select(*written, copy=False).from_(exp.to_table(self._kept.table), copy=False)
         rows = self._rows()
         kept = [*self._units, *self._keys, *values]
-        if not self._capped():
+        if not self.capped:
             return over([column(name) for name in kept], rows)
         if not self._row_caps():
             rows = self._profile.gathered(rows, self._units)
@@ -222,6 +227,8 @@ class Groups:
         placed, order = self._ranked(rows, carried, self._key_facts())
         ties = [exp.Ordered(this=column(name)) for name, known in self._key_facts() if known.kind is Kind.STRING]
         places = self._preferred() + order + ties
+        if counted:
+            return first_groups(placed, kept, self._units, places, self._plan.bounding.groups)
         rank = exp.Anonymous(this="DENSE_RANK")
         return first(placed, kept, self._units, places, self._plan.bounding.groups, rank)
 
@@ -231,14 +238,69 @@ class Groups:
             rows = self._rows() if self._kept is None else self._chosen_rows(list(self._inputs.values()))
             return self._by_key(cells, rows)
         few = [a.most for a in aggregates if isinstance(a, RowCount)]
-        if self._kept is not None or (self._capped() and few and max(few) <= FEW_ROWS):
+        if self._counted and (most := self._added_whole(aggregates)):
+            return self._by_key(*self._counted_parts(aggregates, most))
+        if self._kept is not None or (self.capped and few and max(few) <= FEW_ROWS):
             per_unit = self._per_unit(aggregates, self._chosen_rows(list(self._inputs.values())), ordered=False)
         else:
             per_unit = self._per_unit(aggregates, self._rows(), ordered=True)
-            if self._capped():
+            if self.capped:
                 per_unit = self._first_groups(per_unit, len(aggregates))
         cells = [named(self._cell(a, f"part_{i}"), f"cell_{i}") for i, a in enumerate(aggregates)]
         return self._by_key(cells, per_unit)
+
+    def _added_whole(self, aggregates: list[Aggregate]) -> int:
+        """A unit with at most so many rows in a group adds them up as they are in all aggregates; none where that is not known.
+
+        There no row is spread, no part of a unit is clipped, and every row of a unit that is counted once tells of all.
+        """
+        known = self._below.columns
+        several = self._plan.levels is not None and self._limits.kept > 1
+        spreads = [a.spread for a in aggregates if isinstance(a, RowCount | Total) and a.spread is not None]
+        most = min([each.rows for each in spreads] + [a.most for a in aggregates if isinstance(a, RowCount)], default=0)
+        for aggregate in aggregates:
+            match aggregate:
+                case Units(of):
+                    alike = not several and (of is None or not facts(of, known).nullable)
+                case Total(of, _, _, spread):
+                    low, high = total_ends(aggregate, facts(of, known))
+                    least, greatest = (end * most * (spread.scale if spread else 1) for end in facts(of, known).ends)
+                    alike = low <= min(least, 0) and max(greatest, 0) <= high
+                case _:
+                    alike = True
+            if not alike:
+                return 0
+        return most
+
+    def _counted_parts(self, aggregates: list[Aggregate], most: int) -> tuple[list[Tree], exp.Select]:
+        """Cells, and what they add up: a row for every unit with more than `most` rows in a group, and one for all others of it."""
+        few = binary(exp.LTE, column(ROWS_THERE), number(most))
+        apart = [named(case([(few.copy(), exp.null())], column(name)), name) for name in self._units]
+        apart.append(named(case([(few, number(0))], column(ROWS_THERE)), ROWS_THERE))
+        values = [*self._keys, *self._inputs.values(), STANDS]
+        rows = over([*apart, *map(column, values)], self._chosen_rows(list(self._inputs.values())))
+        written = [column(name) for name in self._keys]
+        for place, aggregate in enumerate(aggregates):
+            together = binary(exp.EQ, column(ROWS_THERE), number(0))
+            part = case([(together, self._whole(aggregate))], self._part(aggregate))
+            written.append(named(part, f"part_{place}"))
+        grouped = [column(name) for name in [*self._keys, *self._units, ROWS_THERE]]
+        parts = over(written, rows).group_by(*grouped, copy=False)
+        cells = [named(self.whole_sum(column(f"part_{place}")), f"cell_{place}") for place in range(len(aggregates))]
+        return cells, parts
+
+    def _whole(self, aggregate: Aggregate) -> Tree:
+        """What rows add to an aggregate as they are."""
+        match aggregate:
+            case Units():
+                return exp.Coalesce(this=self._profile.wide_sum(column(STANDS)), expressions=[number(0)])
+            case RowCount(_, of, spread):
+                return scaled(self._count(of), spread.scale if spread else 1)
+            case Total(of, _, _, spread):
+                total = exp.Coalesce(this=self._profile.wide_sum(column(self._inputs[of])), expressions=[number(0)])
+                return scaled(total, spread.scale if spread else 1)
+            case Distinct() | Histogram():
+                raise AssertionError("these have statements of their own")
 
     def _cell(self, aggregate: Aggregate, part: str) -> Tree:
         """What all units add to a group; on a coarser level a unit in several groups is still one unit."""

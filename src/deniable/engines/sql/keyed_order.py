@@ -36,6 +36,9 @@ Known: TypeAlias = Sequence[tuple[str, Facts]]
 AMONG = ("among", Facts(Kind.NUMBER, nullable=False, lower=0, upper=NUMBER_MASK))
 """A row's number among equals, as a word of the keyed order."""
 
+ROWS_THERE, STANDS = "rows_there", "stands"
+"""Columns beside bounded rows, see `first_groups`."""
+
 
 def first_rows(rows: exp.Select, units: Known, words: Known, most: int, key: OrderKey, profile: Profile) -> exp.Select:
     """At most `most` rows of each unit, by `engines.order.row_rank`; `words` are all columns beside the unit's."""
@@ -108,6 +111,33 @@ def first(
     places = over([*map(column, kept), named(subtract(placed, number(1)), "place")], inner)
     chosen = binary(exp.LT, column("place"), number(most))
     return over([*map(column, kept)], places).where(chosen, copy=False)
+
+
+def first_groups(
+    inner: exp.Select, kept: list[str], partition: list[str], order: list[Tree], most: int
+) -> exp.Select:
+    """The rows of the first `most` groups of each partition; `order` is that of groups. Beside each row: how many its group has
+    there (`ROWS_THERE`), and whether it is the one that stands for the group (`STANDS`): one row of a group does.
+    """
+
+    def placed(function: str, spec: exp.WindowSpec | None = None) -> Tree:
+        return exp.Window(
+            this=exp.Count(this=exp.Star()) if spec else exp.Anonymous(this=function),
+            partition_by=[column(name) for name in partition],
+            order=exp.Order(expressions=[each.copy() for each in order]),
+            spec=spec,
+        )
+
+    alike = exp.WindowSpec(kind="RANGE", start="CURRENT ROW", end="CURRENT ROW")
+    beside = [
+        named(subtract(placed("DENSE_RANK"), number(1)), "place"),
+        named(bigint(placed("COUNT", alike)), ROWS_THERE),
+        named(subtract(placed("ROW_NUMBER"), placed("RANK")), STANDS),
+    ]
+    places = over([*map(column, kept), *beside], inner)
+    chosen = binary(exp.LT, column("place"), number(most))
+    stands = case([(binary(exp.EQ, column(STANDS), number(0)), number(1))], number(0))
+    return over([*map(column, [*kept, ROWS_THERE]), named(stands, STANDS)], places).where(chosen, copy=False)
 
 
 def _words(name: str, known: Facts, profile: Profile) -> list[Tree]:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
+from deniable.engines.sql.keyed_order import ROWS_THERE
 from deniable.plan.even_weights import Spread
 from deniable.plan.profile import Profile
 from deniable.plan.sql_trees import (
@@ -48,6 +49,21 @@ def part_tree(total: Tree, spread: Spread, profile: Profile, *, signed: bool = F
         below = binary(exp.LT, total.copy(), number(0))
         part = case([(below, paren(exp.Neg(this=paren(part))))], part.copy())
     return case([(_few(rows.copy(), spread), scaled(total, spread.scale))], part)
+
+
+def counted_bins(
+    rows: exp.Select, units: Sequence[str], keys: Sequence[str], value: str, spread: Spread, profile: Profile
+) -> exp.Select:
+    """The same bins as `spread_bins`, from rows that have beside them how many of their unit are in their group.
+
+    Most units have no more than may count: their rows are whole, and need not be put in order.
+    """
+    few = _few(column(ROWS_THERE), spread)
+    whole = over([*map(column, [*keys, value]), named(bigint(number(spread.scale)), "kept")], rows.copy())
+    whole = whole.where(few, present(column(value)), copy=False)
+    others = over([*map(column, [*units, *keys, value])], rows).where(exp.Not(this=paren(few.copy())), copy=False)
+    spread_out = spread_bins(others, units, keys, value, spread, profile)
+    return over([*map(column, [*keys, value, "kept"])], exp.union(whole, spread_out, distinct=False, copy=False))
 
 
 def _few(rows: Tree, spread: Spread) -> Tree:

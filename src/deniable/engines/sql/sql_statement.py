@@ -20,12 +20,14 @@ from deniable.plan.provenance import joins_limited
 class Kept:
     """The bounded rows of `plan` in a table of the engine: units, keys, and `values` (expression to column).
 
+    With `counted`, every row has beside it how many rows its unit has in its group, see `keyed_order.first_groups`.
     Guarantee: a plan that may read them gets the integers it would get from the rows themselves.
     """
 
     plan: GroupAgg
     table: str
     values: Mapping[Expression, str]
+    counted: bool
 
     def serves(self, plan: GroupAgg) -> bool:
         """Same rows, keys and bounds, and no value that is not there; where rows are ranked by their values, the same values."""
