@@ -36,7 +36,7 @@ from deniable.engines.kit import (
 from deniable.engines.order import order_key
 from deniable.engines.reference import ReferenceEngine
 from deniable.engines.results import Fetched, fetched_result, key_rank, python_values
-from deniable.engines.sql.groups import statements
+from deniable.engines.sql.groups import Groups, statements
 from deniable.engines.sql.relations import Relations
 from deniable.engines.sql.sql_statement import SqlStatement
 from deniable.engines.sql.unit_vectors import fetched_vector, vector_statement
@@ -90,6 +90,20 @@ class Kit:
         """What the engine says to a plan."""
         main, further = statements(plan, self._relations, self._profile, order_key(KIT_KEY))
         return fetched_result(plan, self._execute(main), {name: self._execute(each) for name, each in further.items()})
+
+    def kept(self, plan: GroupAgg) -> Result | None:
+        """The same from bounded rows that were chosen and counted before; None where a unit may be in all groups."""
+        key, table = order_key(KIT_KEY), "kept_rows"
+        groups = Groups(plan, self._relations, self._profile, key)
+        if not groups.capped:
+            return None
+        kept, rows = groups.bounded(table)
+        written = statements(plan, self._relations, self._profile, key, kept)
+        told = [
+            self._execute(SqlStatement(each.tree.copy().with_(table, as_=rows.tree), each.cells))  # type: ignore[attr-defined]
+            for each in (written[0], *written[1].values())
+        ]
+        return fetched_result(plan, told[0], dict(zip(written[1], told[1:], strict=True)))
 
     def vector(self, plan: UnitVector) -> Integers:
         """What the engine says to a joint vector."""
@@ -148,9 +162,13 @@ def _unlike_rows(kit: Kit, probes: tuple[str, ...]) -> list[str] | None:
 def _unlike_result(kit: Kit, name: str, plan: GroupAgg) -> list[str]:
     wanted = _reference_result(plan)
     try:
-        found = kit.result(plan)
+        answers = [kit.result(plan), kit.kept(plan)]
     except EngineFailed:
         return [name]
+    return list(dict.fromkeys(other for each in answers if each is not None for other in _unlike(name, wanted, each)))
+
+
+def _unlike(name: str, wanted: Result, found: Result) -> list[str]:
     if wanted.keys != found.keys:
         return [name]
     unlike = [column for column in wanted.columns if wanted.columns[column].tolist() != found.columns[column].tolist()]

@@ -266,6 +266,7 @@ def _even(rows: Scan, beyond: Expression) -> dict[str, GroupAgg]:
     declared = KeyColumn("k", of("case when truth then 'a' else 'b' end"), ("a", "b"))
     return {
         "rows spread evenly": GroupAgg(rows, (declared,), Bounding(groups=2), parts),
+        "chosen rows spread evenly": GroupAgg(rows, (declared,), Bounding(groups=1), (("units", Units()), *parts)),
         "spread beyond 64 bits": GroupAgg(rows, (), Bounding(groups=1), wide),
         "rows that look alike": GroupAgg(rows, (), Bounding(groups=1, rows_per_group=2), alike),
     }

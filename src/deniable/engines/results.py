@@ -139,7 +139,8 @@ def _codes(mine: Integers, theirs: Integers) -> tuple[Integers, Integers]:
     if not theirs.size:
         return codes, theirs
     start, end = int(different[0]), int(different[-1])
-    assert start <= int(theirs.min()) and int(theirs.max()) <= end, _ELSEWHERE
+    assert start <= int(theirs.min()), _ELSEWHERE
+    assert int(theirs.max()) <= end, _ELSEWHERE
     if end - start < 4 * theirs.size:
         places = np.zeros(end - start + 1, dtype=np.int64)
         places[different - start] = np.arange(different.size)

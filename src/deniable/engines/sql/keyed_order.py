@@ -113,9 +113,7 @@ def first(
     return over([*map(column, kept)], places).where(chosen, copy=False)
 
 
-def first_groups(
-    inner: exp.Select, kept: list[str], partition: list[str], order: list[Tree], most: int
-) -> exp.Select:
+def first_groups(inner: exp.Select, kept: list[str], partition: list[str], order: list[Tree], most: int) -> exp.Select:
     """The rows of the first `most` groups of each partition; `order` is that of groups. Beside each row: how many its group has
     there (`ROWS_THERE`), and whether it is the one that stands for the group (`STANDS`): one row of a group does.
     """
