@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -118,10 +119,10 @@ def made_up(folder: Path, **changes: Any) -> MadeUp:
     return set_up(configured(folder, **changes))
 
 
-def set_up(config: Path) -> MadeUp:
+def set_up(config: Path, *, people: Iterable[str] = PEOPLE) -> MadeUp:
     """The server that a configuration describes."""
     settings = ServerSettings.load(config)
     tokens = Tokens(settings.tokens, quick=True)
     app = web_application(settings, tokens=tokens)
     client = TestClient(app, base_url=settings.public_url, raise_server_exceptions=False)
-    return MadeUp(settings, tokens, client, {name: tokens.issue(name, days=1) for name in PEOPLE})
+    return MadeUp(settings, tokens, client, {name: tokens.issue(name, days=1) for name in people})

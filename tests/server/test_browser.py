@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+import json
+import os
+from pathlib import Path
 
 import pytest
 
+from deniable.cli import main
 from tests.needs import require, require_module
-from tests.server.made_up import SQL
+from tests.server.conftest import free_port, on_port
+from tests.server.made_up import SQL, set_up
 
 WIDTHS = [360, 1280]
 
@@ -157,3 +162,57 @@ def tabbed(page):
     """Press Tab; the text of what has the focus then."""
     page.keyboard.press("Tab")
     return page.evaluate("document.activeElement.textContent.trim()")
+
+
+PICTURES = Path(__file__).parents[2] / "docs" / "server"
+"""The pictures on the server's page, and the words that stood on the pages when they were taken."""
+WORDS = "[...document.querySelectorAll('h1, h2, label, button, caption, th, dt')].map(each => each.innerText)"
+VISITS_SQL = "SELECT specialty, avg(duration) AS minutes FROM visits GROUP BY specialty"
+
+
+def pictured(browser, folder):
+    """A picture of each page with made-up visits, and its words: a question with its price, its answer, the budget."""
+    main(["serve", "demo", str(folder), "--prepare"])
+    config, port = folder / "server.yaml", free_port()
+    place = f"port: {port}\npublic_url: http://127.0.0.1:{port}\n"
+    config.write_text(place + config.read_text(encoding="utf-8").replace("tick_seconds: 1", "tick_seconds: 0"))
+    server = set_up(config, people=("owner", "allocator", "analyst"))
+    with on_port(server.client.app, port):
+        context = browser.new_context(viewport={"width": 1000, "height": 860}, java_script_enabled=False)
+        page = context.new_page()
+        page.goto(f"{server.settings.public_url}/login")
+        page.get_by_label("Your personal token").fill(server.secrets["owner"])
+        page.get_by_role("button", name="Log in").click()
+        page.goto(f"{server.settings.public_url}/data/visits/ask")
+        page.get_by_label("Question, in SQL").fill(VISITS_SQL)
+        page.get_by_label("What it may cost").fill("0.5")
+        page.get_by_label("Purpose").fill("yearly report")
+        page.get_by_role("button", name="Show the price").click()
+        page.get_by_role("heading", name="Price").wait_for()
+        yield "ask", page.screenshot(full_page=True), page.evaluate(WORDS)
+        server.ask("analyst", request="yearly", sql=VISITS_SQL, epsilon=0.5)
+        server.grant("analyst", request="yearly", by="allocator")
+        server.work()
+        for name, path in (("answer", "/data/visits/requests/analyst/yearly"), ("budget", "/data/visits")):
+            page.goto(f"{server.settings.public_url}{path}")
+            shown = page.locator("section", has=page.get_by_role("heading", name=name.capitalize()))
+            yield name, shown.screenshot(), page.evaluate(WORDS)
+
+
+@pytest.mark.slow
+def test_the_pictures_on_the_page_are_of_these_pages(browser, tmp_path):
+    """`DENIABLE_PICTURES=1` takes them anew; without it, a page that has other words than its picture is named."""
+    taken = {name: (picture, words) for name, picture, words in pictured(browser, tmp_path / "demo")}
+    if os.environ.get("DENIABLE_PICTURES"):
+        PICTURES.mkdir(exist_ok=True)
+        for name, (picture, _) in taken.items():
+            (PICTURES / f"{name}.png").write_bytes(picture)
+        told = {name: words for name, (_, words) in taken.items()}
+        (PICTURES / "words.json").write_text(json.dumps(told, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    known = json.loads((PICTURES / "words.json").read_text(encoding="utf-8"))
+    assert {name: words for name, (_, words) in taken.items()} == known
+    page = (PICTURES.parent / "server.md").read_text(encoding="utf-8")
+    for name, (picture, _) in taken.items():
+        kept = (PICTURES / f"{name}.png").read_bytes()
+        assert kept[:20] == picture[:20], "a picture as wide as the page is"
+        assert f"](server/{name}.png)" in page

@@ -17,7 +17,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from deniable.deciding import ATTACKS, Checklist, Harm, InformationFlow, choose_epsilon, dossier
 from deniable.errors import DeniableError, QueryRefused
-from deniable.exact.figures import digits
+from deniable.exact.figures import NOTHING, digits, error_figures
 from deniable.ledger import Progress, verify
 from deniable.server.access import (
     NotAllowed,
@@ -64,6 +64,10 @@ class Pages:
         )
         self._templates.filters["image"] = image
         self._templates.filters["sentence"] = lambda text: text[:1].upper() + text[1:]
+        self._templates.filters["moment"] = lambda at: (
+            f"{at[:16].replace('T', ' ')} UTC" if at.endswith("+00:00") else at
+        )
+        self._templates.filters["error"] = lambda off: error_figures(off) if isfinite(off) else NOTHING
         self._templates.filters["paid"] = lambda loss: digits(Fraction(loss))  # rounded up
         self._templates.filters["number"] = lambda cell: f"{cell:.6g}" if isinstance(cell, float) else cell
         # with this prefix no other host of the domain can set them
@@ -185,7 +189,7 @@ class Pages:
         def home(request: Request) -> Response:
             person = self._person(request)
             found = [counter for name, counter in self._counters.items() if person.may(name, *Role)]
-            rows = [{"name": c.data.name, "unit": str(c.data.codebook.unit), "budget": budget_view(c)} for c in found]
+            rows = [{"name": c.data.name, "unit": _unit_phrase(c), "budget": budget_view(c)} for c in found]
             return self._page(request, "datasets.html", rows=rows)
 
     def _data(self, routes: APIRouter) -> None:
@@ -354,6 +358,12 @@ class Pages:
 def image(figure: Figure) -> str:
     """A drawing as an address that an `img` can show; nothing in it can run."""
     return "data:image/svg+xml;base64," + base64.b64encode(figure.svg.encode()).decode()
+
+
+def _unit_phrase(counter: Counter) -> str:
+    """Who is protected, in the words of a sentence."""
+    unit = counter.data.codebook.unit
+    return "nobody" if unit is None else unit.phrase
 
 
 def _gauge(told: dict[str, Any]) -> Figure:
