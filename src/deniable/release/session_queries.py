@@ -38,7 +38,7 @@ from deniable.release.answer_record import column_record, layout_record
 from deniable.release.digest import query_digest
 from deniable.release.query_mechanism import QueryFamily, QueryMechanism
 from deniable.release.session_budget import BudgetedSession
-from deniable.release.statement import facts, guarantee, notes
+from deniable.release.statement import facts, guarantee, notes, outputs_said
 
 
 class QuerySession(BudgetedSession):
@@ -126,13 +126,14 @@ class QuerySession(BudgetedSession):
 
     def _release_priced(self, mechanism: QueryMechanism, request: str | None, *, question: str = "") -> Release:
         compiled, charge = mechanism.compiled, mechanism.price.charge
+        tables = tables_of(compiled.plan)
         packed, receipt = self._released(
             mechanism,
             charge,
             request=request,
             plan=mechanism.recipe or "",
-            question=question or facts(self, compiled, mechanism.price).scope,
-            tables=tables_of(compiled.plan),
+            question=question or f"{outputs_said(compiled)} from {', '.join(tables)}",
+            tables=tables,
         )
         self._last = self.filters.read(charge)
         return Release.from_packed(packed, receipt).under([name for name, _ in compiled.outputs])

@@ -66,15 +66,19 @@ def _not_included(codebook: Codebook) -> str:
     return f"{sampled}the effect of clipping and of bounds on units is not included"
 
 
+def outputs_said(compiled: CompiledQuery) -> str:
+    """What a query computes, and by which keys."""
+    by = f" by {', '.join(compiled.keys.names)}" if compiled.keys.names else ""
+    return f"{', '.join(name for name, _ in compiled.outputs)}{by}"
+
+
 def facts(session: BudgetedSession, compiled: CompiledQuery, price: Price) -> ReleaseFacts:
     """The facts of a release for its release table."""
     spend = price.pair
     epsilon, delta = (spend.loss, spend.delta) if spend.unit == "epsilon" else _as_epsilon(price, session)
-    computed = ", ".join(name for name, _ in compiled.outputs)
-    by = f" by {', '.join(compiled.keys.names)}" if compiled.keys.names else ""
     sampling = session.codebook.sampling
     return ReleaseFacts(
-        scope=f"{computed}{by} from {session.name}",
+        scope=f"{outputs_said(compiled)} from {session.name}",
         epsilon=epsilon,
         delta=delta,
         unit=session.unit.phrase,

@@ -255,6 +255,17 @@ def test_history_says_what_was_asked_in_words_and_at_what_price(place, capsys):
     assert json.loads(capsys.readouterr().out)[2]["request"] == "median"
 
 
+def test_history_names_the_tables_that_a_question_read(tmp_path):
+    """A data set of several tables has one name, which said nothing."""
+    book = {"name": "pay", "unit": {"id": "p", "groups": 1, "rows_per_group": 1}}
+    tables = {"wages": {"variables": {"p": "integer"}}, "men": {"variables": {"p": "integer"}}}
+    held = dp.Dataset({name: {"p": [1]} for name in tables}, codebook={**book, "tables": tables})
+    session = held.session(BUDGET, ledger=tmp_path / "pay.ledger")
+    session.query("men").agg(n=dp.count()).release(epsilon=0.1)
+    session.query("wages").join(session.query("men"), on="p").agg(n=dp.count()).release(epsilon=0.1)
+    assert [entry.question for entry in session.history] == ["n from men", "n from men, wages"]
+
+
 def test_amending_from_the_shell(place, tmp_path, capsys):
     count(data().session(BUDGET, ledger=place), epsilon=0.5)
     wider = data(m={"type": "integer", "bounds": [0, 90]})
