@@ -32,24 +32,15 @@ NO_PREDICTIONS = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FittedModel:
-    """What every fitted model has: who made it, from which columns, with which settings, and its release.
+class ModelAnswer:
+    """Public numbers that a session released: a model, a score or labels."""
 
-    Guarantee: it was computed from noisy answers that were charged before any row was read; `guarantee` states the loss.
-    """
-
-    estimator: str
-    features: tuple[Feature, ...]
-    target: Feature | None
-    settings: Mapping[str, Any]
-    noise: str
-    """What was added to what, in one sentence."""
     release: Any = field(default=None, init=False, compare=False, repr=False)
 
-    kind: ClassVar[str] = "model"
+    kind: ClassVar[str]
 
     def with_release(self, release: Any) -> Self:
-        """This model with the release it came from: receipt, guarantee and facts."""
+        """The same with the release it came from: receipt, guarantee and facts."""
         known = copy(self)
         object.__setattr__(known, "release", release)
         return known
@@ -63,6 +54,22 @@ class FittedModel:
     def receipt(self) -> Any:
         """The ledger's receipt."""
         return None if self.release is None else self.release.receipt
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FittedModel(ModelAnswer):
+    """What every fitted model has: who made it, from which columns, with which settings, and its release.
+
+    Guarantee: it was computed from noisy answers that were charged before any row was read; `guarantee` states the loss.
+    """
+
+    estimator: str
+    features: tuple[Feature, ...]
+    target: Feature | None
+    settings: Mapping[str, Any]
+    noise: str
+    """What was added to what, in one sentence."""
+    kind: ClassVar[str] = "model"
 
     @property
     def cost(self) -> Any:

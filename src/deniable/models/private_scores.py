@@ -7,10 +7,9 @@ rows. The score and its interval are computed from the noisy table alone. Interv
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import log
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +23,7 @@ from deniable.exact.figures import value_figures
 from deniable.exact.guards import Real, open_probability, positive
 from deniable.models.encoding import GRID, Feature, Whole
 from deniable.models.estimator import Estimator, RowsReading
-from deniable.models.fitted import NO_PREDICTIONS, FittedModel, model_digest
+from deniable.models.fitted import NO_PREDICTIONS, FittedModel, ModelAnswer, model_digest
 from deniable.models.task import planned_task
 from deniable.models.unit_totals import PrivateRows
 from deniable.noise import Entropy, discrete_laplaces
@@ -39,7 +38,7 @@ BINS = 32
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Score:
+class Score(ModelAnswer):
     """A private score: its value, an interval for the noise, and the noisy totals it came from."""
 
     metric: str
@@ -49,25 +48,8 @@ class Score:
     confidence: float
     totals: tuple[float, ...]
     estimator: str
-    release: Any = field(default=None, init=False, compare=False, repr=False)
 
     kind: ClassVar[str] = "score"
-
-    def with_release(self, release: Any) -> Self:
-        """This score with the release it came from."""
-        known = copy(self)
-        object.__setattr__(known, "release", release)
-        return known
-
-    @property
-    def guarantee(self) -> str:
-        """The promise in one sentence."""
-        return "" if self.release is None else str(self.release.guarantee)
-
-    @property
-    def receipt(self) -> Any:
-        """The ledger's receipt."""
-        return None if self.release is None else self.release.receipt
 
     def release_table(self) -> Any:
         """The table a reader needs to judge this release."""

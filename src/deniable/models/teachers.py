@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from math import erf, pi, sqrt
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -28,6 +27,7 @@ from deniable.exact import sqrt as exact_root
 from deniable.exact.guards import Real, integer, positive
 from deniable.models.encoding import Whole, public_cells
 from deniable.models.estimator import Door, Estimator, FitPrice, RowsReading
+from deniable.models.fitted import ModelAnswer
 from deniable.models.task import planned_task
 from deniable.models.trees import part_of_row
 from deniable.models.unit_totals import PrivateRows
@@ -106,26 +106,14 @@ class Teachers:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Labels:
+class Labels(ModelAnswer):
     """Labels of public rows, None where the teachers were not sure enough or the cap was reached."""
 
     labels: tuple[Any, ...]
     parts: int
     noise: str
-    release: Any = field(default=None, init=False, compare=False, repr=False)
 
     kind: ClassVar[str] = "score"
-
-    def with_release(self, release: Any) -> Self:
-        """These labels with the release they came from."""
-        known = copy(self)
-        object.__setattr__(known, "release", release)
-        return known
-
-    @property
-    def guarantee(self) -> str:
-        """The promise in one sentence."""
-        return "" if self.release is None else str(self.release.guarantee)
 
     @property
     def answered(self) -> list[int]:

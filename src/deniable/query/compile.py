@@ -97,12 +97,11 @@ class CompiledQuery:
 
 def compile_query(query: Query[Any], unit: Unit) -> CompiledQuery:
     """The plan of a query for this unit, or a refusal that says what to change; computed once, and kept with the query."""
-    for known, compiled in query._compiled:
-        if known is unit:
-            return compiled
-    compiled = _compile(query, unit)
-    query._compiled[:] = [(unit, compiled)]
-    return compiled
+    for_unit: list[CompiledQuery] = [compiled for known, compiled in query._compiled if known is unit]
+    if not for_unit:
+        for_unit = [_compile(query, unit)]
+        query._compiled[:] = [(unit, *for_unit)]
+    return for_unit[0]
 
 
 def keys_of(query: Query[Any]) -> KeySet:
@@ -387,8 +386,8 @@ _WIDE = "the bounds are wide: a quantile is rounded to the middle of a bin of wi
 def _rounding_notes(node: GroupAgg, outputs: Sequence[Output]) -> list[str]:
     """One sentence for each such thing in a plan."""
     known = schema(node.source)
-    used = [(each, known) for each in (*node.inputs, *(key.expression for key in node.keys))]
-    used += computed(node.source)
+    here = ((each, known) for each in (*node.inputs, *(key.expression for key in node.keys)))
+    used = [*here, *computed(node.source)]
     widths = sorted({output.bin_width for output in outputs if output.bin_width is not None})
     told = " and ".join(f"{float(width):,.6g}" for width in widths)
     return [

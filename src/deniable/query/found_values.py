@@ -26,7 +26,7 @@ from deniable.plan.relation import schema
 from deniable.plan.sensitivity import checked, sensitivity
 from deniable.plan.translate import parse
 from deniable.query.aggregates import Error, Output, TopK
-from deniable.query.aggregates.aggregate import Forecast, SliceAnswer
+from deniable.query.aggregates.aggregate import ChosenOutput, Forecast, SliceAnswer
 from deniable.query.builder import Query
 from deniable.query.columns import AnswerColumn, SliceColumn
 from deniable.query.keys import KeySet
@@ -38,19 +38,11 @@ _CANDIDATES = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class FoundTopKOf(Output):
+class FoundTopKOf(ChosenOutput):
     """The chosen values, most frequent first; fewer than asked for where the rest are too rare to tell apart from none."""
 
     choice: str
     k: int
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return ()
-
-    @property
-    def chosen(self) -> str | None:
-        return self.choice
 
     @property
     def unit(self) -> str:

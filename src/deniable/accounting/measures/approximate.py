@@ -6,13 +6,12 @@ Only costs that carry one natural pair are read here. A Gaussian has a whole cur
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, assert_never
 
 from deniable.accounting.group_privacy import group_cost
-from deniable.accounting.measures.measure import Adaptivity, Measure, Single
+from deniable.accounting.measures.measure import Adaptivity, PairMeasure, Single
 from deniable.accounting.measures.pure import Pure, amplify
 from deniable.accounting.spend import Spend, exp, round_up
 from deniable.cost import (
@@ -58,7 +57,7 @@ def truncation_delta(cost: TruncatedLaplace) -> Fraction:
 
 
 @dataclass(frozen=True, slots=True)
-class Approximate(Measure[Spend]):
+class Approximate(PairMeasure):
     """Reads a cost as one pair (epsilon, delta) (Dwork, Kenthapadi, McSherry, Mironov and Naor 2006)."""
 
     name: ClassVar[str] = "(epsilon, delta)"
@@ -100,23 +99,8 @@ class Approximate(Measure[Spend]):
     def calibrated(self, cost: Calibrated) -> Spend:
         return Spend(round_up(cost.epsilon), round_up(cost.delta))
 
-    def compose(self, losses: Iterable[Spend]) -> Spend:
-        return Spend.total(losses)
-
-    def repeat(self, loss: Spend, times: int) -> Spend:
-        return loss.times(times)
-
-    def worst(self, losses: Iterable[Spend]) -> Spend:
-        return Spend.worst(losses)
-
-    def mixed(self, parts: Sequence[tuple[Fraction, Spend]]) -> Spend:
-        return Spend.mixed(parts)
-
     def group(self, loss: Spend, size: int) -> Spend:
         return self.read(group_cost(Bounded(epsilon=loss.loss, delta=min(Fraction(1), loss.delta)), size))
-
-    def at_most(self, loss: Spend, limit: Spend) -> bool:
-        return loss <= limit
 
     def promise(self, loss: Spend) -> Cost:
         return Bounded(epsilon=loss.loss, delta=min(Fraction(1), loss.delta))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, assert_never
 
-from deniable.accounting.measures.measure import Adaptivity, Measure, Single
+from deniable.accounting.measures.measure import Adaptivity, NumberMeasure, Single
 from deniable.accounting.measures.pure import Pure
 from deniable.accounting.spend import round_up
 from deniable.cost import (
@@ -34,7 +34,7 @@ _PURE = Pure()
 
 
 @dataclass(frozen=True, slots=True)
-class BoundedRange(Measure[Fraction]):
+class BoundedRange(NumberMeasure):
     """Reads a cost as one number eta; whatever is epsilon-private has a range of at most 2 epsilon."""
 
     name: ClassVar[str] = "bounded range"
@@ -63,24 +63,12 @@ class BoundedRange(Measure[Fraction]):
             return min(amplified, self.read(cost.cost))
         return amplified
 
-    def compose(self, losses: Iterable[Fraction]) -> Fraction:
-        return sum(losses, Fraction(0))
-
-    def repeat(self, loss: Fraction, times: int) -> Fraction:
-        return loss * times
-
-    def worst(self, losses: Iterable[Fraction]) -> Fraction:
-        return max(losses, default=Fraction(0))
-
     def mixed(self, parts: Sequence[tuple[Fraction, Fraction]]) -> Fraction:
         """Each part's losses lie within eta on either side of zero."""
         return self.worst(loss for _, loss in parts) * (2 if len(parts) > 1 else 1)
 
     def group(self, loss: Fraction, size: int) -> Fraction:
         return loss * size
-
-    def at_most(self, loss: Fraction, limit: Fraction) -> bool:
-        return loss <= limit
 
     def promise(self, loss: Fraction) -> Cost:
         return Exponential(eta=loss)

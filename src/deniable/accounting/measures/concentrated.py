@@ -6,13 +6,12 @@ tightest conversion known, so this is the measure for a session whose questions 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, assert_never
 
 from deniable.accounting.measures.approximate import Approximate
-from deniable.accounting.measures.measure import Adaptivity, Measure, Single
+from deniable.accounting.measures.measure import Adaptivity, PairMeasure, Single
 from deniable.accounting.measures.pure import half_tanh, odds
 from deniable.accounting.spend import LARGEST_EXPONENT, Spend, exp, expm1, ln, round_up
 from deniable.cost import (
@@ -89,7 +88,7 @@ _FEW = 6
 
 
 @dataclass(frozen=True, slots=True)
-class ZeroConcentrated(Measure[Spend]):
+class ZeroConcentrated(PairMeasure):
     """Reads a cost as (rho, delta) (Bun and Steinke 2016)."""
 
     name: ClassVar[str] = "zero-concentrated privacy"
@@ -143,18 +142,6 @@ class ZeroConcentrated(Measure[Spend]):
             return missed
         return pair if pair <= missed else missed
 
-    def compose(self, losses: Iterable[Spend]) -> Spend:
-        return Spend.total(losses)
-
-    def repeat(self, loss: Spend, times: int) -> Spend:
-        return loss.times(times)
-
-    def worst(self, losses: Iterable[Spend]) -> Spend:
-        return Spend.worst(losses)
-
-    def mixed(self, parts: Sequence[tuple[Fraction, Spend]]) -> Spend:
-        return Spend.mixed(parts)
-
     def group(self, loss: Spend, size: int) -> Spend:
         """size^2 rho; no group theorem holds for a delta here."""
         if loss.delta > 0:
@@ -163,9 +150,6 @@ class ZeroConcentrated(Measure[Spend]):
                 "or read the whole by deniable.epsilon(cost, delta=...)"
             )
         return Spend(loss.loss * size**2)
-
-    def at_most(self, loss: Spend, limit: Spend) -> bool:
-        return loss <= limit
 
     def promise(self, loss: Spend) -> Cost:
         return Concentrated(rho=loss.loss, delta=min(Fraction(1), loss.delta))

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, assert_never
 
-from deniable.accounting.measures.measure import Adaptivity, Measure, Single
+from deniable.accounting.measures.measure import Adaptivity, NumberMeasure, Single
 from deniable.accounting.measures.pure import Pure
 from deniable.accounting.spend import LARGEST_EXPONENT, exp, round_up
 from deniable.cost import (
@@ -56,7 +55,7 @@ def _shortened(value: Fraction) -> Fraction:
 
 
 @dataclass(frozen=True, slots=True)
-class GaussianPrivacy(Measure[Fraction]):
+class GaussianPrivacy(NumberMeasure):
     """Reads a cost as mu² (Dong, Roth and Su 2022)."""
 
     name: ClassVar[str] = "Gaussian differential privacy"
@@ -98,23 +97,8 @@ class GaussianPrivacy(Measure[Fraction]):
     def _refused(self, cost: Cost, instead: str) -> Fraction:
         raise self.refuse(cost, instead=instead)
 
-    def compose(self, losses: Iterable[Fraction]) -> Fraction:
-        return sum(losses, Fraction(0))
-
-    def repeat(self, loss: Fraction, times: int) -> Fraction:
-        return loss * times
-
-    def worst(self, losses: Iterable[Fraction]) -> Fraction:
-        return max(losses, default=Fraction(0))
-
-    def mixed(self, parts: Sequence[tuple[Fraction, Fraction]]) -> Fraction:
-        return self.worst(loss for _, loss in parts)
-
     def group(self, loss: Fraction, size: int) -> Fraction:
         return loss * size**2
-
-    def at_most(self, loss: Fraction, limit: Fraction) -> bool:
-        return loss <= limit
 
     def promise(self, loss: Fraction) -> Cost:
         return Gaussian(scale=1, squared_sensitivity=loss)

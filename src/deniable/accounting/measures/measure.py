@@ -13,6 +13,7 @@ from typing import ClassVar, Generic, TypeAlias, TypeVar
 
 from deniable.accounting.adjacency import neighbours_of
 from deniable.accounting.group_privacy import group_cost, sampled_group
+from deniable.accounting.spend import Spend
 from deniable.cost import (
     Allocated,
     Bounded,
@@ -142,3 +143,45 @@ class Measure(ABC, Generic[Loss]):
     def refuse(self, cost: Cost, *, instead: str) -> Unaccountable:
         """The error for a cost that this measure cannot read, naming one that can."""
         return Unaccountable(f"no theorem reads {type(cost).__name__} as {self.name}; read it as {instead}")
+
+
+class NumberMeasure(Measure[Fraction]):
+    """A measure whose losses are numbers that add."""
+
+    __slots__ = ()
+
+    def compose(self, losses: Iterable[Fraction]) -> Fraction:
+        return sum(losses, Fraction(0))
+
+    def repeat(self, loss: Fraction, times: int) -> Fraction:
+        return loss * times
+
+    def worst(self, losses: Iterable[Fraction]) -> Fraction:
+        return max(losses, default=Fraction(0))
+
+    def mixed(self, parts: Sequence[tuple[Fraction, Fraction]]) -> Fraction:
+        return self.worst(loss for _, loss in parts)
+
+    def at_most(self, loss: Fraction, limit: Fraction) -> bool:
+        return loss <= limit
+
+
+class PairMeasure(Measure[Spend]):
+    """A measure whose losses are pairs that add, a loss and a delta."""
+
+    __slots__ = ()
+
+    def compose(self, losses: Iterable[Spend]) -> Spend:
+        return Spend.total(losses)
+
+    def repeat(self, loss: Spend, times: int) -> Spend:
+        return loss.times(times)
+
+    def worst(self, losses: Iterable[Spend]) -> Spend:
+        return Spend.worst(losses)
+
+    def mixed(self, parts: Sequence[tuple[Fraction, Spend]]) -> Spend:
+        return Spend.mixed(parts)
+
+    def at_most(self, loss: Spend, limit: Spend) -> bool:
+        return loss <= limit

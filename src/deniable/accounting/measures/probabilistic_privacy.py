@@ -10,14 +10,14 @@ look at and no budget.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, assert_never
 
 from deniable.accounting.conversion import best_place
 from deniable.accounting.measures.approximate import Approximate
-from deniable.accounting.measures.measure import Adaptivity, Measure, Single
+from deniable.accounting.measures.measure import Adaptivity, PairMeasure, Single
 from deniable.accounting.spend import Spend, round_up
 from deniable.accounting.theorems import delta, pure_loss
 from deniable.cost import (
@@ -55,7 +55,7 @@ def from_pair(pair: Spend) -> Spend:
 
 
 @dataclass(frozen=True, slots=True)
-class Probabilistic(Measure[Spend]):
+class Probabilistic(PairMeasure):
     """Reads a cost as one pair (epsilon, delta): a loss above epsilon has probability at most delta, both ways."""
 
     name: ClassVar[str] = "probabilistic differential privacy"
@@ -87,15 +87,6 @@ class Probabilistic(Measure[Spend]):
     def calibrated(self, cost: Calibrated) -> Spend:
         return from_pair(_PAIRS.read(cost))
 
-    def compose(self, losses: Iterable[Spend]) -> Spend:
-        return Spend.total(losses)
-
-    def repeat(self, loss: Spend, times: int) -> Spend:
-        return loss.times(times)
-
-    def worst(self, losses: Iterable[Spend]) -> Spend:
-        return Spend.worst(losses)
-
     def mixed(self, parts: Sequence[tuple[Fraction, Spend]]) -> Spend:
         """The draw itself may be hidden, which is a processing of the answer: the way leads over (epsilon, delta)."""
         return from_pair(_PAIRS.mixed(parts)) if len(parts) > 1 else Spend.mixed(parts)
@@ -103,9 +94,6 @@ class Probabilistic(Measure[Spend]):
     def group(self, loss: Spend, size: int) -> Spend:
         """That of pairs: where step i is the first to exceed epsilon, the earlier ones cost a factor e^epsilon each."""
         return _PAIRS.group(loss, size)
-
-    def at_most(self, loss: Spend, limit: Spend) -> bool:
-        return loss <= limit
 
     def promise(self, loss: Spend) -> Cost:
         return Bounded(epsilon=loss.loss, delta=min(Fraction(1), loss.delta))

@@ -5,12 +5,11 @@ Losses are exact fractions; they add, and both queries and losses may be chosen 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, assert_never
 
-from deniable.accounting.measures.measure import Adaptivity, Measure, Single
+from deniable.accounting.measures.measure import Adaptivity, NumberMeasure, Single
 from deniable.accounting.spend import LARGEST_EXPONENT, exp, expm1, ln, round_up
 from deniable.cost import (
     Allocated,
@@ -59,7 +58,7 @@ def half_tanh(epsilon: Fraction) -> Fraction:
 
 
 @dataclass(frozen=True, slots=True)
-class Pure(Measure[Fraction]):
+class Pure(NumberMeasure):
     """Reads a cost as one number epsilon (Dwork, McSherry, Nissim and Smith 2006)."""
 
     name: ClassVar[str] = "pure differential privacy"
@@ -123,23 +122,8 @@ class Pure(Measure[Fraction]):
     def _refused(self, cost: Cost) -> Fraction:
         raise self.refuse(cost, instead="(epsilon, delta) by deniable.epsilon(cost, delta=...)")
 
-    def compose(self, losses: Iterable[Fraction]) -> Fraction:
-        return sum(losses, Fraction(0))
-
-    def repeat(self, loss: Fraction, times: int) -> Fraction:
-        return loss * times
-
-    def worst(self, losses: Iterable[Fraction]) -> Fraction:
-        return max(losses, default=Fraction(0))
-
-    def mixed(self, parts: Sequence[tuple[Fraction, Fraction]]) -> Fraction:
-        return self.worst(loss for _, loss in parts)
-
     def group(self, loss: Fraction, size: int) -> Fraction:
         return loss * size
-
-    def at_most(self, loss: Fraction, limit: Fraction) -> bool:
-        return loss <= limit
 
     def promise(self, loss: Fraction) -> Cost:
         return Bounded(epsilon=loss)

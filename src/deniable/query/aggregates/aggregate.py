@@ -130,6 +130,22 @@ class Output(ABC):
         return None
 
 
+class ChosenOutput(Output):
+    """An output that shows a private choice and no noisy number."""
+
+    __slots__ = ()
+
+    choice: str
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return ()
+
+    @property
+    def chosen(self) -> str | None:
+        return self.choice
+
+
 class SliceHistogram(Protocol):
     """The exact rows in each bin, for the groups of a slice that are shown; only private choices look at it."""
 

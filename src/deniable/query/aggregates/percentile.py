@@ -26,6 +26,7 @@ from deniable.plan.facts import Facts
 from deniable.plan.functions.numeric import Round, Rounding
 from deniable.query.aggregates.aggregate import (
     Aggregate,
+    ChosenOutput,
     CommandForm,
     Error,
     Forecast,
@@ -115,7 +116,7 @@ class QuantileGrid:
 
 
 @dataclass(frozen=True, slots=True)
-class QuantileOf(Output):
+class QuantileOf(ChosenOutput):
     """The chosen candidates: one for each share, and where there are `ends` the interval around it."""
 
     choice: str
@@ -123,14 +124,6 @@ class QuantileOf(Output):
     shares: tuple[Fraction, ...]
     ends: bool
     several: bool
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return ()
-
-    @property
-    def chosen(self) -> str | None:
-        return self.choice
 
     @property
     def unit(self) -> str:

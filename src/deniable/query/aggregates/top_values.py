@@ -19,6 +19,7 @@ from deniable.plan.expression import Expression
 from deniable.plan.facts import Kind
 from deniable.query.aggregates.aggregate import (
     Aggregate,
+    ChosenOutput,
     CommandForm,
     Error,
     Forecast,
@@ -75,19 +76,11 @@ class Ordered:
 
 
 @dataclass(frozen=True, slots=True)
-class TopKOf(Output):
+class TopKOf(ChosenOutput):
     """The chosen values, most frequent first."""
 
     choice: str
     values: tuple[Any, ...]
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return ()
-
-    @property
-    def chosen(self) -> str | None:
-        return self.choice
 
     @property
     def unit(self) -> str:
