@@ -100,7 +100,7 @@ def compile_query(query: Query[Any], unit: Unit) -> CompiledQuery:
     for_unit: list[CompiledQuery] = [compiled for known, compiled in query._compiled if known is unit]
     if not for_unit:
         for_unit = [_compile(query, unit)]
-        query._compiled[:] = [(unit, *for_unit)]
+        query._compiled[:] = [(unit, for_unit[0])]
     return for_unit[0]
 
 
