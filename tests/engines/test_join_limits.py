@@ -15,7 +15,7 @@ import duckdb
 import pytest
 
 import deniable as dp
-from deniable.engines import reference
+from deniable.engines import duckdb_profile, reference
 from deniable.engines.duckdb import DuckDBEngine
 from deniable.engines.order import OrderKey
 from deniable.engines.reference import ReferenceEngine
@@ -395,3 +395,42 @@ def test_the_limit_on_nested_calls_is_put_back_by_the_last_of_several_writers() 
         each.join()
     assert found == [sql_statement._FRAMES] * 3
     assert sys.getrecursionlimit() == before
+
+
+def _repeated_rows() -> tuple[Codebook, GroupAgg, dict[str, dict[str, list[Any]]]]:
+    """A LEFT JOIN that repeats rows and of which no column is read, two rows of each unit, and a number of distinct values."""
+    cell, wide = ({"type": "integer", "bounds": [0, most]} for most in (9, 99))
+    book = Codebook.from_record(
+        {"unit": {"id": "p", "groups": 3, "rows_per_group": 2},
+         "tables": {"t": {"variables": {"p": "integer", "k": cell, "x": wide}}, "u": {"public": True, "variables": {"z": cell}}}}
+    )  # fmt: skip
+    joined = Join(scan(book, "t"), scan(book, "u"), (("k", "z"),), JoinKind.LEFT)
+    measured = (("units", Units()), ("rows", RowCount(2)), ("values", Distinct(Column("x"), 1)))
+    kept = Bounding(groups=3, rows_per_unit=2)
+    plan = GroupAgg(joined, (KeyColumn("k", Column("k"), None),), kept, measured)
+    people = range(40)
+    rows = {
+        "t": {
+            "p": [p for p in people for _ in range(3)],
+            "k": [1, 2, 3] * 40,
+            "x": [p for p in people for _ in range(3)],
+        },
+        "u": {"z": [1, 1, 1, 1]},
+    }
+    return book, plan, rows
+
+
+def test_rows_that_a_join_repeats_are_kept_alike_for_every_number() -> None:
+    book, plan, rows = _repeated_rows()
+    wanted = as_values(ReferenceEngine(rows, book, key=KEY).run(plan))
+    assert as_values(DuckDBEngine(rows, book, key=KEY, threads=1).run(plan)) == wanted
+
+
+def test_an_engine_that_removes_joins_below_distinct_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The planted fault: DuckDB with all of its optimizers."""
+    monkeypatch.setattr(duckdb_profile, "_UNSOUND", ())
+    if "join_elimination" not in {name for (name,) in duckdb.sql("SELECT name FROM duckdb_optimizers()").fetchall()}:
+        pytest.skip("this version of DuckDB removes no joins")
+    book, plan, rows = _repeated_rows()
+    wanted = as_values(ReferenceEngine(rows, book, key=KEY).run(plan))
+    assert as_values(DuckDBEngine(rows, book, key=KEY, threads=1).run(plan)) != wanted

@@ -19,7 +19,7 @@ import duckdb
 from sqlglot import exp
 
 from deniable.engines.conformance import conform
-from deniable.engines.duckdb_profile import DuckDBProfile
+from deniable.engines.duckdb_profile import DuckDBProfile, without_unsound_optimizers
 from deniable.engines.limit import HOUR, limit_seconds, stoppable
 from deniable.engines.results import Fetched
 from deniable.engines.sources import MemoryTable, ParquetFiles, PrivateFolder, TableSource, table_sources
@@ -263,6 +263,7 @@ class _Opened:
         self.connection.execute(f"SET allowed_paths=[{', '.join(_quoted(path) for path in allowed)}]")
         self.connection.execute("SET enable_progress_bar=false")  # how far a query has come tells about the data
         self.connection.execute("SET enable_external_access=false")
+        without_unsound_optimizers(self.connection)
         self.connection.execute("SET lock_configuration=true")
 
 

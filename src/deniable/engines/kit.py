@@ -23,7 +23,7 @@ from deniable.engines.sql.stored_cells import Physical, cell_feature
 from deniable.plan.codebook import Codebook
 from deniable.plan.even_weights import Spread
 from deniable.plan.expression import Column, Expression, Literal, children, columns
-from deniable.plan.facts import LARGEST
+from deniable.plan.facts import LARGEST, Facts, Kind
 from deniable.plan.functions.calendar import among
 from deniable.plan.functions.catalogue import PROBES as FUNCTION_PROBES
 from deniable.plan.nodes import (
@@ -34,6 +34,8 @@ from deniable.plan.nodes import (
     Filter,
     GroupAgg,
     Histogram,
+    Join,
+    JoinKind,
     KeyColumn,
     Project,
     RowCount,
@@ -45,10 +47,12 @@ from deniable.plan.nodes import (
     UnitSummary,
     UnitValue,
     UnitVector,
+    ValueTable,
     scan,
     triangle,
 )
 from deniable.plan.profile import Profile
+from deniable.plan.relation import derive
 from deniable.plan.sql_trees import cast, column, named, text
 from deniable.plan.translate import parse
 
@@ -246,8 +250,19 @@ def kit_plans() -> dict[str, GroupAgg]:
         Filter(rows, of("whole > -900 or whole is null")), (declared,), Bounding(groups=2, rows_per_group=3), kept
     )
     plans["medians and modes"] = _typical()
+    plans["rows that a join repeats"] = _repeated(rows)
     plans |= _even(rows, beyond)
     return plans
+
+
+def _repeated(rows: Scan) -> GroupAgg:
+    """Two rows of each unit, of those that a LEFT JOIN repeats of which no column is read, for numbers of rows and of values."""
+    again = ValueTable(
+        "again", (("turn", Facts(Kind.NUMBER, False, lower=0, upper=3)),), ((0,), (0,), (0,), (3,), (3,))
+    )
+    joined = Join(derive(rows, at=_expression("clamp(whole, 0, 3)")), again, (("at", "turn"),), JoinKind.LEFT)
+    measured = (("units", Units()), ("rows", RowCount(2)), ("values", Distinct(_expression("row"), 2)))
+    return GroupAgg(joined, (KeyColumn("k", Column("at")),), Bounding(groups=2, rows_per_unit=2), measured)
 
 
 def _even(rows: Scan, beyond: Expression) -> dict[str, GroupAgg]:

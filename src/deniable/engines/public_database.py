@@ -14,6 +14,7 @@ from functools import cache
 from threading import Timer
 from typing import Any
 
+from deniable.engines.duckdb_profile import without_unsound_optimizers
 from deniable.engines.engine import Engine
 from deniable.errors import QueryRefused
 from deniable.plan.codebook import Codebook
@@ -75,6 +76,7 @@ def public_rows(
 
 
 def _limit(database: Any) -> None:
+    without_unsound_optimizers(database)
     database.execute(f"SET memory_limit = '{MEMORY}'")
     database.execute("SET lock_configuration = true")
 
