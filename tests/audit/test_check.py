@@ -515,7 +515,8 @@ def test_the_words_of_sizes_and_bits_are_true(number):
         ({"claim": ONE, "neighbours": (0, 1), "samples": 0}, "samples"),
         ({"claim": ONE, "neighbours": (0, 1), "samples": 100, "level": 0}, "level"),
         ({"claim": ONE, "neighbours": (0, 1), "samples": 100, "level": 1}, "level"),
-        ({"claim": ONE, "neighbours": (0, 1), "samples": 20}, "nothing below epsilon"),
+        ({"claim": ONE, "neighbours": (0, 1), "samples": 20}, "no claim above epsilon = 0.464 can be refuted"),
+        ({"tables": 3}, "small_tables"),
         ({"claim": "cheap", "neighbours": (0, 1)}, "claim must be a cost record"),
         ({"claim": 1.0, "neighbours": (0, 1)}, "claim is one of the cost records"),
         ({"claim": ONE, "neighbours": 3}, "pair"),
@@ -526,6 +527,17 @@ def test_bad_input_is_refused_in_one_line(arguments, match):
     with pytest.raises(InvalidArgument, match=match) as refusal:
         dp.audit.check(Noisy(1), **arguments)
     assert "\n" not in str(refusal.value)
+
+
+def test_what_is_no_codebook_and_what_does_not_fit_into_memory_is_refused_in_one_line():
+    for refused, match in (
+        (lambda: dp.audit.small_tables(3), "made for a codebook"),
+        (lambda: dp.attacks.reconstruct(dp.attacks.strawmen()[0], people=10**9, queries=10**9), "people times queries"),
+        (lambda: dp.attacks.solve_tables(3, 2, []), "made-up data"),
+    ):
+        with pytest.raises(InvalidArgument, match=match) as refusal:
+            refused()
+        assert "\n" not in str(refusal.value)
 
 
 def test_neighbours_must_be_neighbours():

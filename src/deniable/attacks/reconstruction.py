@@ -16,11 +16,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.attacks.anonymity import made_up
 from deniable.attacks.curators import Curator, attackable, made_up_people
 from deniable.errors import InvalidArgument
 from deniable.exact.guards import integer
 from deniable.noise import Entropy
 
+MOST_MEMBERS = 1 << 28
+"""People times queries: who is in which group takes so many numbers."""
 _RIDGE = 1e-6
 """Added to the diagonal, far below what rounding to bits can see: groups that were asked twice leave the equations solvable."""
 
@@ -60,6 +63,8 @@ def reconstruct(
     `method` is "least squares" or "lp" (the least total deviation; needs SciPy, in the extra `attacks`).
     """
     size, many = integer(people=people, least=2), integer(queries=queries, least=1)
+    if not size * many <= MOST_MEMBERS:
+        raise InvalidArgument(f"people times queries must be at most {MOST_MEMBERS:,}, got {size * many:,}")
     made = curator(made_up_people(size, entropy=entropy), entropy=entropy) if isinstance(curator, type) else curator
     holder: Curator = attackable(made, allow_private=allow_private)
     groups = random_groups(size, many)
@@ -125,7 +130,7 @@ def solve_tables(
 
     Several columns and any statistic; for small tables, by trying them all. One table left: everybody is reconstructed.
     """
-    rows = sorted(product(*columns), key=repr)
+    rows = sorted(product(*made_up(columns, list | tuple, "columns of values")), key=repr)
     tables = _multisets(rows, integer(people=people, least=1))
     return [table for table in tables if all(statistic(table) == told for statistic, told in statistics)]
 

@@ -29,7 +29,7 @@ from deniable.core.space import Space
 from deniable.cost import Cost
 from deniable.errors import InvalidArgument
 from deniable.exact import exp, number_of
-from deniable.exact.guards import Real, integer, open_probability
+from deniable.exact.guards import Real, integer, open_probability, shown
 from deniable.noise import Entropy, system_entropy
 
 OWN_PRICE = "its own price"
@@ -67,6 +67,8 @@ def check(
     Guarantee: a claim that holds is called broken with probability at most `level`, over all pairs, claims and events together.
     """
     if tables is not None:
+        if not hasattr(tables, "check"):
+            raise InvalidArgument(f"tables must be made by dp.audit.small_tables(codebook), got {shown(tables)}")
         return tables.check(target, claim=claim, samples=samples, level=level, entropy=entropy)  # type: ignore[no-any-return]
     subject = subject_of(target, adapter=adapter, ask=ask)
     limit, known = distance(d_in), subject.mechanism.source if subject.mechanism else space
@@ -213,7 +215,7 @@ def _check_enough(curves: Sequence[ClaimCurve], *, draws: int, samples: int, err
         enough, least = refutable(curve, draws=max(draws, 1), error=error)
         if not enough:
             raise InvalidArgument(
-                f"too few draws: with {number_of(samples, 'draw')} nothing below epsilon = {least:.3g} can be refuted, "
+                f"too few draws: with {number_of(samples, 'draw')} no claim above epsilon = {least:.3g} can be refuted, "
                 f"and the claim is {claim_text(curve.cost)}; draw more, or leave samples out for the exact law"
             )
 

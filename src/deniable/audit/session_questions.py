@@ -244,6 +244,11 @@ def small_tables(codebook: Codebook, *, budget: Budget = _LARGE, table: str | No
     The first table that is not public is varied, or the one named; other tables would have to be filled by hand, so a codebook with
     several private tables is refused.
     """
+    given: object = codebook
+    if not isinstance(given, Codebook):
+        raise InvalidArgument(
+            f"small tables are made for a codebook, such as dp.Codebook.load(path), got {shown(given)}"
+        )
     private = [each for each in codebook.tables if not each.public and (table is None or each.name == table)]
     if len(private) != 1 or len(codebook.tables) != 1:
         raise InvalidArgument(
