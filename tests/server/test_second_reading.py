@@ -144,3 +144,16 @@ def test_what_fails_after_the_charge_is_told_at_a_tick(server, monkeypatch):
     seen = server.client.app.state.counters["visits"].refresh().ledger.desk.one("ana", "r1")
     assert (seen.progress.value, seen.reason) == ("charged and not answered", NOT_ANSWERED)
     assert pace.waits == 1
+
+
+def test_what_no_grant_could_pay_is_refused_with_what_it_takes(server):
+    """A wanted error that takes more than the whole budget was accepted, and then refused to every allocator."""
+    asked = {"sql": SQL, "accuracy": {"n": 0.5}, "purpose": "x", "request": "dear"}
+    answer = server.call("ana", "POST", "/datasets/visits/requests", json=asked)
+    assert (answer.status_code, answer.json()["code"]) == (409, "over-budget")
+    assert answer.json()["message"].startswith(
+        "these errors take epsilon = 7.32813, more than the whole budget of epsilon = 1;"
+    )
+    questions = {"questions": {"a": SQL}, "by": "accuracy", "wanted": {"a": 0.5}, "purpose": "x"}
+    assert server.call("ana", "POST", "/datasets/visits/workloads", json=questions).status_code in (409, 422)
+    assert server.call("ana", "GET", "/datasets/visits/requests").json() == []

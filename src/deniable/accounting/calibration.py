@@ -303,7 +303,7 @@ def _solved(function: Callable[[Any], Made], target: Target) -> Made:
         raise refusals[0]
     if found is None:
         raise InvalidArgument(
-            f"no number brings the {target.name} to {float(min(target.most, 10**300)):g} or less; "
+            f"no number brings the {target.name} to {float(min(target.most, Fraction(10**300))):g} or less; "
             "the function must rise or fall with its number and reach the target"
         )
     return with_parameter(function(found), found)

@@ -147,15 +147,15 @@ class Dossier:
 
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
         """The dossier as JSON text, written to `path` if given."""
-        return _written(json.dumps(self.to_record(), indent=2, sort_keys=True, ensure_ascii=False) + "\n", path)
+        return web_page.written(json.dumps(self.to_record(), indent=2, sort_keys=True, ensure_ascii=False) + "\n", path)
 
     def to_markdown(self, path: str | os.PathLike[str] | None = None) -> str:
         """The dossier as Markdown, written to `path` if given; nothing in a value can become markup."""
-        return _written(markdown(self), path)
+        return web_page.written(markdown(self), path)
 
     def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
         """The dossier as one HTML page with its JSON embedded, written to `path` if given."""
-        return _written(self._html(), path)
+        return web_page.written(self._html(), path)
 
     def to_pdf(self, path: str | os.PathLike[str]) -> Path:
         """The dossier as a PDF with its JSON attached (needs WeasyPrint)."""
@@ -205,7 +205,7 @@ class Dossier:
         """The registry entry as YAML, checked against the schema, written to `path` if given."""
         import yaml
 
-        return _written(yaml.safe_dump(self.registry_entry(), sort_keys=False, allow_unicode=True), path)
+        return web_page.written(yaml.safe_dump(self.registry_entry(), sort_keys=False, allow_unicode=True), path)
 
     def _extended(self) -> ReleaseTable:
         return self.release.extended_table()
@@ -231,12 +231,6 @@ def dossier(release: AnyRelease) -> Dossier:
     if not isinstance(release, Release | ValueRelease):
         raise InvalidArgument(f"a dossier is about a release, got {type(release).__name__}")
     return Dossier(release=release, items=Checklist())
-
-
-def _written(text: str, path: str | os.PathLike[str] | None) -> str:
-    if path is not None:
-        Path(path).write_text(text, encoding="utf-8")
-    return text
 
 
 def _no_fetching(url: str, *_: Any, **__: Any) -> Any:

@@ -157,10 +157,7 @@ class EpsilonChoice:
 
     def page(self, path: str | os.PathLike[str] | None = None) -> str:
         """The three columns and the decision as one HTML page, written to `path` if given."""
-        text = web_page.page("Choosing epsilon", *self._parts())
-        if path is not None:
-            Path(path).write_text(text, encoding="utf-8")
-        return text
+        return web_page.written(web_page.page("Choosing epsilon", *self._parts()), path)
 
     def _parts(self) -> list[str]:
         chosen = self.decision.epsilon if self.decision else self.start

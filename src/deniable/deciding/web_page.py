@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
 from html import escape
+from pathlib import Path
 
+from deniable.errors import InvalidArgument
 from deniable.svg import Figure
 
 STYLE = """
@@ -54,3 +57,13 @@ def paragraphs(lines: Iterable[str]) -> str:
 def bullets(lines: Iterable[str]) -> str:
     """A list, escaped."""
     return "<ul>" + "".join(f"<li>{escape(line)}</li>" for line in lines) + "</ul>"
+
+
+def written(text: str, path: str | os.PathLike[str] | None) -> str:
+    """The text, written to `path` if one is given."""
+    if path is not None:
+        try:
+            Path(path).write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise InvalidArgument(f"cannot write {path}: {error.strerror}") from None
+    return text

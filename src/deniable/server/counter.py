@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 
 from deniable.accounting import Spend
 from deniable.engines.table_space import PrivateTables
-from deniable.errors import EngineFailed, InvalidArgument
+from deniable.errors import BudgetExceeded, EngineFailed, InvalidArgument
 from deniable.exact.guards import Real, integer, positive
 from deniable.ledger import Application, Ledger, Progress, StoredAnswer
 from deniable.ledger.numbers import number_from_text, number_text
@@ -188,6 +188,8 @@ class Counter:
     ) -> Application:
         """Ask for a question at a price; nothing is reserved."""
         offer = self.offer(text, dialect=dialect, payment=payment)
+        if payment.get("accuracy") is not None:
+            self._check_payable(offer.amount)
         return self.ledger.desk.request(
             text,
             account=account,
@@ -198,6 +200,16 @@ class Counter:
             purpose=purpose,
             dialect=dialect,
         )
+
+    def _check_payable(self, amount: Spend) -> None:
+        """Refuse wanted errors that nobody could grant, as they take more than the whole budget, and say what they take."""
+        whole = self.ledger.balances()[0].cap.filters.whole
+        if amount.loss > whole.loss:
+            raise BudgetExceeded(
+                f"these errors take {amount}, more than the whole budget of {whole}; ask for larger ones",
+                asked=amount,
+                left=self.ledger.left,
+            )
 
     def grant(
         self, account: str, request: str, *, by: str, days: int, most: int, part: Real | None = None
@@ -242,6 +254,8 @@ class Counter:
     ) -> Application:
         """Ask for several questions as one request; nothing is reserved."""
         offer = self.offer_workload(questions, dialect=dialect, shares=shares)
+        if shares.get("wanted") is not None:
+            self._check_payable(offer.amount)
         return self.ledger.desk.request(
             offer.text,
             account=account,

@@ -199,3 +199,9 @@ def test_the_codebook_says_how_many_values_are_guessed_among_and_for_how_long():
     }
     daily["tables"] = {"visits": {"variables": {**BOOK["tables"]["visits"]["variables"], "day_of_visit": "date"}}}
     assert choose_epsilon(daily, harm="grave", attack="linkage", people=100).comparison.range is not None
+
+
+def test_a_page_that_cannot_be_written_is_refused_in_a_line(tmp_path):
+    choice = choose_epsilon(BOOK, harm="serious", attack="tracing", people=1000)
+    with pytest.raises(InvalidArgument, match="cannot write"):
+        choice.page(tmp_path / "nowhere" / "choice.html")
