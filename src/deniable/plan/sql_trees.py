@@ -39,7 +39,7 @@ def call(name: str, *arguments: Tree) -> Tree:
 @cache
 def _type(kind: str) -> exp.DataType:
     """A type by name, parsed once."""
-    return exp.DataType.build(kind, dialect="duckdb" if kind == "INT128" else None)
+    return exp.DataType.build(kind, dialect="duckdb" if kind in ("INT128", "UBIGINT") else None)
 
 
 def cast(value: Tree, kind: str) -> Tree:
