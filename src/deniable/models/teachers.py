@@ -176,13 +176,12 @@ class VotePlan:
 def unanimous(parts: int, scale: float, classes: int, law: str) -> float:
     """How often the class that all teachers vote for has the largest noisy vote, about."""
     z = np.linspace(-40, 40, 16_001)  # in scales of the noise
+    at = np.clip(z + parts / scale, -40, 40)
     if law == "laplace":
-        density, below = np.exp(-abs(z)) / 2, lambda at: np.where(at < 0, np.exp(at) / 2, 1 - np.exp(-at) / 2)
+        density, below = np.exp(-abs(z)) / 2, np.where(at < 0, np.exp(at) / 2, 1 - np.exp(-at) / 2)
     else:
-        density, below = np.exp(-(z**2) / 2) / sqrt(2 * pi), lambda at: np.array([1 + erf(x / sqrt(2)) for x in at]) / 2
-    return min(
-        float((density * below(np.clip(z + parts / scale, -40, 40)) ** (classes - 1)).sum() * (z[1] - z[0])), 1.0
-    )
+        density, below = np.exp(-(z**2) / 2) / sqrt(2 * pi), np.array([1 + erf(x / sqrt(2)) for x in at]) / 2
+    return min(float((density * below ** (classes - 1)).sum() * (z[1] - z[0])), 1.0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -140,7 +140,7 @@ def _changes(now: Release, before: Release) -> dict[str, Any]:
             row += [
                 cell(now.columns[name], index),
                 then,
-                _difference(now.columns[name], index, last) if numbers else "–",
+                _difference(now.columns[name], index, last) if last is not None and numbers else "–",
             ]
         rows.append(row)
     return {"columns": heads, "rows": rows}
