@@ -62,7 +62,6 @@ USED_ONCE = {
         "server.schedules < server.running",
         "server.web < server.running",
         "server.webhooks < server.running",
-        "server.worker < server.running",
     ),
 }
 SMALL = {
