@@ -31,15 +31,15 @@ session = dp.Dataset(files(), codebook=BOOK).session(dp.budget(epsilon=10**6, de
 answer = {}
 for number, text in queries().items():
     took = []
-    for turn in range(4):
+    for turn in range(7):
         start = time.process_time()
         try:
-            session.sql("EXPLAIN DP " + text, epsilon=10**4, delta=1e-6)
+            session.sql("EXPLAIN DP " + text, epsilon=10**4 + max(0, turn - 3), delta=1e-6)
             kind = "answered"
         except QueryRefused as refusal:
             kind = f"refused: `{refusal.code}`"
         took.append(time.process_time() - start)
-    answer[number] = [kind, took[0], min(took[1:])]
+    answer[number] = [kind, took[0], min(took[1:4]), min(took[4:])]
 """
 
 SHARE = """
@@ -155,13 +155,14 @@ def main() -> None:
 def _prices(report: Report) -> None:
     dev.say("compile and price")
     found = answer(OURS, PRICES) or {}
-    slowest = max((entry[2] for entry in found.values()), default=None)
+    slowest = max((entry[3] for entry in found.values()), default=None)
     report.note(
-        "Compile and price each of the 22 TPC-H queries (`EXPLAIN DP`, nothing is read): CPU milliseconds, warm, the least of "
-        f"three; the slowest takes {number(slowest * 1000 if slowest else None, ' ms')}, the aim is 25 ms."
+        "Compile and price each of the 22 TPC-H queries (`EXPLAIN DP`, nothing is read): CPU milliseconds of the first call, then "
+        "the least of three at the same price and of three at prices never asked before; "
+        f"the slowest takes {number(slowest * 1000 if slowest else None, ' ms')}, the aim is 25 ms."
     )
-    lines = [(each, kind, number(first * 1000), number(warm * 1000)) for each, (kind, first, warm) in found.items()]
-    report.table(["query", "outcome", "first, ms", "warm, ms"], lines)
+    lines = [(each, kind, *(number(time * 1000) for time in times)) for each, (kind, *times) in found.items()]
+    report.table(["query", "outcome", "first, ms", "same price, ms", "new price, ms"], lines)
 
 
 def _share(report: Report) -> None:
