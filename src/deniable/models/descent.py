@@ -45,6 +45,12 @@ SUMS_SHARE, SHAPE_SHARE = Fraction(1, 20), Fraction(1, 10)
 """The parts of the budget that the sums of the columns and their products get."""
 STEPS_SHARE = 1 - SUMS_SHARE - SHAPE_SHARE
 """The part that all gradients get together."""
+_UNSURE, _FLATTER = 1.0, 2.0
+"""How much of the last step counts as one more error, and how many times flatter than for normal scores the loss may be."""
+_FLATTEST = 1 / 32
+"""The curvature of no direction is taken to be a smaller part of the largest that it can be."""
+_HIDDEN = 0.3
+"""A weight is hidden if more than this part of it lies in directions that noise hides."""
 MOMENTUM = 0.5
 DAMPING = 3
 """Steps are as short as if the shape had so many times its noise's root of the size more; that noise is about 2 times it long."""
@@ -75,6 +81,10 @@ class Descent:
     weights: Floats
     errors: Floats
     count: float
+    unshrunk: Floats
+    """One step further, without the ridge: about where noise and the ridge would not have stopped it; intervals are around it."""
+    reach: Floats
+    """The standard error of every entry of that, infinite where noise hides it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,10 +190,13 @@ def _descended(
     inverse = (vectors / (damped * link.curvature + ridge)) @ vectors.T
     norm, shrunk = root_up(plan.gradient.square), ridge * (np.arange(size) > 0)[:, None]
     weights, speed, kept = np.zeros((size, outputs)), np.zeros((size, outputs)), []
+    slopes: list[tuple[Floats, Floats]] = []
     for step in range(model.steps):
         on_grid = whole_weights(plain @ weights)
         asked = plan.gradient.total(reading.space, partial(gradient, weights=on_grid, link=link, norm=norm))
-        push = compositor.release(asked).astype(np.float64) / (UNIT * LINK_GRID) - shrunk * weights
+        slope = compositor.release(asked).astype(np.float64) / (UNIT * LINK_GRID)
+        push = slope - shrunk * weights
+        slopes.append((weights, slope))
         speed = MOMENTUM * speed + inverse @ push
         weights = np.clip(weights + speed, -LARGEST_WEIGHT / WEIGHT_GRID, LARGEST_WEIGHT / WEIGHT_GRID)
         if 2 * step + 1 >= model.steps:
@@ -194,7 +207,79 @@ def _descended(
     covariance = plain @ settled @ (middle + 2 * noise**2 * np.eye(size)) @ settled @ plain.T
     bias = np.abs(plain @ settled @ (shrunk * found)).max(axis=1)
     errors = np.sqrt(np.maximum(np.diag(covariance), 0) + bias**2)
-    return Descent(whole_weights(plain @ found) / WEIGHT_GRID, errors, centre.count)
+    late = slopes[len(slopes) // 2 :]
+    ending = Ending(
+        weights=np.mean([weights for weights, _ in late], axis=0),
+        slope=np.mean([slope for _, slope in late], axis=0),
+        noise=noise * sqrt(model.steps / len(late)),
+        values=values,
+        vectors=vectors,
+        shape_noise=float(plan.shape.scale) / UNIT**2,
+        centre=centre,
+    )
+    unshrunk, reach = without_ridge(ending, reading, link)
+    return Descent(whole_weights(plain @ found) / WEIGHT_GRID, errors, centre.count, unshrunk, reach)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ending:
+    """The later half of a run, on the scale of pushes: mean weights and mean noisy gradient (without the ridge), and the shape."""
+
+    weights: Floats
+    slope: Floats
+    noise: float
+    values: Floats
+    vectors: Floats
+    shape_noise: float
+    centre: Centre
+
+
+def without_ridge(ending: Ending, reading: RowsReading, link: LossLink) -> tuple[Floats, Floats]:
+    """One step of Newton's from the mean of the later weights, on columns' own scale, and the standard error of every entry.
+
+    Directions that are none, because the columns of one feature add up to one in every row, are public and have no error: weights
+    have no part in them. Of all others those are seen whose eigenvalue is above the standard deviation of the noise in it.
+    """
+    centre, plain = ending.centre, ending.centre.plain()
+    shape = (ending.vectors * ending.values) @ ending.vectors.T
+    basis = _told_apart(reading)
+    values, turned = np.linalg.eigh(basis.T @ shape @ basis)
+    vectors = basis @ turned
+    left = values - ending.shape_noise * np.sqrt(2 - (vectors**4).sum(axis=0))
+    seen = left > 0
+    known, root, worn = vectors[:, seen], np.sqrt(values[seen]), values[seen] / left[seen]
+    hidden = plain @ vectors[:, ~seen]
+    parts = np.sqrt((hidden**2).sum(axis=1))
+    lost = parts > _HIDDEN * np.sqrt(((plain @ basis) ** 2).sum(axis=1))
+    found, errors = np.zeros_like(ending.weights), np.zeros_like(ending.weights)
+    for place in range(ending.weights.shape[1]):
+        curved = link.curvatures(ending.weights, place, shape, 1 / centre.length, centre.count)
+        bent, axes = np.linalg.eigh(known.T @ curved @ known / root[:, None] / root[None, :])
+        across = axes / root[:, None]
+        inverse = (across / np.clip(bent, _FLATTEST * link.curvature, link.curvature)) @ across.T
+        steps = inverse @ (known.T @ ending.slope[:, place])
+        found[:, place] = plain @ (basis @ (basis.T @ ending.weights[:, place]) + known @ steps)
+        inverse *= _FLATTER * worn[:, None] * worn[None, :]
+        turned = plain @ known
+        spread = np.diag(turned @ (inverse + ending.noise**2 * inverse @ inverse) @ turned.T)
+        rest = parts * max(1.0, float(np.abs(ending.weights[:, place]).max()))
+        errors[:, place] = np.where(lost, np.inf, np.sqrt(spread + turned**2 @ (_UNSURE * steps) ** 2 + rest**2))
+    return found, errors
+
+
+def _told_apart(reading: RowsReading) -> Floats:
+    """An orthonormal basis of the directions in which rows differ; they do not where all columns of a feature add up to one."""
+    size, place, alike = reading.encoding.width, 1, []
+    for each in reading.features:
+        if not each.is_number and each.width == len(each.values):
+            column = np.zeros(size)
+            column[place : place + each.width] = 1
+            alike.append(column)
+        place += each.width
+    if not alike:
+        return np.eye(size)
+    whole, _ = np.linalg.qr(np.concatenate([np.stack(alike, axis=1), np.eye(size)], axis=1))
+    return whole[:, len(alike) :]
 
 
 def whole_weights(weights: Floats) -> Floats:

@@ -194,15 +194,16 @@ class FittedModel(ModelAnswer):
         ends = self.interval(confidence)
         hidden = [name for name, pair in ends.items() if not all(map(isfinite, pair))]
         drawn = {name: value for name, value in self.results().items() if name not in hidden}
+        all_hidden = not drawn
+        drawn = drawn or dict(self.results())
         results = dict(list(drawn.items())[:_MOST_LINES])
-        if not results:
-            raise InvalidArgument(f"noise hides every number of this {self.estimator}: their intervals are all numbers")
-        known = all(name in ends for name in results)
+        known = all(name in ends for name in results) and not all_hidden
         lower = [ends[name][0] for name in results] if known else None
         upper = [ends[name][1] for name in results] if known else None
         note = f"error bars: {float(confidence):.0%} intervals" if known else "no intervals are stated"
+        note = "noise hides all of these numbers" if all_hidden else note
         note += f"; the first {_MOST_LINES} of {len(drawn)} numbers" if len(drawn) > _MOST_LINES else ""
-        note += f"; {number_of(len(hidden), 'number')} that noise hides left out" if hidden else ""
+        note += f"; {number_of(len(hidden), 'number')} that noise hides left out" if hidden and not all_hidden else ""
         return horizontal_bars(
             Series(list(results), list(results.values()), lower, upper), title=self.estimator, note=note
         )

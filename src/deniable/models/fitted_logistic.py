@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -20,8 +21,19 @@ from deniable.models.links import LINK_GRID, sigmoid, softmax
 Floats = NDArray[np.float64]
 
 
+HIDDEN = -1.0
+"""Stands for an error without bound, which JSON has no number for."""
+
+
 def fitted_logistic(
-    model: RowsReader, reading: RowsReading, weights: Floats, errors: Floats, count: float | None, said: str
+    model: RowsReader,
+    reading: RowsReading,
+    weights: Floats,
+    errors: Floats,
+    count: float | None,
+    said: str,
+    *,
+    unshrunk: Floats | None = None,
 ) -> FittedLogistic:
     """The record of what was found."""
     return FittedLogistic(
@@ -31,8 +43,9 @@ def fitted_logistic(
         settings=model.settings(),
         noise=said,
         weights=tuple(tuple(float(weight) for weight in column) for column in weights.T),
-        errors=tuple(float(error) for error in errors),
+        errors=tuple(float(error) for error in np.where(np.isfinite(errors), errors, HIDDEN).T.ravel()),
         count=count,
+        unshrunk=() if unshrunk is None else tuple(tuple(float(weight) for weight in column) for column in unshrunk.T),
     )
 
 
@@ -40,14 +53,18 @@ def fitted_logistic(
 class FittedLogistic(FittedModel):
     """A fitted logistic regression; one row of `weights` for two classes (the chance of the second), else one for each class.
 
-    Weights are on the scale on which every column runs from -1 to 1. Intervals are approximate: sampling and noise in the
-    curvature that was measured, and what the ridge shrinks as one more error; what stopping early leaves is not included.
+    Weights are on the scale on which every column runs from -1 to 1. Intervals of a descent are approximate: they
+    lie around weights one step further without the ridge, for sampling and noise, stretched to the weight that is shown
+    (docs/theory/whole-number-training.md). Those of objective perturbation are for its noise alone.
     """
 
     weights: tuple[tuple[float, ...], ...]
     errors: tuple[float, ...]
+    """Standard errors, row after row of the weights (of models stored by 0.1 one for each column); HIDDEN where noise hides it."""
     count: float | None
     """The noisy number of rows, where it was measured."""
+    unshrunk: tuple[tuple[float, ...], ...] = ()
+    """The weights one step further without the ridge, around which intervals lie; none where the fit has no such step."""
 
     @property
     def encoding(self) -> Encoding:
@@ -70,9 +87,11 @@ class FittedLogistic(FittedModel):
 
     def interval(self, confidence: Real = 0.95) -> Mapping[str, tuple[float, float]]:
         factor = normal_factor(confidence)
-        reach = [factor * error for _ in self.weights for error in self.errors]
-        found = zip(self.coefficients.items(), reach, strict=True)
-        return {name: (value - off, value + off) for (name, value), off in found}
+        errors = self.errors if len(self.errors) == len(self.coefficients) else self.errors * len(self.weights)
+        middles = [weight for row in self.unshrunk or self.weights for weight in row]
+        reach = [inf if error == HIDDEN else factor * error for error in errors]
+        found = zip(self.coefficients.items(), middles, reach, strict=True)
+        return {name: (min(value, middle - off), max(value, middle + off)) for (name, value), middle, off in found}
 
     def chances(self, matrix: Floats) -> Floats:
         """The same from rows of whole numbers, exact on the public grid."""

@@ -39,6 +39,33 @@ class LossLink:
     square: int
     curvature: float
 
+    def curvatures(self, weights: Floats, output: int, shape: Floats, first: float, count: float) -> Floats:
+        """About the second derivatives of the loss in one output's weights, as they would be if scores were normal.
+
+        `shape` is the sum of products of columns around the middle of `count` rows, where the first column is `first` in every row.
+        """
+        if self.curvature >= 1:
+            return self.curvature * shape
+        middles, turned = weights[0] * first, weights[:, output]
+        mean = float(middles[output])
+        if weights.shape[1] > 1:
+            others = np.delete(middles, output)
+            shares = np.exp(others - others.max())
+            mean -= float(others.max() + np.log(shares.sum()))
+            turned = turned - np.delete(weights, output, axis=1) @ (shares / shares.sum())
+        along = shape[1:, 1:] @ turned[1:] / count
+        deviation = math.sqrt(max(float(turned[1:] @ along), 0.0))
+        z = np.linspace(-8, 8, 321)
+        chance = 1 / (1 + np.exp(-np.clip(mean + deviation * z, -30, 30)))
+        density = np.exp(-(z**2) / 2) / np.exp(-(z**2) / 2).sum()
+        bend = chance * (1 - chance)
+        tilt = bend * (1 - 2 * chance)
+        level, slope, arch = (float(each @ density) for each in (bend, tilt, bend * (1 - 6 * bend)))
+        found = level * shape
+        found[1:, 1:] += count * arch * np.outer(along, along)
+        found[0, 1:] = found[1:, 0] = found[0, 1:] + count * first * slope * along
+        return np.asarray(found, dtype=np.float64)
+
 
 def _places(scores: Floats) -> NDArray[np.int64]:
     """Scores as places in a table; exact, for dividing by a power of two is."""

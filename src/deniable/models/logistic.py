@@ -73,7 +73,9 @@ class LogisticRegression(Estimator):
             )
 
         def finish(found: Descent, said: str) -> FittedLogistic:
-            return fitted_logistic(self, reading, found.weights, found.errors, found.count, said)
+            return fitted_logistic(
+                self, reading, found.weights, found.reach, found.count, said, unshrunk=found.unshrunk
+            )
 
         return descent_task(
             reading, link, model=self, multiplier=multiplier, outputs=outputs, truth=truth, finish=finish
