@@ -42,6 +42,45 @@ ELSEWHERE = {
     "NaN through clamp": (
         "tests/unit/transformations/test_constructors.py::test_nan_through_clamp_becomes_the_lower_bound",
     ),
+    "sums of a moved label, around no middle": (
+        "tests/laws/test_model_neighbours.py::test_a_moved_label_moves_sums_by_at_most_twice_a_row",
+        "tests/laws/test_model_neighbours.py::test_sums_that_are_not_centred_are_caught",
+    ),
+    "copies and cross-validation that pay once": (
+        "tests/unit/models/test_uses_of_models.py::test_cross_validation_on_a_budget_for_three_fits_gives_exactly_three",
+        "tests/unit/models/test_uses_of_models.py::test_a_grid_search_on_a_budget_for_three_fits_gets_exactly_three",
+        "tests/unit/models/test_uses_of_models.py::test_copies_pay_from_the_same_ledger",
+    ),
+    "classes, bounds or a domain taken from the data": (
+        "tests/unit/models/test_estimators.py::test_a_column_without_bounds_is_refused_and_never_read_from_the_data",
+        "tests/unit/models/test_estimators.py::test_bounds_taken_from_the_rows_break_the_promise",
+        "tests/attacks/test_model_threats.py::test_a_value_nobody_declared_is_in_no_frame",
+    ),
+    "the exact number of rows in a divisor": (
+        "tests/laws/test_model_neighbours.py::test_a_model_that_knows_the_exact_number_of_rows_is_caught",
+    ),
+    "a radius that is not squared": (
+        "tests/unit/models/test_objective.py::test_a_radius_that_is_not_squared_is_caught",
+    ),
+    "an intercept that is not penalised": (
+        "tests/unit/models/test_objective.py::test_an_intercept_that_is_not_penalised_is_caught",
+    ),
+    "inner budgets that do not add up": (
+        "tests/laws/test_model_neighbours.py::test_inner_costs_add_up_to_the_declared_cost",
+        "tests/laws/test_model_neighbours.py::test_a_step_that_was_not_planned_is_refused",
+    ),
+    "a sampler that is not the one accounted for": (
+        "tests/unit/models/test_training.py::test_the_batch_that_is_charged_is_the_batch_that_is_drawn",
+        "tests/laws/test_privacy_amplified.py::test_e29_what_is_charged_is_what_is_drawn",
+    ),
+    "parts by the order of rows": (
+        "tests/unit/models/test_uses_of_models.py::test_parts_by_row_order_would_move_everybody",
+        "tests/laws/test_network_synthesizers.py::test_teachers_by_row_order_are_caught",
+    ),
+    "rows clipped one by one where units have several": (
+        "tests/laws/test_model_neighbours.py::test_rows_clipped_one_by_one_are_caught",
+    ),
+    "missing numbers and infinities through a fit": ("tests/unit/models/test_estimators.py::test_data_never_raises",),
     "histogram keys from the data": (
         "tests/unit/transformations/test_constructors.py::test_histogram_keys_come_from_the_domain_never_from_data",
     ),

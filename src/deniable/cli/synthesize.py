@@ -102,7 +102,10 @@ def synthesize(
         raise InvalidArgument(f"--out is a .parquet or .csv file, got {out.name!r}")
     if rows is not None and rows < 1:
         raise InvalidArgument(f"rows must be at least 1, got {rows}")
-    rules: dict[str, Any] = {"never": [_combination(each) for each in never or []], "order": [_pair(each) for each in order or []]}
+    rules: dict[str, Any] = {
+        "never": [_combination(each) for each in never or []],
+        "order": [_pair(each) for each in order or []],
+    }
     source = asking.dataset(data, codebook, tables, time_limit)
     where = ledger or f"{codebook.stem}.ledger"
     if budget_epsilon is None and budget_rho is None and _is_new(where):

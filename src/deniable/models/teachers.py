@@ -178,9 +178,11 @@ def unanimous(parts: int, scale: float, classes: int, law: str) -> float:
     z = np.linspace(-40, 40, 16_001)  # in scales of the noise
     at = np.clip(z + parts / scale, -40, 40)
     if law == "laplace":
-        density, below = np.exp(-abs(z)) / 2, np.where(at < 0, np.exp(at) / 2, 1 - np.exp(-at) / 2)
+        density = np.exp(-abs(z)) / 2
+        below = np.where(at < 0, np.exp(np.minimum(at, 0)) / 2, 1 - np.exp(-np.maximum(at, 0)) / 2)
     else:
-        density, below = np.exp(-(z**2) / 2) / sqrt(2 * pi), np.array([1 + erf(x / sqrt(2)) for x in at]) / 2
+        density = np.exp(-(z**2) / 2) / sqrt(2 * pi)
+        below = np.array([1 + erf(each / sqrt(2)) for each in at.tolist()]) / 2
     return min(float((density * below ** (classes - 1)).sum() * (z[1] - z[0])), 1.0)
 
 

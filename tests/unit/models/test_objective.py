@@ -62,6 +62,16 @@ def test_a_radius_that_is_not_squared_is_caught():
     assert printed < worst <= _promise(ridge, noise, 36.0, order)
 
 
+def test_an_intercept_that_is_not_penalised_is_caught(monkeypatch):
+    """The planted fault: the promise of the ridge of all other weights, for a weight that has hardly any."""
+    monkeypatch.setitem(globals(), "WEIGHTS", np.linspace(-3000, 3000, 600_001))
+    noise, order = 4.0, 4
+    left, right = (_log_density(rows, 0.02, noise) for rows in ([], [(2.0, 1)]))
+    loss = max(_renyi(left, right, order), _renyi(right, left, order))
+    assert _promise(2.0, noise, 4.0, order) < loss / 2
+    assert loss <= _promise(0.02, noise, 4.0, order)
+
+
 def test_the_record_is_the_promise_and_the_slack_is_paid():
     reading = LogisticRegression("smoker").reading(book())
     known = Perturbation.of(reading, 5, 0)
