@@ -163,9 +163,10 @@ def _bare_name(text: str, names: Iterable[str], dialect: str) -> str | None:
 def _stands_alone(name: str, dialect: str) -> bool:
     """Is this name read as a column without quotes?"""
     try:
-        read = sqlglot.parse_one(f"SELECT {name} FROM t", dialect=dialect).expressions
+        tree = sqlglot.parse_one(f"SELECT {name} FROM t", dialect=dialect)
     except sqlglot.errors.SqlglotError:
         return False
+    read = tree.selects if isinstance(tree, exp.Select) else []
     return len(read) == 1 and isinstance(read[0], exp.Column) and read[0].name.lower() == name.lower()
 
 

@@ -146,7 +146,7 @@ def _changes(now: Release, before: Release) -> dict[str, Any]:
     return {"columns": heads, "rows": rows}
 
 
-def _difference(column: AnswerColumn, index: int, last: float) -> str:
+def _difference(column: AnswerColumn, index: int, last: Any) -> str:
     """How far a value is from an earlier one, with as many digits as its error leaves."""
     change = column.values[index] - last
     if column.lower is None or column.upper is None or isinstance(change, int):
