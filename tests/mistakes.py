@@ -205,6 +205,7 @@ SHELL: dict[str, tuple[str, int, tuple[str, ...]]] = {
     "an aggregate without a name": ("query a.csv --codebook a.yaml --ledger l --budget-epsilon 1 --epsilon 1 --agg count()", 1, ("name=function(column)",)),
     "no budget for a new ledger": ("query a.csv --codebook a.yaml --ledger l --epsilon 1 --agg n=count()", 1, ("--budget-epsilon 1",)),
     "no file": ("query c.csv --codebook a.yaml --ledger l --budget-epsilon 1 --epsilon 1 --agg n=count()", 1, ("c.csv", "exists")),
+    "answers side by side": ("query a.csv --codebook ab.yaml --ledger l --budget-epsilon 1 --epsilon 1 --agg n=count() m=mean(x)", 2, ("--agg stands before each one",)),
     "files side by side": ("query a.csv b.csv --codebook ab.yaml --ledger l --budget-epsilon 1 --epsilon 1 --agg n=count()", 2, ("one word: a.csv,b.csv",)),
     "one file of two": ("query a.csv --codebook ab.yaml --ledger l --budget-epsilon 1 --epsilon 1 --agg n=count()", 1, ("table b", "a=a.csv,b=b.csv")),
     "a file called like no table": ("query a.yaml --codebook ab.yaml --ledger l --budget-epsilon 1 --epsilon 1 --agg n=count()", 1, ("a=a.csv,b=b.csv",)),

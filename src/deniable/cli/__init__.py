@@ -115,10 +115,21 @@ def _given(said: str, words: list[str]) -> str:
 
 
 def _side_by_side(said: str, words: list[str]) -> str:
-    """What to write where files were given one after the other."""
+    """What to write where files, or words of one option, were given one after the other."""
     files = [word for word in words if Path(word).is_file() and not word.endswith((".yaml", ".yml", ".ledger"))]
-    several = said.startswith("Got unexpected extra argument") and len(files) > 1
-    return f"; several files are one word: {','.join(files)}" if several else ""
+    if not said.startswith("Got unexpected extra argument"):
+        return ""
+    if len(files) > 1:
+        return f"; several files are one word: {','.join(files)}"
+    again = next((option for option in ("--agg", "--by", "--accuracy") if _followed_by_two(words, option)), None)
+    return f"; {again} stands before each one: {again} ... {again} ..." if again else ""
+
+
+def _followed_by_two(words: list[str], option: str) -> bool:
+    """Does an option that takes one word stand before two?"""
+    place = words.index(option) if option in words else len(words)
+    after = words[place + 1 : place + 3]
+    return len(after) == 2 and not any(word.startswith("--") for word in after)
 
 
 def _code(error: DeniableError) -> int:

@@ -81,7 +81,9 @@ class Price:
         pair = self.pair
         lines = [f"costs {pair}"]
         lines += (
-            [] if pair.unit == self.unit else [f"  added up as {self.spend}, the way that leaves most of this budget"]
+            []
+            if pair.unit == self.unit
+            else [f"  in the budget it counts as {self.spend}: costs add up in several ways, and this one leaves most"]
         )
         lines += [f"  {name}: {error} {self.basis}" for name, error in self.errors.items()]
         lines += [
