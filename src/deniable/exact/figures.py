@@ -1,8 +1,8 @@
 """Numbers as people read them: as many digits as their error allows, rounded so that nothing looks surer than it is.
 
 An error has two figures, rounded up; a value has as many places as its error; the ends of an interval are rounded outwards, and
-where they lie about evenly the farther one is shown for both. Whole numbers stay whole, so that counts that add up are seen to.
-Frames and files keep every digit: this is for reading alone. The results are exact text, never floats.
+where they lie about evenly the farther one is shown for both. Whole numbers stay whole, so that counts that add up are seen to, as
+long as their error has five digits at most: of a sum that is off by a hundred thousand nobody reads the last four. Frames and files keep every digit: this is for reading alone. The results are exact text, never floats.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ _PLACES = 12
 """More decimal places than anybody reads."""
 _ANY_SIZE = Context(prec=1000)
 _EVEN = 0.05
+_SEEN_TO_ADD_UP = 100_000
+"""Whole numbers with a smaller error are written to the last digit."""
 _WHOLE = 10**15
 """Floats up to here that are whole numbers are shown as such."""
 
@@ -91,8 +93,8 @@ def _leading_power(number: Fraction) -> int:
 
 
 def error_figures(error: Number) -> str:
-    """An error with two figures, rounded up; a whole number as it is."""
-    if _is_whole(error):
+    """An error with two figures, rounded up; a whole number of five digits at most as it is."""
+    if _is_whole(error) and abs(error) < _SEEN_TO_ADD_UP:
         return f"{int(error):,}"
     return _at(error, places(error), ROUND_CEILING)
 
@@ -101,14 +103,15 @@ def value_figures(value: Number, low: Number, high: Number) -> str:
     """A value with its error: `34.3 ± 3.5`, or with both ends where they lie unevenly: `0.9 [0.4, 1]`."""
     if math.isinf(low) and math.isinf(high):
         return NOTHING
-    if all(map(_is_whole, (value, low, high))) and isinstance(value, int):
+    small = max(high - value, value - low) < _SEEN_TO_ADD_UP
+    if small and isinstance(value, int) and all(map(_is_whole, (value, low, high))):
         whole = f"{value:,}"
         return (
             f"{whole} ± {int(high - value):,}" if high - value == value - low else f"{whole} [{low:,.0f}, {high:,.0f}]"
         )
     half = float(_apart(high, low)) / 2 if math.isfinite(high - low) else abs(float(value))
     digits = places(half) if half else _written_places(value)
-    shown = f"{value:,}" if isinstance(value, int) else _at(value, digits, ROUND_HALF_EVEN)
+    shown = f"{value:,}" if isinstance(value, int) and small else _at(value, digits, ROUND_HALF_EVEN)
     if _is_even(value, low, high):
         return f"{shown} ± {_at(max(_apart(value, low), _apart(high, value)), digits, ROUND_CEILING)}"
     return f"{shown} [{_at(low, digits, ROUND_FLOOR)}, {_at(high, digits, ROUND_CEILING)}]"
