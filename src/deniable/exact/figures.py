@@ -2,7 +2,8 @@
 
 An error has two figures, rounded up; a value has as many places as its error; the ends of an interval are rounded outwards, and
 where they lie about evenly the farther one is shown for both. Whole numbers stay whole, so that counts that add up are seen to, as
-long as their error has five digits at most: of a sum that is off by a hundred thousand nobody reads the last four. Frames and files keep every digit: this is for reading alone. The results are exact text, never floats.
+long as their error has five digits at most: of a sum that is off by a hundred thousand nobody reads the last four. Frames
+and files keep every digit: this is for reading alone. The results are exact text, never floats.
 """
 
 from __future__ import annotations
