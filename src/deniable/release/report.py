@@ -12,6 +12,7 @@ from typing import Any
 
 from deniable.errors import InvalidArgument
 from deniable.exact import number_of
+from deniable.exact.figures import value_figures
 from deniable.ledger import Ledger, history
 from deniable.release.answer import Release
 from deniable.release.stored_answers import stored_answer
@@ -21,7 +22,8 @@ STYLE = """
 :root{color-scheme:light dark;--line:#8884;--soft:#8881;--quiet:#777}
 *{box-sizing:border-box}
 body{font:16px/1.5 system-ui,sans-serif;max-width:62rem;margin:2rem auto;padding:0 1.2rem;overflow-wrap:anywhere}
-h1{margin-bottom:.2rem}h2{margin:2.6rem 0 .4rem;border-top:1px solid var(--line);padding-top:1.4rem;font-size:1.25rem}
+h1{margin-bottom:.2rem}h3{margin:2rem 0 .2rem;font-size:1.05rem}
+h2{margin:2.6rem 0 .4rem;border-top:1px solid var(--line);padding-top:1.4rem;font-size:1.25rem}
 p{margin:.5rem 0}.quiet{color:var(--quiet);font-size:.9rem}
 .wide{overflow-x:auto;max-width:100%}.wide table{overflow-wrap:normal}
 .wide td:not(:first-child){white-space:nowrap}.wide .deniable-release-table td{white-space:normal}
@@ -95,8 +97,13 @@ def _page(title: str, body: str) -> str:
 
 
 def _section(number: int, part: ReportedRelease) -> str:
-    told = f"{part.at}, {part.account}, {part.price}"
-    body = _table_part(part.answer) if isinstance(part.answer, Release) else _other_part(part.answer)
+    from deniable.release.workload import WorkloadRelease  # a report of tables needs none
+
+    told = f"{part.at[:16].replace('T', ' ')} UTC, {part.account}, {part.price}"
+    if isinstance(part.answer, WorkloadRelease):
+        body = "".join(f"<h3>{escape(name)}</h3>{_table_part(answer)}" for name, answer in part.answer.answers.items())
+    else:
+        body = _table_part(part.answer) if isinstance(part.answer, Release) else _other_part(part.answer)
     return f'<section><h2>{number}. {escape(part.question)}</h2><p class="quiet">{escape(told)}</p>{body}</section>'
 
 
@@ -104,7 +111,7 @@ def _table_part(release: Release) -> str:
     notes = "".join(f'<p class="quiet">{escape(note)}</p>' for note in release.notes)
     return (
         f'<div class="wide">{answer_table(release)}</div><p>{escape(release.guarantee)}</p>{notes}'
-        f'<div class="plots">{"".join(_pictures(release))}</div>'
+        f'<div class="plots">{"".join(_pictures(release))}</div>{"".join(_bin_tables(release))}'
         f'<details><summary>Release table</summary><div class="wide">{release.release_table().html()}</div></details>'
     )
 
@@ -114,22 +121,48 @@ def _other_part(answer: Any) -> str:
 
 
 def _pictures(release: Release) -> Iterator[str]:
-    """A picture for every column that has one, of answers with several groups."""
-    if len(release.groups) < 2:
-        return
-    for name in release.columns:
+    """A picture for every column that has one, of answers with several groups or bins."""
+    for name in release.columns if len(release.groups) > 1 else _binned(release):
         try:
             yield release.plot(name, size=PICTURE).svg
         except InvalidArgument:  # texts and lists have no bars
             continue
 
 
+def _binned(release: Release) -> list[str]:
+    """Histograms of an answer without groups: each is a picture and a table of its own, no cell of ten numbers."""
+    return (
+        []
+        if len(release.groups) > 1
+        else [
+            name for name, column in release.columns.items() if column.kind == "histogram" and column.lower is not None
+        ]
+    )
+
+
+def _bin_tables(release: Release) -> Iterator[str]:
+    """The bins of each histogram with their errors, to open below its picture."""
+    for name in _binned(release):
+        rows = "".join(
+            f"<tr><td>{escape(row[f'{name}_bin'])}</td>"
+            f"<td>{escape(value_figures(row[name], row[f'{name}_low'], row[f'{name}_high']))}</td></tr>"
+            for row in release.bins(name)
+        )
+        yield (
+            f"<details><summary>{escape(name)} as a table</summary><table><thead><tr><th>bin</th><th>{escape(name)}</th></tr>"
+            f"</thead><tbody>{rows}</tbody></table></details>"
+        )
+
+
 def answer_table(release: Release) -> str:
     """The values of a release with their errors, as an HTML table."""
-    head = "".join(f"<th>{escape(name)}</th>" for name in (*release.keys, *release.columns))
+    columns = [column for name, column in release.columns.items() if name not in _binned(release)]
+    if not columns and not release.keys:
+        return ""
+    head = "".join(f"<th>{escape(name)}</th>" for name in (*release.keys, *(column.name for column in columns)))
     rows = []
     for index, group in enumerate(release.groups[:_MOST]):
-        cells = [*keys_of(release, index, group), *(cell(column, index) for column in release.columns.values())]
+        cells = [*keys_of(release, index, group), *(cell(column, index) for column in columns)]
         rows.append("<tr>" + "".join(f"<td>{escape(each)}</td>" for each in cells) + "</tr>")
     more = len(release.groups) - _MOST
     rest = f"""<p class="quiet">and {number_of(more, "more group")}</p>""" if more > 0 else ""

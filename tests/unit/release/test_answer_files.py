@@ -127,6 +127,22 @@ def test_a_report_shows_every_release_of_a_session_and_costs_nothing(tmp_path):
         asked.report(tmp_path / "r.pdf")
 
 
+def test_a_first_look_is_tables_and_pictures_in_a_report(tmp_path):
+    """It was the text of a terminal, with a row of ten numbers that broke."""
+    asked = session(ledger=tmp_path / "l")
+    look = asked.describe(epsilon=1)
+    page = asked.report(tmp_path / "r.html").read_text(encoding="utf-8")
+    assert "<pre>" not in page
+    assert all(f"<h3>{name}</h3>" in page for name in look.released.answers)
+    drawn = sum(len(answer.groups) > 1 or "bins" in answer.columns for answer in look.released.answers.values())
+    assert page.count("<svg") == drawn > 0
+    for row in look.released["m"].bins("bins"):
+        assert f"<td>{row['bins_bin']}</td><td>{row['bins']:,} " in page
+    tags = Tags()
+    tags.feed(page)
+    assert tags.open == []
+
+
 def test_what_is_left_is_a_number():
     asked = session()
     by_ward(asked)
