@@ -1,5 +1,6 @@
 """Kernels: what mechanisms and table queries share. Whole numbers in, whole numbers out, each with its cost and its error."""
 
+from deniable.kernels.halves import ColumnNoise, HalvesNoise
 from deniable.kernels.integer_noise import (
     DiscreteGaussianNoise,
     DiscreteLaplaceNoise,
@@ -12,8 +13,10 @@ from deniable.kernels.staircase import Staircase
 from deniable.kernels.unit_sensitivity import Sensitivity
 
 __all__ = [
+    "ColumnNoise",
     "DiscreteGaussianNoise",
     "DiscreteLaplaceNoise",
+    "HalvesNoise",
     "Law",
     "Noise",
     "RoundedGaussianNoise",

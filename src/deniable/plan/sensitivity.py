@@ -19,6 +19,7 @@ from deniable.plan.arithmetic import clamp_ends
 from deniable.plan.even_weights import Spread, fine_step
 from deniable.plan.expression import Expression
 from deniable.plan.facts import LARGEST, Facts, Kind
+from deniable.plan.halves import Halves
 from deniable.plan.nodes import (
     Aggregate,
     ByOrder,
@@ -146,6 +147,20 @@ def sensitivity(aggregate: Aggregate, plan: GroupAgg, below: Shape, level: Level
             return _summed(aggregate, facts(aggregate.of, below.columns), within, replaced)
         case _:
             assert_never(aggregate)
+
+
+def halves_sensitivity(halves: Halves, plan: GroupAgg, below: Shape, level: Level | None = None) -> Sensitivity:
+    """The one triple of both halves of a mean on one level, as two numbers in every group; by all keys unless named.
+
+    Guarantee: on any two data sets that differ in one unit, both halves of all groups together differ by at most its `l1`.
+    """
+    within = limits(plan, below, level)
+    assert below.unit is not None
+    replaced = below.unit.neighbours is Neighbours.REPLACE
+    rows = _counted(_least(halves.rows, within.rows) or halves.rows, within, replaced=False)
+    moved = _counted(halves.rows, within, replaced)
+    size = halves.width * halves.scale * (2 if replaced else 1)
+    return Sensitivity(l0=2 * moved.l0, l1=rows.l1 * size, linf=rows.linf * size, step=halves.step)
 
 
 def _known(of: Expression | None, below: Shape) -> None:

@@ -8,7 +8,7 @@ and shared by everything that uses it.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
@@ -20,10 +20,11 @@ from deniable.cost import Bounded, Calibrated, Cost, Exponential, composed
 from deniable.errors import InvalidArgument, QueryRefused
 from deniable.exact import gaussian_mu, sqrt
 from deniable.exact.guards import Real, positive, probability
-from deniable.kernels import DiscreteLaplaceNoise, Law, Noise, Staircase, noise_of
+from deniable.kernels import ColumnNoise, DiscreteLaplaceNoise, HalvesNoise, Law, Noise, Staircase, noise_of
 from deniable.kernels.key_threshold import key_threshold
 from deniable.kernels.staircase import stairs_crossed
 from deniable.query.columns import SliceColumn
+from deniable.query.halved_means import HalvedMean
 from deniable.query.measurements import Additive, FoundSelection, Measurements, Selection
 
 _BETA = Fraction(1, 20)
@@ -94,7 +95,7 @@ class Allocation:
     `cost` is what happens, as records; `charge` is what the session's rule is asked to spend.
     """
 
-    noises: Mapping[SliceColumn, Noise]
+    noises: Mapping[SliceColumn, ColumnNoise]
     etas: Mapping[SliceColumn, Fraction]
     thresholds: tuple[Threshold, ...]
     law: Law
@@ -104,6 +105,13 @@ class Allocation:
     margins: tuple[Threshold, ...] = ()
     betas: Mapping[str, Fraction] = field(default_factory=dict)
     """How often the interval around a private choice may fail, by the choice's name."""
+    means: tuple[HalvedMean, ...] = ()
+    """The totals and counts that are measured in halves."""
+
+    def step(self, key: SliceColumn, own: Fraction) -> Fraction:
+        """What one step of a noisy column stands for; `own` is that of its exact integers."""
+        noise = self.noises[key]
+        return noise.step if isinstance(noise, HalvesNoise) else own
 
 
 def allocate(wanted: Measurements, asked: Request, filters: Filters) -> Allocation:
@@ -123,19 +131,21 @@ def allocate(wanted: Measurements, asked: Request, filters: Filters) -> Allocati
     reason = _reason(candidates, law, wanted, asked)
     charge = _charge(chosen, asked, filters)
     return Allocation(
-        chosen.noises, chosen.etas, chosen.thresholds, chosen.law, chosen.cost, charge, reason, chosen.margins
+        chosen.noises, chosen.etas, chosen.thresholds, chosen.law, chosen.cost, charge, reason, chosen.margins,
+        means=chosen.means,
     )
 
 
 @dataclass(frozen=True, slots=True)
 class _Option:
     law: Law
-    noises: Mapping[SliceColumn, Noise]
+    noises: Mapping[SliceColumn, ColumnNoise]
     etas: Mapping[SliceColumn, Fraction]
     thresholds: tuple[Threshold, ...]
     noise: Cost
     noise_delta: Fraction
-    margins: tuple[Threshold, ...] = ()
+    margins: tuple[Threshold, ...]
+    means: tuple[HalvedMean, ...]
 
     @property
     def leaks(self) -> list[Cost]:
@@ -172,7 +182,7 @@ def _delta_shares(wanted: Measurements, asked: Request, law: Law) -> tuple[int, 
     return count, max(1, count + bool(wanted.units or wanted.found))
 
 
-def _all_noises(wanted: Measurements, asked: Request, law: Law) -> dict[SliceColumn, Noise]:
+def _all_noises(wanted: Measurements, asked: Request, law: Law) -> dict[SliceColumn, ColumnNoise]:
     """The noise of every column, of the law chosen for it or of `law`; columns of one law are calibrated together.
 
     Each law has its columns' part of epsilon, and of the delta an even share with the other laws that need one and the threshold.
@@ -182,20 +192,52 @@ def _all_noises(wanted: Measurements, asked: Request, law: Law) -> dict[SliceCol
     for each in Law:
         parts = tuple(part for part in wanted.additive if (part.law or law) is each)
         found |= _noises(parts, wanted.weight, asked, each, asked.delta / shares) if parts else {}
-    return {part.key: found[part.key] for part in wanted.additive}
+    apart: dict[SliceColumn, ColumnNoise] = {part.key: found[part.key] for part in wanted.additive}
+    return apart | _halved(wanted, asked, found)
 
 
-def _answer(wanted: Measurements, asked: Request, law: Law, noises: Mapping[SliceColumn, Noise]) -> _Option:
+def _halved(
+    wanted: Measurements, asked: Request, apart: Mapping[SliceColumn, Noise]
+) -> dict[SliceColumn, ColumnNoise]:
+    """The noises of means that are measured in halves: where both columns would have Laplace noise, and gain."""
+    steps = {part.key: part.sensitivity.step for part in wanted.additive}
+    found: dict[SliceColumn, ColumnNoise] = {}
+    for mean in wanted.means:
+        laws = {apart[key].law for key in (mean.total, mean.count)}
+        scale = mean.sensitivity.l1 / _epsilon(mean, wanted.weight, asked)
+        if laws == {Law.LAPLACE} and 0 < scale <= _WIDEST:
+            half = DiscreteLaplaceNoise(coarse(scale))
+            total, count = (apart[key].variance * steps[key] ** 2 for key in (mean.total, mean.count))
+            found |= mean.noises(half) if mean.gains(half, total, count) else {}
+    return found
+
+
+def _answer(wanted: Measurements, asked: Request, law: Law, noises: Mapping[SliceColumn, ColumnNoise]) -> _Option:
     """These noises with the choices, thresholds and margins that go with them."""
     needy, shares = _delta_shares(wanted, asked, law)
     etas = {part.key: _eta(part, asked, wanted.weight) for part in wanted.choices}
     key_delta = asked.delta / shares / max(1, len(wanted.units) + len(wanted.found))
     thresholds = tuple(_threshold(wanted, units, noises[units], key_delta) for units in wanted.units)
-    costs = [noises[part.key].cost(part.sensitivity) for part in wanted.additive if part.sensitivity.l1]
+    means = tuple(mean for mean in wanted.means if isinstance(noises[mean.total], HalvesNoise))
+    costs = list(_costs(wanted, means, noises))
     costs += [Exponential(eta=etas[part.key]).repeated(part.groups * part.times) for part in wanted.selections]
     costs += [Exponential(eta=etas[part.key]).repeated(part.k) for part in wanted.found]
     margins = tuple(Threshold(each.key, each.margin(etas[each.key], key_delta), key_delta) for each in wanted.found)
-    return _Option(law, noises, etas, thresholds, composed(costs), needy * asked.delta / shares, margins)
+    return _Option(law, noises, etas, thresholds, composed(costs), needy * asked.delta / shares, margins, means)
+
+
+def _costs(
+    wanted: Measurements, means: Sequence[HalvedMean], noises: Mapping[SliceColumn, ColumnNoise]
+) -> Iterator[Cost]:
+    """One record for each column with noise of its own, and one for both halves of a mean."""
+    for part in wanted.additive:
+        noise = noises[part.key]
+        if part.sensitivity.l1 and not isinstance(noise, HalvesNoise):
+            yield noise.cost(part.sensitivity)
+    for mean in means:
+        noise = noises[mean.total]
+        assert isinstance(noise, HalvesNoise)
+        yield noise.half.cost(mean.sensitivity)
 
 
 def _noises(
@@ -236,7 +278,7 @@ def _unit_square(measured: Fraction, weight: Fraction, asked: Request, law: Gaus
             assert_never(law)
 
 
-def _epsilon(part: Additive, weight: Fraction, asked: Request) -> Fraction:
+def _epsilon(part: Additive | HalvedMean, weight: Fraction, asked: Request) -> Fraction:
     """A column's part of a pure budget, or an epsilon whose reading as rho is its part of that."""
     if asked.rho is not None:
         return _pure_for(asked.rho * part.weight / weight)
@@ -300,17 +342,24 @@ def unit_scale(epsilon: Fraction, delta: Fraction) -> Fraction:
     return 1 / gaussian_mu(epsilon, delta, bits=40).lower
 
 
-def _threshold(wanted: Measurements, key: SliceColumn, noise: Noise, delta: Fraction) -> Threshold:
+def _threshold(wanted: Measurements, key: SliceColumn, noise: ColumnNoise, delta: Fraction) -> Threshold:
+    assert not isinstance(noise, HalvesNoise), "nothing is averaged over units"
     units = next(part for part in wanted.additive if part.key == key)
     return Threshold(key, key_threshold(delta, noise=noise, apart=units.sensitivity), delta)
 
 
-def _spread(wanted: Measurements, noises: Mapping[SliceColumn, Noise]) -> float:
-    return math.fsum(math.log(1 + noises[part.key].error(_BETA)) for part in wanted.additive)
+def _spread(wanted: Measurements, noises: Mapping[SliceColumn, ColumnNoise]) -> float:
+    return math.fsum(math.log(1 + _steps_off(part, noises[part.key])) for part in wanted.additive)
+
+
+def _steps_off(part: Additive, noise: ColumnNoise) -> float:
+    """A column's error in its own steps."""
+    off = noise.error(_BETA)
+    return float(off * noise.step / part.sensitivity.step) if isinstance(noise, HalvesNoise) else off
 
 
 def _reason(
-    candidates: Mapping[Law, Mapping[SliceColumn, Noise]], law: Law, wanted: Measurements, asked: Request
+    candidates: Mapping[Law, Mapping[SliceColumn, ColumnNoise]], law: Law, wanted: Measurements, asked: Request
 ) -> str:
     if not wanted.additive:
         return "private choices only: the exponential mechanism"

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.kernels import Noise
+from deniable.kernels import ColumnNoise
 
 Floats: TypeAlias = NDArray[np.float64]
 Truths: TypeAlias = NDArray[np.bool_]
@@ -54,7 +54,7 @@ class Noisy:
 
     steps: NDArray[np.int64]
     step: Fraction
-    noise: Noise
+    noise: ColumnNoise
     grain: Fraction | None = None
     adjustment: Adjustment | None = None
 

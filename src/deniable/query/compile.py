@@ -30,6 +30,7 @@ from deniable.query.aggregates.aggregate import PrivateChoice
 from deniable.query.aggregates.measuring import Measuring
 from deniable.query.builder import Query
 from deniable.query.found_values import FoundValues, compile_found, found_column
+from deniable.query.halved_means import halved_means
 from deniable.query.keys import KeySet, key_set
 from deniable.query.measurements import Additive, Measurements, Selection, Slice, adds_up, slices_of
 from deniable.query.public_conditions import check_categories
@@ -316,7 +317,9 @@ class _Compilation:
             rows = {name: each.linf for name, each in apart.items()}
             selections += self._selections(node, below, part, rows, weights)
         judged = tuple(part.key(units) for part in parts if units and part.observed and not part.other)
-        return Measurements(tuple(additive), tuple(selections), judged)
+        lone = len(parts) == 1 and not self.query.whole
+        means = tuple(halved_means(node, below, [output for _, output in outputs], weights)) if lone else ()
+        return Measurements(tuple(additive), tuple(selections), judged, means=means)
 
     def _selections(
         self, node: GroupAgg, below: Shape, part: Slice, rows: Mapping[str, int], weights: Mapping[str, Fraction]

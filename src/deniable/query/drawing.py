@@ -14,17 +14,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.engines.engine import Result, SparseHistogram
+from deniable.kernels import ColumnNoise, HalvesNoise
 from deniable.mechanisms.carried import saturated_sum
 from deniable.noise import Entropy
 from deniable.plan.facts import LARGEST
 from deniable.query.allocation import Allocation
-from deniable.query.columns import Noisy
+from deniable.query.columns import Noisy, SliceColumn
 from deniable.query.compile import CompiledQuery
 from deniable.query.found_values import draw_found
+from deniable.query.halved_means import HalvedMean
 from deniable.query.measurements import Slice
 from deniable.query.ranking import Occupied
 
 Integers: TypeAlias = NDArray[np.int64]
+
+_HALF_MOST = LARGEST // 2
+"""Noisy halves are kept to this, so that their sum is within what totals are kept to."""
 
 _CELLS = 1 << 22
 """Private choices are made for so many (group, bin) cells at a time."""
@@ -81,14 +86,33 @@ def _noisy(
     compiled: CompiledQuery, result: Result, layout: _Layout, part: Slice, allocation: Allocation, entropy: Entropy
 ) -> dict[str, Noisy]:
     noisy = {}
+    for mean in allocation.means:
+        total, count = (layout.dense(result, key.column, None) for key in (mean.total, mean.count))
+        for key, steps in _halved(mean, total, count, allocation.noises, entropy).items():
+            noise = allocation.noises[key]
+            assert isinstance(noise, HalvesNoise)
+            noisy[key.column] = Noisy(steps, noise.step, noise, compiled.grains[key.column])
     for entry in compiled.measurements.additive:
         name = entry.key.column
-        if entry.key == part.key(name):
+        noise = allocation.noises[entry.key]
+        if entry.key == part.key(name) and not isinstance(noise, HalvesNoise):
             exact = layout.dense(result, name, compiled.bins.get(name))
-            noise = allocation.noises[entry.key]
             sums = saturated_sum(exact, noise.draw(exact.size, entropy).reshape(exact.shape))
             noisy[name] = Noisy(sums, entry.sensitivity.step, noise, compiled.grains[name])
     return noisy
+
+
+def _halved(
+    mean: HalvedMean, total: Integers, count: Integers, noises: Mapping[SliceColumn, ColumnNoise], entropy: Entropy
+) -> dict[SliceColumn, Integers]:
+    """The difference of both noisy halves, which is that of the total, and their sum, which is that of the count."""
+    noise = noises[mean.total]
+    assert isinstance(noise, HalvesNoise)
+    exact = mean.halves.of(total, count)
+    above, below = np.clip(
+        saturated_sum(exact, noise.half.draw(exact.size, entropy).reshape(exact.shape)), -_HALF_MOST, _HALF_MOST
+    )
+    return {mean.total: above - below, mean.count: above + below}
 
 
 def _shown(part: Slice, noisy: Mapping[str, Noisy], allocation: Allocation, count: int) -> Integers:

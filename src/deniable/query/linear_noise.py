@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from deniable.kernels import Law, Noise
+from deniable.kernels import ColumnNoise, HalvesNoise, Law, Noise
 from deniable.query.columns import Floats
 from deniable.query.noise_sum import HALVINGS, NoiseSum, normal_width, subgaussian_width
 
@@ -34,7 +34,7 @@ class ReleasedNumber:
 
     ends: Ends
     value: float | None
-    noise: Noise | None = None
+    noise: ColumnNoise | None = None
     step: Fraction = Fraction(1)
     rounding: float = 0.0
     measured: tuple[Any, ...] = ()
@@ -85,11 +85,12 @@ class NoisyForms:
             for place, factor in row.items():
                 places[cells[place].measured] = cells[place]
                 total[cells[place].measured] = total.get(cells[place].measured, Fraction(0)) + factor
-        numbers = [*places.values()]
-        rows = tuple(np.array([float(total.get(key, 0)) for key in places]) for total in sums)
-        noises = tuple(each.noise for each in numbers if each.noise is not None)
-        steps = np.array([float(each.step) for each in numbers])
-        return cls(noises, steps, np.array([each.rounding for each in numbers]), rows)
+        draws = [(key, noise) for key, each in places.items() for noise in _draws(each.noise)]
+        rows = tuple(np.array([float(total.get(key, 0)) for key, _ in draws]) for total in sums)
+        steps = np.array([float(places[key].step) for key, _ in draws])
+        first = [place == 0 or draws[place - 1][0] != key for place, (key, _) in enumerate(draws)]
+        rounding = [places[key].rounding if new else 0.0 for (key, _), new in zip(draws, first, strict=True)]
+        return cls(tuple(noise for _, noise in draws), steps, np.array(rounding), rows)
 
     def reach(self, row: Floats, beta: Fraction) -> float:
         """A distance that the noise of a form surpasses with probability at most beta."""
@@ -157,6 +158,13 @@ class NoisyForms:
             return np.asarray(subgaussian_width(beta) * root + rounded)
         apart = {noise: float(noise.error(beta / len(self.noises))) for noise in set(self.noises)}
         return np.asarray(sizes @ np.array([apart[noise] for noise in self.noises]) + rounded)
+
+
+def _draws(noise: ColumnNoise | None) -> tuple[Noise, ...]:
+    """The independent draws that a released number carries, all in its steps: two where it was measured in halves."""
+    if noise is None:
+        return ()
+    return (noise.half, noise.half) if isinstance(noise, HalvesNoise) else (noise,)
 
 
 def _exponential_bound(exponents: Floats, scales: Floats, beta: Fraction) -> Floats:

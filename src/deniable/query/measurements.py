@@ -20,6 +20,7 @@ from deniable.plan.nodes import Distinct, GroupAgg, Level, Units
 from deniable.plan.relation import Shape
 from deniable.plan.sensitivity import limits
 from deniable.query.columns import SliceColumn
+from deniable.query.halved_means import HalvedMean
 from deniable.query.keys import KeySet
 
 
@@ -166,6 +167,8 @@ class Measurements:
     selections: tuple[Selection, ...]
     units: tuple[SliceColumn, ...] = ()
     found: tuple[FoundSelection, ...] = ()
+    means: tuple[HalvedMean, ...] = ()
+    """Pairs of the additive columns that Laplace noise may measure in halves."""
 
     @property
     def choices(self) -> tuple[Selection | FoundSelection, ...]:

@@ -5,19 +5,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
 from math import tanh
-from typing import assert_never
+from typing import TypeAlias, assert_never
 
 import numpy as np
 
 from deniable.exact import ln, sqrt
 from deniable.exact.normal import normal_quantile
-from deniable.kernels import Law, Noise
+from deniable.kernels import ColumnNoise, HalvesNoise, Law, Noise
 from deniable.query.columns import Floats, Truths
+
+_Mix: TypeAlias = tuple[int, int | None, int]
+"""In which column a draw is; and in which other one, with which sign."""
 
 _APART = 1.001
 """Scales of Laplace noise closer than this are moved apart, upwards, so that the closed form of their sum stays exact enough."""
@@ -29,25 +32,39 @@ HALVINGS = 44
 
 @dataclass(frozen=True, slots=True)
 class NoiseSum:
-    """The noises of some columns, each with the grid its whole steps stand for."""
+    """The noises of some columns, each with the grid its whole steps stand for.
 
-    noises: tuple[Noise, ...]
+    Columns that were measured in halves are taken apart into the two draws they carry (`_draws`, each with its `_mixes`): of their
+    sum `a` times and of their difference `b` times are `a + b` of one draw and `a - b` of the other.
+    """
+
+    noises: tuple[ColumnNoise, ...]
     steps: tuple[Fraction, ...]
     _sizes: tuple[float, ...] = field(init=False, repr=False, compare=False)
+    _draws: tuple[Noise, ...] = field(init=False, repr=False, compare=False)
+    _mixes: tuple[_Mix, ...] = field(init=False, repr=False, compare=False)
     _scales: tuple[float, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         """Ends of intervals are halved into place: what stays the same meanwhile is made a float once."""
+        drawn = list(_drawn(self.noises))
         object.__setattr__(self, "_sizes", tuple(map(float, self.steps)))
-        object.__setattr__(self, "_scales", tuple(float(noise.scale) for noise in self.noises))
+        object.__setattr__(self, "_draws", tuple(noise for noise, _ in drawn))
+        object.__setattr__(self, "_mixes", tuple(mix for _, mix in drawn))
+        object.__setattr__(self, "_scales", tuple(float(noise.scale) for noise, _ in drawn))
+
+    def _parts(self, coefficients: Sequence[Floats]) -> list[Floats]:
+        """How often each independent draw is in the sum; its sign decides nothing."""
+        sizes = [np.abs(c) * step for c, step in zip(coefficients, self._sizes, strict=True)]
+        return [sizes[i] if other is None else np.abs(sizes[i] + sign * sizes[other]) for i, other, sign in self._mixes]
 
     def exceeds(self, distance: Floats, coefficients: Sequence[Floats], beta: Fraction) -> Truths:
         """Where the sum of coefficient times noise surpasses `distance` with probability at most beta, certainly.
 
         Guarantee: True only where that holds; for fixed coefficients it is True from some distance on.
         """
-        sizes = [np.abs(c) * step for c, step in zip(coefficients, self._sizes, strict=True)]
-        laws = {noise.law for noise in self.noises}
+        sizes = self._parts(coefficients)
+        laws = {noise.law for noise in self._draws}
         if len(laws) > 1:
             beyond: Truths = distance > self._apart(sizes, beta) * _SLACK
             return beyond
@@ -56,7 +73,7 @@ class NoiseSum:
         reach = np.sum(sizes, axis=0)
         match law:
             case Law.LAPLACE:
-                smooth = [size * _smooth_scale(noise.scale) for size, noise in zip(sizes, self.noises, strict=True)]
+                smooth = [size * _smooth_scale(noise.scale) for size, noise in zip(sizes, self._draws, strict=True)]
                 beyond = _laplace_tail(distance - reach / 2 * _SLACK, smooth) * _SLACK <= float(beta)
             case Law.GAUSSIAN:
                 beyond = distance > (normal_width(beta) * _root_sum(scales) + reach / 2) * _SLACK
@@ -70,7 +87,7 @@ class NoiseSum:
 
     def quantile(self, coefficients: Sequence[Floats], beta: Fraction) -> Floats:
         """A distance that the sum of coefficient times noise surpasses with probability at most beta."""
-        sizes = [np.abs(c) * float(step) for c, step in zip(coefficients, self.steps, strict=True)]
+        sizes = self._parts(coefficients)
         within: Floats = np.zeros_like(sizes[0])
         beyond: Floats = (self._apart(sizes, beta) + np.sum(sizes, axis=0)) * 2
         for _ in range(HALVINGS):
@@ -81,11 +98,25 @@ class NoiseSum:
 
     def _apart(self, sizes: Sequence[Floats], beta: Fraction) -> Floats:
         """Each noise within its own error: the probability is shared among them."""
-        part = beta / len(self.noises)
+        part = beta / len(self._draws)
         total: Floats = np.sum(
-            [size * noise.error(part) for size, noise in zip(sizes, self.noises, strict=True)], axis=0
+            [size * noise.error(part) for size, noise in zip(sizes, self._draws, strict=True)], axis=0
         )
         return total
+
+
+def _drawn(noises: Sequence[ColumnNoise]) -> Iterator[tuple[Noise, _Mix]]:
+    """The independent draws behind some columns, each with the columns it is in."""
+    for place, noise in enumerate(noises):
+        if not isinstance(noise, HalvesNoise):
+            yield noise, (place, None, 0)
+            continue
+        others = [at for at, other in enumerate(noises) if isinstance(other, HalvesNoise) and other.pair == noise.pair]
+        assert len(others) <= 2, "a pair has two columns"
+        if len(others) == 1:  # both draws, as often each
+            yield from ((noise.half, (place, None, 0)), (noise.half, (place, None, 0)))
+        elif place == others[0]:
+            yield from ((noise.half, (place, others[1], sign)) for sign in (1, -1))
 
 
 @lru_cache(maxsize=256)

@@ -14,7 +14,7 @@ from fractions import Fraction
 from deniable.accounting import Approximate, Filters, Spend, Tally
 from deniable.cost import Composed, Cost
 from deniable.errors import InvalidArgument
-from deniable.kernels import Noise
+from deniable.kernels import ColumnNoise
 from deniable.plan.analysis import facts
 from deniable.plan.html_card import html_card, html_lines, html_table
 from deniable.plan.nodes import Distinct, RowCount, Total, Units
@@ -156,7 +156,7 @@ def price_query(
         law=_laws(allocation),
         reason=allocation.reason,
         keys=compiled.keys.sentence(),
-        split=_split(compiled),
+        split=_split(compiled, allocation),
         totals=_totals(compiled, allocation, betas, basis.group_size),
         asked=asked,
         allocation=allocation,
@@ -285,15 +285,20 @@ def _laws(allocation: Allocation) -> str:
     return " and ".join(names) or allocation.law.value
 
 
-def _split(compiled: CompiledQuery) -> str:
+def _split(compiled: CompiledQuery, allocation: Allocation) -> str:
     """How the budget is shared, and why; nothing when one number has it all."""
     measurements = compiled.measurements
     count = len(measurements.additive) + len(measurements.choices)
     if count == 1:
         return ""
-    if measurements.even:
-        return f"{count} numbers share the price evenly"
-    return f"{count} numbers share the price in the parts asked for"
+    shared = "evenly" if measurements.even else "in the parts asked for"
+    said = f"{count} numbers share the price {shared}"
+    means = len(allocation.means)
+    if not means:
+        return said
+    both = "the sum and the count of a mean are" if means == 1 else f"sum and count of {means} means are each"
+    together = f"{both} measured together, as distances from both bounds"
+    return together if count == 2 else f"{said}; {together}"
 
 
 def _totals(
@@ -334,13 +339,13 @@ class _SliceForecast:
     beta: Fraction
     group_size: int
 
-    def noise(self, column: str) -> Noise:
+    def noise(self, column: str) -> ColumnNoise:
         """The noise a column will get."""
         return self.allocation.noises[self.part.key(column)]
 
     def step(self, column: str) -> Fraction:
         """The grid of a column."""
-        return self.compiled.steps[column]
+        return self.allocation.step(self.part.key(column), self.compiled.steps[column])
 
     def shown_error(self, column: str) -> float:
         """How far a number of the column will be off as it is shown."""

@@ -31,7 +31,7 @@ _CENTRES = Fraction(1, 50)
 def mean_intervals(output: MeanOf, noisy: Mapping[str, Noisy], beta: Fraction) -> Intervals:
     """A mean with the interval of all means that the noise explains; the whole public range where the count is lost in noise."""
     total, count = noisy[output.total], noisy[output.count]
-    centre, lower, upper = float(output.centre), float(output.lower), float(output.upper)
+    centre, lower, upper = float(output.middle(total.noise)), float(output.lower), float(output.upper)
     value = np.clip(total.values / np.maximum(count.values, 1.0) + centre, lower, upper)
     if not (total.is_measured and count.is_measured):
         ratio = _quotient(total.around(beta / 2), count.around(beta / 2))
@@ -187,9 +187,14 @@ def _around(value: Floats, low: Floats, high: Floats, lower: float, upper: float
 
 def mean_error(output: MeanOf, forecast: Forecast, beta: Fraction) -> float:
     """The error of the mean of a group of the stated size, whatever the mean is within its bounds, but for probability beta."""
-    reach = float(max(output.upper - output.centre, output.centre - output.lower))
+    reach = _reach(output, forecast)
     whole = float(output.upper - output.lower)
     return min(whole, _mean_within(forecast, output.total, output.count, reach, beta))
+
+
+def _reach(output: MeanOf, forecast: Forecast) -> float:
+    middle = output.middle(forecast.noise(output.total))
+    return float(max(output.upper - middle, middle - output.lower))
 
 
 def _mean_within(forecast: Forecast, total: str, count: str, reach: float, beta: Fraction) -> float:
@@ -223,7 +228,7 @@ def rows_for_a_mean(output: MeanOf, forecast: Forecast) -> int | None:
     half = float(output.upper - output.lower) / 2
     if not half:
         return 1
-    reach = float(max(output.upper - output.centre, output.centre - output.lower))
+    reach = _reach(output, forecast)
     noises = _noise_sum(forecast, (output.total, output.count))
     unsure = forecast.noise(output.count).error(forecast.beta / 20) * forecast.step(output.count) + 1
     weights = [np.ones(1), np.full(1, reach + half)]

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from deniable.engines.engine import Result
 from deniable.errors import InvalidArgument
 from deniable.exact.figures import text_table
-from deniable.kernels import Noise
+from deniable.kernels import ColumnNoise
 from deniable.plan.nodes import GroupAgg
 from deniable.plan.unit import Unit
 from deniable.query import CompiledQuery, Price, Query, compile_query
@@ -45,7 +45,7 @@ class BoundCandidate:
 
     @classmethod
     def of(
-        cls, bound: int, true: NDArray[np.float64], bias: NDArray[np.float64], noise: Noise, step: float
+        cls, bound: int, true: NDArray[np.float64], bias: NDArray[np.float64], noise: ColumnNoise, step: float
     ) -> BoundCandidate:
         """From exact answers, exact biases and the noise, in steps of `step`."""
         errors = np.array([noise.mean_size(float(shift) / step) * step for shift in bias])
@@ -156,5 +156,6 @@ def _compared(
     groups = sorted(truth, key=repr)
     true = np.array([float(truth[group]) for group in groups])
     bias = np.array([float(kept.get(group, 0)) for group in groups]) - true
-    noise = price.allocation.noises[SliceColumn(_column(compiled))]
-    return BoundCandidate.of(bound, true, bias, noise, float(compiled.steps[_column(compiled)]))
+    key = SliceColumn(_column(compiled))
+    step = price.allocation.step(key, compiled.steps[key.column])
+    return BoundCandidate.of(bound, true, bias, price.allocation.noises[key], float(step))

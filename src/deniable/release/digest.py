@@ -6,6 +6,7 @@ import hashlib
 import json
 from fractions import Fraction
 
+from deniable.kernels import ColumnNoise, HalvesNoise
 from deniable.plan.canonical import identity
 from deniable.query import CompiledQuery, Payment, Price
 from deniable.release.purchase import Purchase
@@ -34,7 +35,7 @@ def query_digest(compiled: CompiledQuery, price: Price) -> str:
         "outputs": repr([output for _, output in compiled.outputs]),
         "notes": compiled.identity_notes or compiled.notes,
         "choices": repr(sorted(compiled.choices.items())),
-        "noises": {str(key): [noise.law.value, str(noise.scale)] for key, noise in allocation.noises.items()},
+        "noises": {str(key): _noise(noise) for key, noise in allocation.noises.items()},
         "etas": {str(key): str(eta) for key, eta in allocation.etas.items()},
         "thresholds": repr(tuple((str(each.column), each.at, each.delta) for each in allocation.thresholds)),
         **(
@@ -48,6 +49,11 @@ def query_digest(compiled: CompiledQuery, price: Price) -> str:
         "confidence": _confidence(price.confidence, price.basis.simultaneous),
     }
     return hashlib.sha256(json.dumps(decided, sort_keys=True).encode()).hexdigest()
+
+
+def _noise(noise: ColumnNoise) -> list[str]:
+    halves = [f"halves of {noise.pair}"] if isinstance(noise, HalvesNoise) else []
+    return [noise.law.value, str(noise.scale), *halves]
 
 
 def _confidence(confidence: Fraction, simultaneous: bool) -> str:

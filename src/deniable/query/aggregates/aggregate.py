@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.exact.figures import error_figures
-from deniable.kernels import Noise
+from deniable.kernels import ColumnNoise
 from deniable.noise import Entropy
 from deniable.plan.expression import Expression
 from deniable.query.columns import AnswerColumn, Noisy, SliceColumn
@@ -57,7 +57,7 @@ class Forecast(Protocol):
         """For how many rows the errors of means and other ratios are stated."""
         ...
 
-    def noise(self, column: str) -> Noise:
+    def noise(self, column: str) -> ColumnNoise:
         """The noise a column will get."""
         ...
 
@@ -84,6 +84,18 @@ class SliceAnswer:
     beta: Fraction
 
 
+@dataclass(frozen=True, slots=True)
+class MeanColumns:
+    """A total of distances from the middle of the bounds, in whole steps, and the count of the same rows.
+
+    `exact` where the output is made for the total of distances from the very middle too, between two steps.
+    """
+
+    total: str
+    count: str
+    exact: bool = False
+
+
 class Output(ABC):
     """How one output follows from what was measured: post-processing only."""
 
@@ -96,6 +108,11 @@ class Output(ABC):
     @abstractmethod
     def columns(self) -> tuple[str, ...]:
         """The noisy columns it is computed from."""
+
+    @property
+    def means(self) -> tuple[MeanColumns, ...]:
+        """The totals over counts it is computed from."""
+        return ()
 
     @property
     def chosen(self) -> str | None:

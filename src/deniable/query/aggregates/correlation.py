@@ -17,6 +17,7 @@ from deniable.query.aggregates.aggregate import (
     CommandForm,
     Error,
     Forecast,
+    MeanColumns,
     Of,
     Output,
     Registration,
@@ -43,6 +44,11 @@ class CorrelationOf(Output):
     @property
     def columns(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys((*self.covariance.columns, *self.left.columns, *self.right.columns)))
+
+    @property
+    def means(self) -> tuple[MeanColumns, ...]:
+        """Those of both numbers."""
+        return self.covariance.means
 
     def answer(self, name: str, drawn: SliceAnswer, error: str) -> AnswerColumn:
         """The correlation with its interval: each of the three parts keeps to its own, with a third of the error probability."""
@@ -125,6 +131,11 @@ class LeastSquaresOf(Output):
     @property
     def columns(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys((*self.covariance.columns, *self.variance.columns)))
+
+    @property
+    def means(self) -> tuple[MeanColumns, ...]:
+        """Those of both numbers."""
+        return self.covariance.means
 
     def answer(self, name: str, drawn: SliceAnswer, error: str) -> AnswerColumn:
         """The slope or the intercept with its interval."""

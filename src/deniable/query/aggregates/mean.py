@@ -9,11 +9,13 @@ from typing import ClassVar
 from sqlglot import exp
 
 from deniable.exact.figures import counted
+from deniable.kernels import ColumnNoise, HalvesNoise
 from deniable.query.aggregates.aggregate import (
     Aggregate,
     CommandForm,
     Error,
     Forecast,
+    MeanColumns,
     Of,
     Output,
     Registration,
@@ -26,7 +28,10 @@ from deniable.query.ratio import mean_error, mean_intervals, rows_for_a_mean
 
 @dataclass(frozen=True, slots=True)
 class MeanOf(Output):
-    """`centre` plus a sum of distances from it over a count; always within the bounds."""
+    """`centre` plus a sum of distances from it over a count; always within the bounds.
+
+    Where both are measured in halves the distances are from the very middle of the bounds.
+    """
 
     averages: ClassVar[bool] = True
 
@@ -36,9 +41,18 @@ class MeanOf(Output):
     lower: Fraction
     upper: Fraction
 
+    def middle(self, noise: ColumnNoise) -> Fraction:
+        """What the distances are from, in a total with this noise."""
+        return (self.lower + self.upper) / 2 if isinstance(noise, HalvesNoise) else self.centre
+
     @property
     def columns(self) -> tuple[str, ...]:
         return (self.total, self.count)
+
+    @property
+    def means(self) -> tuple[MeanColumns, ...]:
+        """Itself."""
+        return (MeanColumns(self.total, self.count, exact=True),)
 
     def answer(self, name: str, drawn: SliceAnswer, error: str) -> AnswerColumn:
         """The mean with its interval."""

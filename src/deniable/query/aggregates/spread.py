@@ -17,6 +17,7 @@ from deniable.query.aggregates.aggregate import (
     CommandForm,
     Error,
     Forecast,
+    MeanColumns,
     Of,
     Output,
     Registration,
@@ -56,6 +57,11 @@ class MomentOf(Output):
     @property
     def columns(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys((self.products, self.left, self.right, self.count)))
+
+    @property
+    def means(self) -> tuple[MeanColumns, ...]:
+        """The means it is about."""
+        return tuple(MeanColumns(total, self.count) for total in dict.fromkeys((self.left, self.right)))
 
     @property
     def inner_ends(self) -> tuple[float, float]:

@@ -11,6 +11,7 @@ from typing import Any
 
 from deniable.exact import number_of
 from deniable.exact.figures import counted
+from deniable.kernels import HalvesNoise
 from deniable.plan.canonical import node_name
 from deniable.plan.codebook import Codebook
 from deniable.plan.even_weights import Spread
@@ -121,9 +122,19 @@ def numbers_measured(compiled: CompiledQuery, price: Price) -> Iterator[str]:
     measured, allocation = dict(compiled.plan.aggregates), price.allocation
     for part in compiled.measurements.additive:
         apart, noise = part.sensitivity, allocation.noises[part.key]
+        if isinstance(noise, HalvesNoise):
+            continue
         yield (
             f"{_shown(measured[part.key.column])}: one unit moves it by at most {apart.linf * apart.step} in each of "
             f"{counted(apart.l0, 'cell')}; {noise.law.value} noise of scale {float(noise.scale * apart.step):.6g}"
+        )
+    for mean in allocation.means:
+        apart, noise = mean.sensitivity, allocation.noises[mean.total]
+        total, count = (_shown(measured[key.column]) for key in (mean.total, mean.count))
+        yield (
+            f"{total} and {count}, as distances from both bounds: one unit moves both together by at most "
+            f"{apart.linf * apart.step} in each of {counted(apart.l0 // 2, 'cell')}; {noise.law.value} noise of scale "
+            f"{float(noise.scale * apart.step):.6g} on each"
         )
     for found, margin in zip(compiled.measurements.found, allocation.margins, strict=True):
         yield f"{counted(found.k, 'private choice')} among found values and a stop {counted(margin.at, 'row')} above the next"

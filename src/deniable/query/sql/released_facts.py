@@ -194,7 +194,7 @@ def released_numbers(
     if measured is None:
         return [ReleasedNumber((low, high), value) for value, low, high in ends]
     key = compiled.slices[0].key(measured)
-    step, grain = compiled.steps[measured], compiled.grains[measured]
+    step, grain = price.allocation.step(key, compiled.steps[measured]), compiled.grains[measured]
     noise, rounding = price.allocation.noises[key], float(grain) / 2 if grain != step else 0.0
     return [
         ReleasedNumber((low, high), value, noise, step, rounding, (stage.name, measured, row))
