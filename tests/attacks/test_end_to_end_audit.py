@@ -114,6 +114,9 @@ SCENARIOS = {
         "{id: who, groups: 1, rows_per_group: 2}", table(ROW, *LARGEST), table(ROW), _asked()(s=dp.sum("x")), tail=FINE
     ),
     "mean": Scenario(ONE, table(ROW, *BUSY), table(ROW), _asked(epsilon=4)(m=dp.mean("x")), FOUR),
+    "a share": Scenario(
+        ONE, table(ROW, *BUSY), table(ROW), _asked(epsilon=6)(m=dp.mean("x > 1")), dp.budget(epsilon=6)
+    ),
     "variance": Scenario(
         ONE, table(ROW, *BUSY), table(ROW), _asked(epsilon=9)(v=dp.variance("x")), dp.budget(epsilon=9), Fraction(1, 40)
     ),

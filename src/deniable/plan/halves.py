@@ -31,8 +31,8 @@ _WIDEST = 2**31
 class Halves:
     """The halves of one total and one count, in whole steps of `step`; at most `rows` rows of a unit count in a group.
 
-    A value has `width` steps between its bounds, `low` below nought and `high` above it; a step of the total is `total_steps`
-    of these, a row of the count `row_steps` for each step between the bounds. `step` may be a part of the column's own: `scale` of them.
+    A value lies between `low` and `high` steps of its column, each of which is `scale` of these. A step of the total is
+    `total_steps` of these, and one of the count `row_steps` for each step of the column.
     Guarantee: in a group by all keys, what a unit with `n` rows adds to both halves has absolute values of at most
     `min(rows, n) * width * scale` together.
     """

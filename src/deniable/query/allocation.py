@@ -131,7 +131,14 @@ def allocate(wanted: Measurements, asked: Request, filters: Filters) -> Allocati
     reason = _reason(candidates, law, wanted, asked)
     charge = _charge(chosen, asked, filters)
     return Allocation(
-        chosen.noises, chosen.etas, chosen.thresholds, chosen.law, chosen.cost, charge, reason, chosen.margins,
+        chosen.noises,
+        chosen.etas,
+        chosen.thresholds,
+        chosen.law,
+        chosen.cost,
+        charge,
+        reason,
+        chosen.margins,
         means=chosen.means,
     )
 

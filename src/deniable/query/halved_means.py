@@ -59,7 +59,7 @@ def halved_means(
 ) -> Iterator[HalvedMean]:
     """The totals and counts that can be measured in halves: each count with the first total that is asked for beside it."""
     measured, taken = dict(node.aggregates), set[str]()
-    for mean in dict.fromkeys(mean for output in outputs for mean in output.means):
+    for mean in dict.fromkeys(mean for output in outputs for mean in output.mean_columns):
         total, count = measured[mean.total], measured[mean.count]
         assert isinstance(total, Total)
         assert isinstance(count, RowCount)
@@ -84,10 +84,10 @@ def halved_means(
 
 
 def _is_mean_of(output: Output, mean: MeanColumns) -> bool:
-    return any(each.exact and each.total == mean.total for each in output.means)
+    return any(each.exact and each.total == mean.total for each in output.mean_columns)
 
 
 def _from_the_middle(output: Output, mean: MeanColumns, halves: Halves) -> bool:
     """Whether an output can be computed from a total of distances from the very middle of the bounds."""
-    mine = [each for each in output.means if each.total == mean.total]
+    mine = [each for each in output.mean_columns if each.total == mean.total]
     return bool(mine) and (halves.low == -halves.high or all(each.exact for each in mine))

@@ -11,9 +11,9 @@ from functools import cache
 import numpy as np
 import pytest
 
-from deniable.kernels import noise_of
+from deniable.kernels import HalvesNoise, noise_of
 from deniable.kernels.laws import Law
-from deniable.query import ratio
+from deniable.query import noise_sum, ratio
 from deniable.query.aggregates import MeanOf, MomentOf
 from deniable.query.columns import Noisy
 from deniable.query.ratio import mean_intervals, moment_intervals, quotient_intervals
@@ -74,6 +74,68 @@ def columns(data, law, names):
     return {
         name: Noisy(exact[name] + off, Fraction(1), noise) for name, noise, off in zip(names, noises, offs, strict=True)
     }
+
+
+def halves(exact, width, scale=50):
+    """The noisy sum and count as they come from two halves: the difference and the sum of both, with two draws behind them."""
+    noise = noise_of(Law.LAPLACE, Fraction(scale))
+    above, below = lattice([noise, noise])
+    noises = [HalvesNoise(noise.scale, "s", step) for step in (Fraction(1, 2), Fraction(1, width))]
+    offs = dict(zip("sn", (above - below, above + below), strict=True))
+    steps = {"s": 2 * exact["s"], "n": width * exact["n"]}
+    return {name: Noisy(steps[name] + offs[name], each.step, each) for name, each in zip("sn", noises, strict=True)}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_means_from_halves_hold_as_often_as_they_say(shape):
+    data = SHAPES[shape]
+    noisy = halves({"s": sum(x - 5 for x in data), "n": len(data)}, 10)
+    over = [beyond(mean_intervals(MEAN, noisy, beta), np.mean(data), beta) for beta in LEVELS]
+    assert min(over) >= -0.5
+    if shape != "all at the bound":
+        assert max(over[1:]) <= 2
+        assert over[0] <= 3.5
+    counted = [beyond(noisy["n"].around(beta), len(data), beta) for beta in LEVELS]
+    assert min(counted) >= -0.5
+    assert max(counted) <= 2
+
+
+@pytest.mark.parametrize("shape", SPREAD)
+@pytest.mark.parametrize("other", ["another mean", "a variance", "a quotient"])
+def test_what_is_computed_beside_a_mean_from_halves_holds_as_often_as_it_says(shape, other):
+    """With a third noise of its own beside the two draws: another column's sum, the sum of squares, a sum over the same count."""
+    x = np.array(SPREAD[shape]) - 5
+    exact = {"s": int(x.sum()), "n": len(x), "q": int((x**2 - 12).sum())}
+    third = noise_of(Law.LAPLACE, Fraction(SCALES["q" if other == "a variance" else "x"]))
+    noise = noise_of(Law.LAPLACE, Fraction(50))
+    above, below, off = lattice([noise, noise, third], 20 * RUNS)  # three dimensions need many more of them
+    both = [HalvesNoise(noise.scale, "s", step) for step in (Fraction(1, 2), Fraction(1, 10))]
+    noisy = {
+        "s": Noisy(2 * exact["s"] + above - below, both[0].step, both[0]),
+        "n": Noisy(10 * exact["n"] + above + below, both[1].step, both[1]),
+        "q": Noisy(exact["q"] + off, Fraction(1), third),
+        "x": Noisy(exact["s"] + off, Fraction(1), third),
+    }
+    if other == "a variance":
+        found, truth = [moment_intervals(VARIANCE, noisy, beta) for beta in LEVELS], np.var(x)
+    elif other == "another mean":
+        mean = replace(MEAN, total="x")
+        found, truth = [mean_intervals(mean, noisy, beta) for beta in LEVELS], np.mean(x) + 5
+    else:
+        found, truth = [quotient_intervals(noisy["x"], noisy["n"], beta) for beta in LEVELS], np.mean(x)
+    over = [beyond(each, truth, beta) for each, beta in zip(found, LEVELS, strict=True)]
+    assert min(over) >= -1  # what so many draws can tell
+    assert max(over) <= 2
+
+
+def test_halves_taken_for_noises_of_their_own_are_found(monkeypatch):
+    """Planted: the two draws of a pair counted once each, as if the sum and the count did not share them."""
+    monkeypatch.setattr(
+        noise_sum, "_drawn", lambda noises: [(noise.half, (i, None, 0)) for i, noise in enumerate(noises)]
+    )
+    data = SHAPES["in the middle"]
+    noisy = halves({"s": sum(x - 5 for x in data), "n": len(data)}, 10)
+    assert beyond(mean_intervals(MEAN, noisy, LEVELS[1]), np.mean(data), LEVELS[1]) < -2
 
 
 def beyond(found, truth, beta):

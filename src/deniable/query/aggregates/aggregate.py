@@ -110,7 +110,7 @@ class Output(ABC):
         """The noisy columns it is computed from."""
 
     @property
-    def means(self) -> tuple[MeanColumns, ...]:
+    def mean_columns(self) -> tuple[MeanColumns, ...]:
         """The totals over counts it is computed from."""
         return ()
 

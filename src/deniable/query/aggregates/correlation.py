@@ -46,9 +46,9 @@ class CorrelationOf(Output):
         return tuple(dict.fromkeys((*self.covariance.columns, *self.left.columns, *self.right.columns)))
 
     @property
-    def means(self) -> tuple[MeanColumns, ...]:
+    def mean_columns(self) -> tuple[MeanColumns, ...]:
         """Those of both numbers."""
-        return self.covariance.means
+        return self.covariance.mean_columns
 
     def answer(self, name: str, drawn: SliceAnswer, error: str) -> AnswerColumn:
         """The correlation with its interval: each of the three parts keeps to its own, with a third of the error probability."""
@@ -133,9 +133,9 @@ class LeastSquaresOf(Output):
         return tuple(dict.fromkeys((*self.covariance.columns, *self.variance.columns)))
 
     @property
-    def means(self) -> tuple[MeanColumns, ...]:
+    def mean_columns(self) -> tuple[MeanColumns, ...]:
         """Those of both numbers."""
-        return self.covariance.means
+        return self.covariance.mean_columns
 
     def answer(self, name: str, drawn: SliceAnswer, error: str) -> AnswerColumn:
         """The slope or the intercept with its interval."""

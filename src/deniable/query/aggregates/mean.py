@@ -50,7 +50,7 @@ class MeanOf(Output):
         return (self.total, self.count)
 
     @property
-    def means(self) -> tuple[MeanColumns, ...]:
+    def mean_columns(self) -> tuple[MeanColumns, ...]:
         """Itself."""
         return (MeanColumns(self.total, self.count, exact=True),)
 

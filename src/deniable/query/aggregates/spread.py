@@ -59,7 +59,7 @@ class MomentOf(Output):
         return tuple(dict.fromkeys((self.products, self.left, self.right, self.count)))
 
     @property
-    def means(self) -> tuple[MeanColumns, ...]:
+    def mean_columns(self) -> tuple[MeanColumns, ...]:
         """The means it is about."""
         return tuple(MeanColumns(total, self.count) for total in dict.fromkeys((self.left, self.right)))
 

@@ -132,9 +132,9 @@ def numbers_measured(compiled: CompiledQuery, price: Price) -> Iterator[str]:
         apart, noise = mean.sensitivity, allocation.noises[mean.total]
         total, count = (_shown(measured[key.column]) for key in (mean.total, mean.count))
         yield (
-            f"{total} and {count}, as distances from both bounds: one unit moves both together by at most "
+            f"{total} and {count}, in two halves: one unit moves both together by at most "
             f"{apart.linf * apart.step} in each of {counted(apart.l0 // 2, 'cell')}; {noise.law.value} noise of scale "
-            f"{float(noise.scale * apart.step):.6g} on each"
+            f"{float(noise.scale * apart.step):.6g} on each half"
         )
     for found, margin in zip(compiled.measurements.found, allocation.margins, strict=True):
         yield f"{counted(found.k, 'private choice')} among found values and a stop {counted(margin.at, 'row')} above the next"
