@@ -144,7 +144,7 @@ def _one_draw_for_both(patch: pytest.MonkeyPatch) -> None:
 
 
 def _a_price_for_each(patch: pytest.MonkeyPatch) -> None:
-    """Planted: every half priced with all of epsilon, as if the other moved by nothing: right for one row, wrong for replaced ones."""
+    """Planted: every half priced with all of epsilon, as if the other stayed: wrong for a row that is changed."""
     right = halved_means.halves_sensitivity
     patch.setattr(halved_means, "halves_sensitivity", lambda *given: replace(right(*given), l1=right(*given).linf // 2))
 

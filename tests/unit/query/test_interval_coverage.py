@@ -7,6 +7,7 @@ on every run. Two standard errors of 2,000 runs are allowed; where the interval 
 from dataclasses import replace
 from fractions import Fraction
 from functools import cache
+from hashlib import shake_128
 
 import numpy as np
 import pytest
@@ -76,6 +77,13 @@ def columns(data, law, names):
     }
 
 
+def sample(noise, seed, draws=15 * RUNS):
+    """Draws that are not even, the same on every run: of three dimensions a lattice tells less than so many of these."""
+    places = np.frombuffer(shake_128(bytes([seed])).digest(8 * draws), dtype=np.uint64) / 2**64
+    reach, below = rising(noise)
+    return np.minimum(np.searchsorted(below, places), 2 * reach) - reach
+
+
 def halves(exact, width, scale=50):
     """The noisy sum and count as they come from two halves: the difference and the sum of both, with two draws behind them."""
     noise = noise_of(Law.LAPLACE, Fraction(scale))
@@ -100,7 +108,7 @@ def test_means_from_halves_hold_as_often_as_they_say(shape):
     assert max(counted) <= 2
 
 
-@pytest.mark.parametrize("shape", SPREAD)
+@pytest.mark.parametrize("shape", ["few large values", "many rows", "even"])
 @pytest.mark.parametrize("other", ["another mean", "a variance", "a quotient"])
 def test_what_is_computed_beside_a_mean_from_halves_holds_as_often_as_it_says(shape, other):
     """With a third noise of its own beside the two draws: another column's sum, the sum of squares, a sum over the same count."""
@@ -108,7 +116,7 @@ def test_what_is_computed_beside_a_mean_from_halves_holds_as_often_as_it_says(sh
     exact = {"s": int(x.sum()), "n": len(x), "q": int((x**2 - 12).sum())}
     third = noise_of(Law.LAPLACE, Fraction(SCALES["q" if other == "a variance" else "x"]))
     noise = noise_of(Law.LAPLACE, Fraction(50))
-    above, below, off = lattice([noise, noise, third], 20 * RUNS)  # three dimensions need many more of them
+    above, below, off = (sample(each, seed) for seed, each in enumerate((noise, noise, third)))
     both = [HalvesNoise(noise.scale, "s", step) for step in (Fraction(1, 2), Fraction(1, 10))]
     noisy = {
         "s": Noisy(2 * exact["s"] + above - below, both[0].step, both[0]),
