@@ -103,10 +103,10 @@ class Allocation:
     charge: Cost
     reason: str
     margins: tuple[Threshold, ...] = ()
-    betas: Mapping[str, Fraction] = field(default_factory=dict)
-    """How often the interval around a private choice may fail, by the choice's name."""
     means: tuple[HalvedMean, ...] = ()
     """The totals and counts that are measured in halves."""
+    betas: Mapping[str, Fraction] = field(default_factory=dict)
+    """How often the interval around a private choice may fail, by the choice's name."""
 
     def step(self, key: SliceColumn, own: Fraction) -> Fraction:
         """What one step of a noisy column stands for; `own` is that of its exact integers."""
@@ -127,19 +127,11 @@ def allocate(wanted: Measurements, asked: Request, filters: Filters) -> Allocati
         )
     candidates = {law: _all_noises(wanted, asked, law) for law in _laws(wanted, asked)}
     law = min(candidates, key=lambda law: _spread(wanted, candidates[law]))
-    chosen = _answer(wanted, asked, law, candidates[law])
+    best = _answer(wanted, asked, law, candidates[law])
     reason = _reason(candidates, law, wanted, asked)
-    charge = _charge(chosen, asked, filters)
+    charge = _charge(best, asked, filters)
     return Allocation(
-        chosen.noises,
-        chosen.etas,
-        chosen.thresholds,
-        chosen.law,
-        chosen.cost,
-        charge,
-        reason,
-        chosen.margins,
-        means=chosen.means,
+        best.noises, best.etas, best.thresholds, best.law, best.cost, charge, reason, best.margins, best.means
     )
 
 
@@ -203,9 +195,7 @@ def _all_noises(wanted: Measurements, asked: Request, law: Law) -> dict[SliceCol
     return apart | _halved(wanted, asked, found)
 
 
-def _halved(
-    wanted: Measurements, asked: Request, apart: Mapping[SliceColumn, Noise]
-) -> dict[SliceColumn, ColumnNoise]:
+def _halved(wanted: Measurements, asked: Request, apart: Mapping[SliceColumn, Noise]) -> dict[SliceColumn, ColumnNoise]:
     """The noises of means that are measured in halves: where both columns would have Laplace noise, and gain."""
     steps = {part.key: part.sensitivity.step for part in wanted.additive}
     found: dict[SliceColumn, ColumnNoise] = {}
