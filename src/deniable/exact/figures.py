@@ -95,7 +95,7 @@ def _leading_power(number: Fraction) -> int:
 
 def error_figures(error: Number) -> str:
     """An error with two figures, rounded up; a whole number of five digits at most as it is."""
-    if _is_whole(error) and abs(error) < _SEEN_TO_ADD_UP:
+    if _is_whole(error) and -_SEEN_TO_ADD_UP < error < _SEEN_TO_ADD_UP:
         return f"{int(error):,}"
     return _at(error, places(error), ROUND_CEILING)
 

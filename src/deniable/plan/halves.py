@@ -66,7 +66,8 @@ class Halves:
         kind = np.int64 if most * max(self.total_steps, self.width * self.row_steps) < 2**60 else object
         t, w = total.astype(kind) * self.total_steps, count.astype(kind) * self.row_steps
         found = np.stack([t - self.low * w, self.high * w - t])
-        return np.clip(found, -LARGEST, LARGEST).astype(np.int64)
+        limited: Integers = np.clip(found, -LARGEST, LARGEST).astype(np.int64)
+        return limited
 
 
 def halves_of(total: Total, count: RowCount, source: Relation) -> Halves | None:
