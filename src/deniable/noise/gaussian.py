@@ -170,7 +170,7 @@ class StepSampler:
         self._unit = float(Fraction(1 << block_bits, 1 << read) / scale)  # of a position as floats see it
         self._inset = float(law.inset / scale)
         blocks = sorted(set(self._table.cells.tolist()))
-        self._lift = {block: float(self._law.near(block) / scale) ** 2 / 2 for block in blocks}
+        self._lift = {block: away**2 / 2 for block, away in zip(blocks, law.distances(blocks), strict=True)}
         self._lifts = np.array([self._lift[block] for block in self._table.cells.tolist()])
         self._bases = self._table.cells << read
         farthest = float(max(-blocks[0], blocks[-1] + 1) * self._law.width / scale)

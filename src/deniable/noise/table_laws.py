@@ -15,7 +15,7 @@ how many units at most, so that whatever is built on it can be proved to stay be
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -255,6 +255,16 @@ class Steps:
         if block > 0:
             return block * self.width - self.inset
         return -(block + 1) * self.width + 1 - self.inset if block < 0 else Fraction(0)
+
+    def distances(self, blocks: Iterable[int]) -> list[float]:
+        """`near` of each block in scales, rounded once: a quotient of integers is the float of a fraction, without the fraction."""
+        over, parts = self.scale.denominator, self.inset.denominator
+        under, width, inset = self.scale.numerator * parts, self.width * parts, self.inset.numerator
+        first = parts - width - inset
+        return [
+            over * (block * width - inset if block > 0 else first - block * width if block else 0) / under
+            for block in blocks
+        ]
 
     def bounds(self, bits: int) -> list[int]:
         places, step = bits + _GUARD, self.width / self.scale

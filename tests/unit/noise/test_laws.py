@@ -123,6 +123,13 @@ def test_near_is_the_least_distance() -> None:
         assert cells.near(block) == max(0, min(min(abs(2 * k - 1), abs(2 * k + 1)) for k in values) / 2 * (block != 0))
 
 
+@pytest.mark.parametrize("scale", [Fraction(70), Fraction(10**30 + 1, 3 * 10**27), Fraction(2**60, 7), Fraction(1, 3)])
+@pytest.mark.parametrize("inset", [Fraction(0), Fraction(1, 2)], ids=["points", "cells"])
+def test_distances_are_the_floats_of_near(scale: Fraction, inset: Fraction) -> None:
+    law, blocks = Steps(scale, 8, inset), [*range(-40, 41), 2**55 + 1, -(2**55) - 3]
+    assert law.distances(blocks) == [float(law.near(block) / scale) for block in blocks]
+
+
 def test_rational_weights_are_exact() -> None:
     assert Rational((1, 2, 5)).bounds(3) == [1, 2, 5]
     assert_bounds(Rational((3, 0, 4)), lambda i: mp.mpf([3, 0, 4][i]) / 7, 64)
