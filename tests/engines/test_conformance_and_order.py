@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deniable.engines import conformance, kit
-from deniable.engines.duckdb_profile import DuckDBProfile
+from deniable.engines.duckdb_profile import DuckDBProfile, without_unsound_optimizers
 from deniable.engines.order import MASK, mixed, order_key, rank, start, words
 from deniable.engines.sql.sql_statement import SqlStatement
 from deniable.errors import InvalidArgument
@@ -23,12 +23,28 @@ PROFILE = DuckDBProfile()
 KEY = order_key(bytes(range(32)))
 
 
+def _executed(text: str) -> dict[str, Any]:
+    connection = duckdb.connect()
+    without_unsound_optimizers(connection)
+    return dict(connection.execute(text).fetchnumpy())
+
+
 def _execute(statement: SqlStatement) -> dict[str, Any]:
-    return dict(duckdb.connect().execute(statement.text(PROFILE)).fetchnumpy())
+    return _executed(statement.text(PROFILE))
 
 
 def test_the_whole_kit_holds_on_duckdb() -> None:
     assert conformance.differences(conformance.Kit(PROFILE, _execute)) == []
+
+
+def test_the_kit_finds_the_joins_that_duckdb_leaves_out() -> None:
+    """The planted fault: DuckDB with all of its optimizers, in a version that removes joins."""
+    optimizers = {name for (name,) in duckdb.sql("SELECT name FROM duckdb_optimizers()").fetchall()}
+    plain = conformance.Kit(
+        PROFILE, lambda statement: dict(duckdb.connect().execute(statement.text(PROFILE)).fetchnumpy())
+    )
+    found = conformance.differences(plain)
+    assert found == (["rows that a join repeats (values)"] if "join_elimination" in optimizers else [])
 
 
 def test_the_quick_digests_are_the_reference_engines() -> None:
@@ -58,9 +74,7 @@ class _OtherDuckDB(DuckDBProfile):
 def test_an_engine_that_differs_is_refused_by_name() -> None:
     other = _OtherDuckDB()
     with pytest.raises(InvalidArgument, match="groups by name"):
-        conformance.conform(
-            "DuckDB of tomorrow", other, lambda s: dict(duckdb.connect().execute(s.text(other)).fetchnumpy())
-        )
+        conformance.conform("DuckDB of tomorrow", other, lambda s: _executed(s.text(other)))
 
 
 @given(st.integers(0, MASK))
