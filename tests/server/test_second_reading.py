@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import socket
 from datetime import UTC, datetime, timedelta
 from urllib.parse import urlsplit
 
 import pytest
 
+import deniable as dp
 from deniable.accounting import Spend
 from deniable.errors import InvalidArgument
 from deniable.server.codebook_desk import NOT_READ
@@ -157,3 +159,18 @@ def test_what_no_grant_could_pay_is_refused_with_what_it_takes(server):
     questions = {"questions": {"a": SQL}, "by": "accuracy", "wanted": {"a": 0.5}, "purpose": "x"}
     assert server.call("ana", "POST", "/datasets/visits/workloads", json=questions).status_code in (409, 422)
     assert server.call("ana", "GET", "/datasets/visits/requests").json() == []
+
+
+def test_no_proxy_of_the_environment_is_shown_a_token_that_is_not_encrypted(listening, monkeypatch):
+    """To a server on this machine a token goes in plain text, and a proxy named in the environment was handed it."""
+    with socket.create_server(("127.0.0.1", 0)) as proxy:
+        proxy.settimeout(0.2)
+        for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
+            monkeypatch.setenv(name, f"http://127.0.0.1:{proxy.getsockname()[1]}")
+        for name in ("NO_PROXY", "no_proxy"):
+            monkeypatch.delenv(name, raising=False)
+        with dp.connect(listening.settings.public_url, token=listening.secrets["ana"]) as client:
+            client._http.timeout = 2
+            assert "visits" in client.datasets()
+        with pytest.raises(TimeoutError):
+            proxy.accept()

@@ -1,7 +1,7 @@
 """Bounded rows as integers: what an engine hands to mechanisms that need rows, in one order and with one name for each unit.
 
-Guarantee: a unit's label is a keyed hash of the unit alone, so who else is there changes nobody's label; two units that share
-a label by accident are treated as one, which only makes the promise stronger.
+Guarantee: a unit's label is a keyed hash of the unit alone, so who else is there changes nobody's label. A unit has that of one of
+n others with a chance below n / 2**63; a model would then cut the sums of both as one's (docs/known-issues.md).
 """
 
 from __future__ import annotations

@@ -45,6 +45,7 @@ class Client:
             timeout=60,
             transport=transport,
             follow_redirects=False,
+            trust_env=parts.scheme == "https",  # a proxy that the environment names would read the token
         )
 
     def datasets(self) -> list[str]:

@@ -59,7 +59,8 @@ class SingleSignOn:
         import httpx
 
         self._provider, self._callback, self._clock = provider, callback, clock
-        self._http = http or httpx.Client(timeout=10, follow_redirects=False)
+        safe = urlsplit(provider.issuer).scheme == "https"  # else a proxy of the environment would read the secret
+        self._http = http or httpx.Client(timeout=10, follow_redirects=False, trust_env=safe)
         self._attempts = kept or ShortLived(clock=clock)
         self._found: Mapping[str, Any] | None = None
 
