@@ -205,6 +205,7 @@ def votes_family(
             f"teachers need declared bounds, {reading.open[0]!r} has none; declare them in the codebook"
         )
     classes = len(reading.target_classes())
+    teachers.model.at(reading, QUIET)  # a model that cannot be a teacher here is refused now, and not after the charge
     codes = {each.name: each.codes(public_cells(frame, each.name)) for each in reading.features}
     lengths = {len(column) for column in codes.values()}
     if len(lengths) > 1:

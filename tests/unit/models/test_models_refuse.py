@@ -18,7 +18,7 @@ from deniable.models import (
     Network,
     Training,
 )
-from tests.models_kit import CHANGED_BOOK, ROW_BOOK, people, session
+from tests.models_kit import CHANGED_BOOK, ROW_BOOK, UNIT_BOOK, people, session
 from tests.needs import require_module
 
 ROWS = people(60)
@@ -67,6 +67,13 @@ def _public(**changed):
 )
 def test_settings_that_cannot_work_cost_nothing(fit, said):
     _refused(session({**ROWS, "note": ["x"] * 60}, text=NOTED), fit, said)
+
+
+def test_a_model_that_cannot_teach_costs_nothing():
+    """Objective perturbation is for units of one row: with several it failed when the first teacher was trained."""
+    asked = session(people(20, who=True), text=UNIT_BOOK)
+    objective = LogisticRegression("smoker", method="objective")
+    _refused(asked, lambda s: s.teachers(objective, parts=3).label(_public(), epsilon=1), "units of one row")
 
 
 def _module(*layers):
