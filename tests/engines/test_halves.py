@@ -20,7 +20,7 @@ from deniable.engines.engine import Engine
 from deniable.engines.reference import ReferenceEngine
 from deniable.plan.codebook import Codebook
 from deniable.query.compile import CompiledQuery, compile_query
-from deniable.query.halved_means import HalvedMean
+from deniable.query.measurements import HalvedMean
 from tests.engines.random_plans import KEY, cells
 
 Row = tuple[int, str, int | None]

@@ -17,8 +17,8 @@ from deniable.audit.exact_law import OutputLaw, output_law
 from deniable.engines.reference import ReferenceEngine
 from deniable.exact import exp
 from deniable.kernels import HalvesNoise, Law, Sensitivity
-from deniable.plan.halves import Halves
-from deniable.query import drawing, halved_means
+from deniable.plan.sensitivity import Halves
+from deniable.query import drawing, measurements
 from deniable.query.aggregates import measuring
 from deniable.query.compile import compile_query
 from deniable.query.drawing import draw_slices
@@ -116,13 +116,13 @@ def test_the_columns_are_the_sum_and_the_difference_of_two_independent_halves() 
 
 def _half_the_common_distance(patch: pytest.MonkeyPatch) -> None:
     """Planted: both halves priced as if a row moved each of them by half of what it moves both."""
-    right = halved_means.halves_sensitivity
+    right = measurements.halves_sensitivity
 
     def wrong(*given: Any) -> Sensitivity:
         apart = right(*given)
         return replace(apart, l1=apart.l1 // 2)
 
-    patch.setattr(halved_means, "halves_sensitivity", wrong)
+    patch.setattr(measurements, "halves_sensitivity", wrong)
 
 
 def _bounds_off_the_grid(patch: pytest.MonkeyPatch) -> None:
@@ -145,8 +145,8 @@ def _one_draw_for_both(patch: pytest.MonkeyPatch) -> None:
 
 def _a_price_for_each(patch: pytest.MonkeyPatch) -> None:
     """Planted: every half priced with all of epsilon, as if the other stayed: wrong for a row that is changed."""
-    right = halved_means.halves_sensitivity
-    patch.setattr(halved_means, "halves_sensitivity", lambda *given: replace(right(*given), l1=right(*given).linf // 2))
+    right = measurements.halves_sensitivity
+    patch.setattr(measurements, "halves_sensitivity", lambda *given: replace(right(*given), l1=right(*given).linf // 2))
 
 
 FAULTS = {
@@ -182,6 +182,19 @@ def test_halves_are_taken_where_no_shown_number_is_worse_for_it() -> None:
     assert halved("changed rows", both) == 0, "one cell of changed rows: the count would be worse"
     assert halved(aggregates={**both, "s": dp.std("x"), "t": dp.mean("2 * x")}) == 1
     assert halved(aggregates={"s": dp.sum("x"), "n": dp.count()}) == 0, "nothing is averaged"
+
+
+def test_a_number_that_a_filter_leaves_in_every_row_goes_with_the_count_of_all_rows() -> None:
+    plain = {**book(ONE)["tables"]["v"]["variables"], "y": {"type": "integer", "bounds": [0, 9]}}
+    named = {**book(ONE), "tables": {"v": {"variables": plain}}}
+    session = dp.Dataset({"p": [1], "x": [0], "y": [3]}, codebook=named).session(dp.budget(epsilon=9))
+    asked_of = session.query().where("y >= 0").agg(m=dp.mean("y"), n=dp.count())
+    both = compile_query(asked_of, asked_of.runner.unit)
+    assert [name for name, _ in both.plan.aggregates] == ["m0", "m1"], "one count for both"
+    assert len(both.measurements.means) == 1
+    alone = session.query().agg(m=dp.mean("y"), n=dp.count())
+    apart = compile_query(alone, alone.runner.unit)
+    assert [mean.count.column for mean in apart.measurements.means] == ["m1"], "not with the count of all rows, m2"
 
 
 @pytest.mark.parametrize("law", [each for each in Law if each is not Law.LAPLACE])

@@ -1,9 +1,10 @@
 """Kernels: what mechanisms and table queries share. Whole numbers in, whole numbers out, each with its cost and its error."""
 
-from deniable.kernels.halves import ColumnNoise, HalvesNoise
 from deniable.kernels.integer_noise import (
+    ColumnNoise,
     DiscreteGaussianNoise,
     DiscreteLaplaceNoise,
+    HalvesNoise,
     Noise,
     RoundedGaussianNoise,
     noise_of,

@@ -24,8 +24,7 @@ from deniable.kernels import ColumnNoise, DiscreteLaplaceNoise, HalvesNoise, Law
 from deniable.kernels.key_threshold import key_threshold
 from deniable.kernels.staircase import stairs_crossed
 from deniable.query.columns import SliceColumn
-from deniable.query.halved_means import HalvedMean
-from deniable.query.measurements import Additive, FoundSelection, Measurements, Selection
+from deniable.query.measurements import Additive, FoundSelection, HalvedMean, Measurements, Selection
 
 _BETA = Fraction(1, 20)
 _LEAST_RHO = Fraction(1, 2**200)

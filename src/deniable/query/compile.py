@@ -30,9 +30,8 @@ from deniable.query.aggregates.aggregate import PrivateChoice
 from deniable.query.aggregates.measuring import Measuring
 from deniable.query.builder import Query
 from deniable.query.found_values import FoundValues, compile_found, found_column
-from deniable.query.halved_means import halved_means
 from deniable.query.keys import KeySet, key_set
-from deniable.query.measurements import Additive, Measurements, Selection, Slice, adds_up, slices_of
+from deniable.query.measurements import Additive, Measurements, Selection, Slice, adds_up, halved_means, slices_of
 from deniable.query.public_conditions import check_categories
 
 

@@ -22,8 +22,7 @@ from deniable.query.allocation import Allocation
 from deniable.query.columns import Noisy, SliceColumn
 from deniable.query.compile import CompiledQuery
 from deniable.query.found_values import draw_found
-from deniable.query.halved_means import HalvedMean
-from deniable.query.measurements import Slice
+from deniable.query.measurements import HalvedMean, Slice
 from deniable.query.ranking import Occupied
 
 Integers: TypeAlias = NDArray[np.int64]

@@ -111,29 +111,36 @@ def test_a_cell_that_is_missing_all_the_same_reads_as_the_lowest_value():
         )
 
 
-def _coverage(within, *, rows, off, total, count):
-    """The chance that (S + Z) / (rows + Y) is within so much of the mean, `off` from the middle; Laplace scales in rows."""
-    lost = np.arange(-60, 60, 1 / 64) * count
-    mass = np.exp(-np.abs(lost) / count)
-    reach, middle = within * (rows + lost) / total, off * lost / total
-    upper, lower = middle + reach, middle - reach
+def _coverage(within, *, rows, off, scale):
+    """The chance that a mean from halves is within so much of the truth, `off` from the middle of bounds 8 apart.
+
+    The sum is off by half the difference of two Laplace draws of this scale, and the count by an eighth of their sum.
+    """
+    first = np.arange(-60, 60, 1 / 64) * scale
+    mass = np.exp(-np.abs(first) / scale)
+    ends = [
+        (first / 2 - (off + w) * first / 8 - w * rows) / (1 / 2 + (off + w) / 8) for w in (within, -within)
+    ]  # what the second draw is between
 
     def below(at):
-        tail = np.exp(-np.abs(at)) / 2
+        tail = np.exp(-np.abs(at) / scale) / 2
         return np.where(at < 0, tail, 1 - tail)
 
-    return float((mass * np.where(reach > 0, below(upper) - below(lower), 0)).sum() / mass.sum())
+    return float((mass * (below(ends[1]) - below(ends[0]))).sum() / mass.sum())
 
 
 @pytest.mark.parametrize("rows", [300, 6366])
 def test_the_stated_error_of_a_mean_holds_wherever_it_lies(rows):
-    """A mean at the end of its bounds feels the noise of the count most: an error for one in the middle holds too seldom."""
+    """A mean at the end of its bounds feels one draw alone: an error for one in the middle holds too seldom."""
     price = session().query().agg(m=dp.mean("x")).price(epsilon=0.25, group_size=rows, law="laplace")
-    total, count = sorted((float(noise.scale) for noise in price.allocation.noises.values()), reverse=True)
-    units = count * 0.25 / 2  # two numbers share the price evenly, and one unit moves a count by one
-    within, scales = float(price.errors["m"].within), {"total": total / units, "count": count / units}
-    assert scales["total"] == 4 * scales["count"]
+    scale, other = (float(noise.scale * 2 * noise.step) for noise in price.allocation.noises.values())
+    assert (scale, other) == (8 / 0.25, 2 / 0.25), (
+        "in the column's units; one row moves both halves by 8, and two counts by one"
+    )
+    within = float(price.errors["m"].within)
     for off in (0, 1, 4):
-        assert _coverage(within, rows=rows, off=off, **scales) >= 0.95
-    middle = next(w for w in np.arange(0, 9, 1e-3) if _coverage(w, rows=rows, off=0, **scales) >= 0.95)
-    assert _coverage(middle, rows=rows, off=4, **scales) < 0.95, "the planted fault: an error for means in the middle"
+        assert _coverage(within, rows=rows, off=off, scale=scale) >= 0.95
+    middle = next(w for w in np.arange(0, 9, 1e-3) if _coverage(w, rows=rows, off=0, scale=scale) >= 0.95)
+    assert _coverage(middle, rows=rows, off=4, scale=scale) < 0.95, (
+        "the planted fault: an error for means in the middle"
+    )
