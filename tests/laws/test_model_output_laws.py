@@ -49,7 +49,7 @@ def _kept(left, right, cost):
 
 def test_the_law_of_naive_bayes_keeps_its_charge(monkeypatch):
     _coarse(monkeypatch, encoding, naive_bayes)
-    model = NaiveBayes("smoker", features=["age"], law="exponential")
+    model = NaiveBayes("smoker", features=["age"], law="exponential", bins=2)  # of a grid of two steps
     reading = model.reading(book())
     fit = model.at(reading, Fraction(2, 5))
     left, right = _laws(fit, reading, lambda found: (found.counts, found.laws))

@@ -34,9 +34,7 @@ TINY = {
 def asked(method, rows, book=None, **options):
     data = people(rows) if book is None else people(rows, book)
     told = {**TINY[method], **options}
-    found = synthesis(
-        data.codebook, None, columns="all", method=method, focus=(), rows=None, bins={"since": 4}, options=told
-    )
+    found = synthesis(data.codebook, None, columns="all", method=method, focus=(), rows=None, bins=None, options=told)
     return found, found.read(data.session(dp.budget(epsilon=1))._data)
 
 

@@ -33,7 +33,7 @@ def summed_cells(rows):
 
 def read_cells(rows, *, most=None, book=None, order=(None, None)):
     data = people(rows) if book is None else people(rows, book)
-    columns = synthesizable(data.codebook, None, COLUMNS, {"since": 4} if book is None else {})
+    columns = synthesizable(data.codebook, None, COLUMNS, {})
     by = row_order(data.codebook, "people", *order)
     read, moved, _ = cell_rows(data.codebook, "people", columns, rows=most, order=by)
     return read(data.session(dp.budget(epsilon=1))._data), moved, columns

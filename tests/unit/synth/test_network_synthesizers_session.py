@@ -34,7 +34,7 @@ QUICK = {
 @pytest.mark.parametrize("method", QUICK)
 def test_a_network_twin_is_priced_for_free_charged_once_and_stored(method, tmp_path):
     session = people(people_rows(60)).session(dp.budget(epsilon=10, delta=1e-5), ledger=tmp_path / "p.ledger")
-    plan = session.synthesizer(method=method, bins={"since": 4}, **QUICK[method])
+    plan = session.synthesizer(method=method, **QUICK[method])
     assert network_note(method) in repr(plan)
     price = plan.price(epsilon=2)
     assert price.plan["noise of a table"] > 0
@@ -111,7 +111,7 @@ def test_data_never_raises(method, rows):
 
 def asked(method, **options):
     book = people(people_rows(3)).codebook
-    told = {"columns": "all", "method": method, "focus": (), "rows": None, "bins": {"since": 4}}
+    told = {"columns": "all", "method": method, "focus": (), "rows": None, "bins": None}
     return synthesis(book, None, **told, options=options)
 
 
