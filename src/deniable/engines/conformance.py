@@ -18,6 +18,7 @@ from threading import Lock
 from typing import TypeAlias
 
 import numpy as np
+from sqlglot import exp
 
 from deniable.engines.engine import Integers, KeyValue, Result
 from deniable.engines.kit import (
@@ -99,16 +100,20 @@ class Kit:
             return None
         kept, rows = groups.bounded(table)
         written = statements(plan, self._relations, self._profile, key, kept)
-        told = [
-            self._execute(SqlStatement(each.tree.copy().with_(table, as_=rows.tree), each.cells))  # type: ignore[attr-defined]
-            for each in (written[0], *written[1].values())
-        ]
-        return fetched_result(plan, told[0], dict(zip(written[1], told[1:], strict=True)))
+        answers = [self._execute(_with_table(each, table, rows)) for each in (written[0], *written[1].values())]
+        return fetched_result(plan, answers[0], dict(zip(written[1], answers[1:], strict=True)))
 
     def vector(self, plan: UnitVector) -> Integers:
         """What the engine says to a joint vector."""
         statement = vector_statement(plan, self._relations, self._profile, order_key(KIT_KEY))
         return fetched_vector(self._execute(statement), statement)
+
+
+def _with_table(statement: SqlStatement, table: str, rows: SqlStatement) -> SqlStatement:
+    """A statement that reads a table, and what the table holds, as one query."""
+    tree = statement.tree.copy()
+    assert isinstance(tree, exp.Select)
+    return SqlStatement(tree.with_(table, as_=rows.tree), statement.cells)
 
 
 def quick_digests(kit: Kit) -> tuple[str, str]:

@@ -35,7 +35,7 @@ from deniable.plan.expression import (
 )
 from deniable.plan.facts import Facts, Kind, common_step, hull
 from deniable.plan.functions.scalar import ScalarFunction
-from deniable.plan.nodes import ValueTable
+from deniable.plan.nodes import KeyColumn, ValueTable
 from deniable.plan.profile import Profile
 from deniable.plan.rewriting import cross_multiplied, listed
 from deniable.plan.sql_trees import (
@@ -53,8 +53,10 @@ from deniable.plan.sql_trees import (
     named,
     number,
     paren,
+    present,
     scaled,
     text,
+    within,
 )
 
 _COMPARISONS: dict[Comparison, type[exp.Binary]] = {
@@ -272,3 +274,30 @@ def _constant(cell: object) -> Tree:
             return text(cell)
         case _:
             return text(str(cell))
+
+
+def key_counts(key: KeyColumn, known: Facts, name: str) -> Tree | None:
+    """Which values of a key's column count: the declared ones, and missing ones only where they are kept; None where all do."""
+    accepted = _declared(key, known, name)
+    if accepted is None:
+        return present(column(name)) if known.nullable and not key.keep_missing else None
+    if key.keep_missing and known.nullable:
+        return paren(exp.or_(missing(column(name)), accepted))
+    return accepted
+
+
+def _declared(key: KeyColumn, known: Facts, name: str) -> Tree | None:
+    if key.domain is None:
+        return None
+    domain = set(key.domain)
+    if known.categories is not None and domain.issuperset(known.categories):
+        return None
+    if known.kind is Kind.NUMBER:
+        counts = sorted(value for value in domain if isinstance(value, int))
+        if counts and counts[-1] - counts[0] == len(counts) - 1:
+            inside = known.bounded and counts[0] <= known.ends[0] and known.ends[1] <= counts[-1]
+            return None if inside else within(column(name), number(counts[0]), number(counts[-1]))
+        values: list[Tree] = [number(count) for count in counts]
+    else:
+        values = [constant(value) for value in key.domain]
+    return exp.In(this=column(name), expressions=values) if values else exp.false()

@@ -9,7 +9,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from deniable.engines.order import OrderKey
-from deniable.engines.sql.expressions import Expressions, constant
+from deniable.engines.sql.expressions import Expressions, key_counts
 from deniable.engines.sql.keyed_order import AMONG, ROWS_THERE, STANDS, Known, first, first_groups, numbered, ranked
 from deniable.engines.sql.relations import Relations, unit_names
 from deniable.engines.sql.spreading import counted_bins, part_tree, spread_bins
@@ -17,7 +17,7 @@ from deniable.engines.sql.sql_statement import Kept, SqlStatement
 from deniable.plan.analysis import facts
 from deniable.plan.expression import Expression
 from deniable.plan.facts import LARGEST, Facts, Kind
-from deniable.plan.nodes import Aggregate, ByOrder, Distinct, GroupAgg, Histogram, KeyColumn, RowCount, Total, Units
+from deniable.plan.nodes import Aggregate, ByOrder, Distinct, GroupAgg, Histogram, RowCount, Total, Units
 from deniable.plan.profile import Profile
 from deniable.plan.sensitivity import checked, limits, total_ends
 from deniable.plan.sql_trees import (
@@ -33,10 +33,8 @@ from deniable.plan.sql_trees import (
     named,
     number,
     over,
-    paren,
     present,
     scaled,
-    within,
 )
 
 FEW_ROWS = 4
@@ -119,9 +117,8 @@ class Groups:
         if isinstance(choice, ByOrder):
             written.append(named(write.tree(choice.expression), "sorted"))
         rows = over(written, source)
-        conditions = [
-            c for key, name in zip(self._plan.keys, self._keys, strict=True) if (c := self._counts(key, name))
-        ]
+        read = zip(self._plan.keys, self._key_facts(), strict=True)
+        conditions = [c for key, (name, known) in read if (c := key_counts(key, known, name)) is not None]
         if conditions:
             rows = over([column(name) for name in self._row_columns()], rows).where(*conditions, copy=False)
         if self._row_caps():
@@ -131,32 +128,6 @@ class Groups:
     def _row_columns(self) -> list[str]:
         ordered = ["sorted"] if isinstance(self._plan.bounding.choice, ByOrder) else []
         return [*self._units, *self._keys, *self._inputs.values(), *ordered]
-
-    def _counts(self, key: KeyColumn, name: str) -> Tree | None:
-        """Which keys count: the declared ones, and missing ones only where they are kept."""
-        known = facts(key.expression, self._below.columns)
-        accepted = self._declared(key, known, name)
-        if accepted is None:
-            return present(column(name)) if known.nullable and not key.keep_missing else None
-        if key.keep_missing and known.nullable:
-            return paren(exp.or_(missing(column(name)), accepted))
-        return accepted
-
-    def _declared(self, key: KeyColumn, known: Facts, name: str) -> Tree | None:
-        if key.domain is None:
-            return None
-        domain = set(key.domain)
-        if known.categories is not None and domain.issuperset(known.categories):
-            return None
-        if known.kind is Kind.NUMBER:
-            counts = sorted(value for value in domain if isinstance(value, int))
-            if counts and counts[-1] - counts[0] == len(counts) - 1:
-                inside = known.bounded and counts[0] <= known.ends[0] and known.ends[1] <= counts[-1]
-                return None if inside else within(column(name), number(counts[0]), number(counts[-1]))
-            values: list[Tree] = [number(count) for count in counts]
-        else:
-            values = [constant(value) for value in key.domain]
-        return exp.In(this=column(name), expressions=values) if values else exp.false()
 
     def _row_capped(self, rows: exp.Select) -> exp.Select:
         kept = self._row_columns()
