@@ -24,6 +24,7 @@ from deniable.exact.figures import counted
 from deniable.exact.guards import Real, integer, positive, shown
 from deniable.noise import Entropy
 from deniable.plan.codebook import Codebook
+from deniable.plan.facts import Kind
 from deniable.plan.nodes import ByOrder, Relation, UnitAgg
 from deniable.plan.provenance import sources_of
 from deniable.plan.relation import shape
@@ -31,7 +32,7 @@ from deniable.synth.attribute import Attributes
 from deniable.synth.fitted.stored import TwinMeasurements
 from deniable.synth.measured.aim_rounds import measure_aim
 from deniable.synth.measured.allowance import Allowance
-from deniable.synth.measured.cells_of_codebook import column_names, private_rows, synthesizable
+from deniable.synth.measured.cells_of_codebook import column_facts, column_names, private_rows, synthesizable
 from deniable.synth.measured.coded import CellReading, Contribution, cell_rows, row_order, unit_rows
 from deniable.synth.measured.mwem_rounds import measure_mwem
 from deniable.synth.measured.network_rounds import NetworkData
@@ -287,6 +288,9 @@ def synthesis(
     source = private_rows(codebook, table)
     cuts = _quantiles(quantiles or {}, bins or {})
     named = column_names(source, columns)
+    for name in cuts:
+        if name in named and column_facts(source, name).kind is not Kind.NUMBER:
+            raise InvalidArgument(f"quantiles= is for numbers, and {name} is none")
     found = open_columns(source, named, opened, rows=unit_rows(source, rows))
     open_at = {each.name: each.attribute() for each in found}
     widest = {each.name: each.widest() for each in found}
@@ -294,9 +298,6 @@ def synthesis(
     attributes = synthesizable(codebook, source, columns, {**(bins or {}), **dict.fromkeys(cuts, FINE)}, open_at)
     wanted = [focus] if isinstance(focus, str) else list(focus)
     places = tuple(attributes.place(name) for name in wanted)
-    for name in cuts:
-        if attributes.columns[attributes.place(name)].type not in ("integer", "number", "decimal"):
-            raise InvalidArgument(f"quantiles= is for numbers, and {name} is none")
     told = _options(method, options, attributes)
     check_size(nominal, attributes, method, told)
     order = row_order(codebook, source, first, last)
