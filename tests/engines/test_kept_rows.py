@@ -24,7 +24,18 @@ from deniable.errors import EngineFailed
 from deniable.plan.codebook import Codebook
 from deniable.plan.even_weights import Spread
 from deniable.plan.expression import Column
-from deniable.plan.nodes import Bounding, Distinct, GroupAgg, Histogram, KeyColumn, RowCount, Total, Units, scan
+from deniable.plan.nodes import (
+    Aggregate,
+    Bounding,
+    Distinct,
+    GroupAgg,
+    Histogram,
+    KeyColumn,
+    RowCount,
+    Total,
+    Units,
+    scan,
+)
 from deniable.plan.sql_trees import number
 from deniable.plan.translate import parse
 from tests.engines.random_plans import KEY, as_values
@@ -98,7 +109,12 @@ def _same(plan: GroupAgg, seeds: int = 3) -> bool:
         engine = DuckDBEngine(table, BOOK, key=KEY, threads=1)
         texts: list[str] = []
         do = engine._do
-        engine._do = lambda text, do=do, texts=texts: (texts.append(text), do(text))[1]  # type: ignore[method-assign]
+
+        def told_of(text: str, do: Callable[[str], None] = do, texts: list[str] = texts) -> None:
+            texts.append(text)
+            do(text)
+
+        engine._do = told_of  # type: ignore[method-assign,assignment]
         told.append(as_values(engine.run(plan)) == as_values(ReferenceEngine(table, BOOK, key=KEY).run(plan)))
         assert [text.split()[0] for text in texts] == ["CREATE", "DROP"]
         assert engine._connection().connection.execute("SHOW TABLES").fetchall() == [("deniable_table_0",)]
@@ -118,7 +134,7 @@ def test_rows_within_the_bound_are_added_up_as_they_are() -> None:
     def whole(plan: GroupAgg) -> int:
         kept, _ = Groups(plan, engine._relations(), engine._profile, engine._key).bounded("kept")
         groups = Groups(plan, engine._relations(), engine._profile, engine._key, kept)
-        added = [each for _, each in plan.aggregates if not isinstance(each, Histogram | Distinct)]
+        added: list[Aggregate] = [each for _, each in plan.aggregates if not isinstance(each, Histogram | Distinct)]
         return groups._added_whole(added)
 
     found = {name: whole(plan) for name, plan in PLANS.items()}
