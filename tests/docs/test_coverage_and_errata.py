@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import inspect
 import re
 
 import pytest
 
+import deniable as dp
 from tests.docs.pages import ROOT, is_a_test, quoted, resolved, rows
 
 SECTIONS = {"C": 8, "M": 13, "A": 11, "T": 9, "L": 9, "S": 7, "K": 9, "D": 8, "X": 24}
@@ -94,6 +96,14 @@ def test_the_check_notices_what_does_not_exist():
         reached("dp.no_such_name")
     with pytest.raises(KeyError):
         reached("deniable codebook no-such-word")
+
+
+@pytest.mark.parametrize("gate", [dp.calculus.Odometer, dp.calculus.PrivacyFilter])
+def test_a_reading_of_what_was_charged_says_when_it_holds(gate):
+    """A list of charges read as one cost is a statement about losses fixed beforehand; a filter's own promise is its limit."""
+    page = (ROOT / "docs/accounting.md").read_text(encoding="utf-8")
+    assert "Nor does `dp.epsilon(meter.gate.charged" in page
+    assert "losses fixed beforehand" in " ".join(inspect.getdoc(gate.charged).split())
 
 
 @pytest.mark.parametrize("words", ["time limit", "fills the disk"])
