@@ -95,7 +95,7 @@ class NoisyForms:
     def reach(self, row: Floats, beta: Fraction) -> float:
         """A distance that the noise of a form surpasses with probability at most beta."""
         found = float(np.min(self._reaches(row[None, :], self._tilts(row), beta)))
-        if len(self.noises) > 3:
+        if len(self.noises) > 4:  # two counts from halves carry four
             return found
         several = NoiseSum(self.noises, tuple(Fraction(step) for step in self.steps))
         return min(

@@ -22,8 +22,8 @@ from deniable.query.columns import Floats, Truths
 _Mix: TypeAlias = tuple[int, int | None, int]
 """In which column a draw is; and in which other one, with which sign."""
 
-_APART = 1.001
-"""Scales of Laplace noise closer than this are moved apart, upwards, so that the closed form of their sum stays exact enough."""
+_APART = (1.001, 1.001, 1.001, 1.001, 1.004, 1.01)
+"""By how much, upwards, scales of so many Laplace noises are moved apart at least: the closed form of their sum stays exact enough."""
 _SLACK = 1 + 1e-6
 """Rounding of floats, against us."""
 HALVINGS = 44
@@ -162,6 +162,7 @@ def _laplace_tail(distance: Floats, scales: Sequence[Floats]) -> Floats:
 def _moved_apart(rising: Floats) -> Floats:
     """Scales in rising order, none nought, each a little larger than the one before: more noise, never less."""
     apart: Floats = np.maximum(rising, np.maximum(rising[-1] * 1e-4, 1e-300))
+    factor = _APART[min(len(apart), len(_APART) - 1)]
     for i in range(1, len(apart)):
-        apart[i] = np.maximum(apart[i], apart[i - 1] * _APART)
+        apart[i] = np.maximum(apart[i], apart[i - 1] * factor)
     return apart
