@@ -23,7 +23,7 @@ _Mix: TypeAlias = tuple[int, int | None, int]
 """In which column a draw is; and in which other one, with which sign."""
 
 _APART = (1.001, 1.001, 1.001, 1.001, 1.004, 1.01)
-"""By how much, upwards, scales of so many Laplace noises are moved apart at least: the closed form of their sum stays exact enough."""
+"""Scales of so many Laplace noises are moved apart to this ratio, upwards: the closed form of their sum stays exact enough."""
 _SLACK = 1 + 1e-6
 """Rounding of floats, against us."""
 HALVINGS = 44
