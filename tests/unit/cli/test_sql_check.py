@@ -85,7 +85,7 @@ def test_stages_are_priced_together_and_cost_what_a_session_charges(folder, caps
     said = capsys.readouterr().out
     assert "1. epsilon = 0.3 in 2 stages; avg(minutes) ± " in said
     assert f"; n ± 20; no groups\n   {STAGED}" in said
-    assert "in all: epsilon = 0.527" in said
+    assert "in all: epsilon = 0.492957" in said
     assert code("--most", "epsilon=0.25") == 4
     data = dp.Dataset({"patient": [1, 2], "ward": ["A", "A"], "minutes": [3, 4]}, codebook=folder / "visits.yaml")
     session = data.session(dp.budget(epsilon=1))

@@ -257,8 +257,8 @@ def test_a_ledger_is_a_gate_for_a_compositor(ledger: Ledger):
         ({"dataset": "stays"}, "dataset 'visits', not 'stays'"),
         ({"unit": "visit"}, "unit 'patient', not 'visit'"),
         ({"codebook": fingerprint("other")}, "codebook '"),
-        ({"budget": budget(epsilon=2)}, 'budget {"delta":"0","epsilon":"1"}, not {"delta":"0","epsilon":"2"}'),
-        ({"budget": budget(rho=1)}, 'budget {"delta":"0","epsilon":"1"}, not {"delta":"0","rho":"1"}'),
+        ({"budget": budget(epsilon=2)}, "budget epsilon = 1, not epsilon = 2"),
+        ({"budget": budget(rho=1)}, "budget epsilon = 1, not rho = 1"),
     ],
 )
 def test_other_terms_are_refused_in_one_line(ledger: Ledger, path: Path, terms, change, told: str):
