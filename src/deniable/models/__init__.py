@@ -8,6 +8,7 @@ from deniable.lazy import named_module
 from deniable.models.additive_model import AdditiveModel, FittedAdditive
 from deniable.models.clusters import FittedClusters, KMeans
 from deniable.models.components import PCA, FittedComponents
+from deniable.models.cross_validation import FoldScores
 from deniable.models.fitted_linear import FittedLinear
 from deniable.models.fitted_logistic import FittedLogistic
 from deniable.models.fitted_trees import FittedTrees
@@ -51,6 +52,7 @@ __all__ = [
     "FittedNaiveBayes",
     "FittedNetwork",
     "FittedTrees",
+    "FoldScores",
     "KMeans",
     "Labels",
     "LinearRegression",

@@ -90,11 +90,16 @@ def _candidate(codebook: Codebook, model: Any, score: str, multiplier: Real) -> 
 
 
 def _rule(model: Any, reading: RowsReading, score: str) -> ScoreRule | None:
-    """How such models are scored, None by themselves; what could not be scored is refused here, before anything is charged."""
+    """How such models are scored, None by themselves."""
     if score in OWN_SCORES:
         if not isinstance(model, KMeans):
             raise InvalidArgument(f"{score} is a score of k-means, got a {model.title}")
         return None
+    return scored_rule(model, reading, score)
+
+
+def scored_rule(model: Any, reading: RowsReading, score: str) -> ScoreRule:
+    """How such models are scored on rows; what could not be is refused here, before anything is charged."""
     if reading.target is None:
         raise InvalidArgument(f"{score} needs a model with a target, got {model.title}; k-means has {OWN_SCORES[0]}")
     if not model.predicts(reading):

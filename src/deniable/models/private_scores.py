@@ -38,15 +38,14 @@ BINS = 32
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Score(ModelAnswer):
-    """A private score: its value, an interval for the noise, and the noisy totals it came from."""
+class NoisyScore(ModelAnswer):
+    """What every private score has: its metric, its value, an interval for the noise, and its release."""
 
     metric: str
     value: float
     lower: float
     upper: float
     confidence: float
-    totals: tuple[float, ...]
     estimator: str
 
     kind: ClassVar[str] = "score"
@@ -59,6 +58,13 @@ class Score(ModelAnswer):
 
     def __float__(self) -> float:
         return self.value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Score(NoisyScore):
+    """A private score of one model, with the noisy totals it came from."""
+
+    totals: tuple[float, ...]
 
     def __str__(self) -> str:
         within = (

@@ -88,7 +88,7 @@ class SklearnAdapter(BaseEstimator):  # type: ignore[misc]
         if unit is None or unit.neighbours is not Neighbours.REPLACE:
             raise InvalidArgument(
                 "folds by position are sound only for the unit 'changed rows': one row more would move all others to other folds; "
-                "fit on parts by where= and score with session.score instead"
+                "session.cross_validate makes folds by a keyed hash of the unit, under one charge"
             )
         return type(self)(**self.get_params(deep=False))
 

@@ -1,4 +1,4 @@
-"""What a session does with fitted models: private scores, the best of several, teachers that vote."""
+"""What a session does with fitted models: private scores, folds, the best of several, teachers that vote."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from deniable.exact.guards import Real
 from deniable.release.session_mechanisms import MechanismSession
 
 if TYPE_CHECKING:
+    from deniable.models.cross_validation import FoldScores
     from deniable.models.estimator import Estimator, RowsReader
     from deniable.models.fitted import FittedModel
     from deniable.models.private_scores import Score
@@ -69,6 +70,31 @@ class ModelVerbs(MechanismSession):
 
         asked = best_family(self.codebook, models, score=score, tries=tries)
         return self.release(asked, epsilon=epsilon, rho=rho, delta=delta, request=request)
+
+    def cross_validate(
+        self,
+        model: RowsReader,
+        *,
+        score: str,
+        folds: int = 5,
+        floor: Real = 1,
+        confidence: Real = Fraction(19, 20),
+        epsilon: Real | None = None,
+        rho: Real | None = None,
+        delta: Real | None = None,
+        request: str | None = None,
+    ) -> FoldScores:
+        """The mean private score of an estimator over folds of the people, each scored by a model fitted without it; one charge.
+
+        Every fit and every score gets one of `folds` equal shares of the price. `score` is a metric of `score`.
+
+        Guarantee: a unit's fold depends on its keyed hash alone; charged before a row is read, for all fits but one and one score.
+        """
+        from deniable.models.cross_validation import folds_family
+
+        asked = folds_family(self.codebook, model, score=score, folds=folds, floor=floor, confidence=confidence)
+        found: FoldScores = self.release(asked, epsilon=epsilon, rho=rho, delta=delta, request=request)
+        return found
 
     def teachers(self, model: Estimator, *, parts: int) -> Teachers:
         """Teachers of one estimator on disjoint parts of the people, whose noisy votes label public rows (PATE).
