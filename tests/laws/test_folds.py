@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import deniable as dp
 from deniable.core.gate import Planned
 from deniable.cost import composed
-from deniable.models import DecisionTree, LinearRegression, NaiveBayes, cross_validation
+from deniable.models import DecisionTree, LinearRegression, NaiveBayes, Network, Training, cross_validation
 from deniable.models.cross_validation import fold_of_row, folds_cost, folds_on
 from deniable.models.private_scores import METRICS, score_cost
 from deniable.models.trees import part_of_row
@@ -105,6 +105,16 @@ def test_a_changed_row_changes_two_scores_at_most(monkeypatch, rows, old, new):
     fit, price = MODELS["naive Bayes"][0].at(reading, 2), score_cost(1, METRICS["accuracy"], 2)
     paid = composed([fit.cost(d_in=2).repeated(3), price.group(2).repeated(2)])
     assert dp.epsilon(asked.cost(d_in=2), delta=DELTA) == dp.epsilon(paid, delta=DELTA)
+
+
+@pytest.mark.parametrize("rate", [Fraction(1, 4), 1])
+def test_what_a_changed_row_costs_covers_one_that_comes(rate):
+    """A changed row that leaves a fold comes to the rows of one fit, which was priced for changed rows."""
+    model = Training(Network(()), target="smoker", rate=rate, steps=4)
+    reading = model.reading(book(CHANGED_BOOK))
+    fit = model.at(reading, 2)
+    for delta in (Fraction(1, 100), DELTA, Fraction(1, 10**9)):
+        assert dp.epsilon(fit.cost(d_in=2), delta=delta).lower >= dp.epsilon(fit.cost(d_in=1), delta=delta).upper
 
 
 def test_folds_by_the_order_of_rows_are_caught(monkeypatch):

@@ -76,6 +76,7 @@ ELSEWHERE = {
     "parts by the order of rows": (
         "tests/unit/models/test_uses_of_models.py::test_parts_by_row_order_would_move_everybody",
         "tests/laws/test_network_synthesizers.py::test_teachers_by_row_order_are_caught",
+        "tests/laws/test_folds.py::test_folds_by_the_order_of_rows_are_caught",
     ),
     "rows clipped one by one where units have several": (
         "tests/laws/test_model_neighbours.py::test_rows_clipped_one_by_one_are_caught",
