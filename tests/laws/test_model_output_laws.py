@@ -10,8 +10,20 @@ import pytest
 from deniable.audit.comparison import compare
 from deniable.audit.exact_law import output_law
 from deniable.cost import Gaussian
-from deniable.models import KMeans, LogisticRegression, NaiveBayes, centring, clusters, descent, encoding, naive_bayes
+from deniable.models import (
+    DecisionTree,
+    KMeans,
+    LogisticRegression,
+    NaiveBayes,
+    centring,
+    clusters,
+    descent,
+    encoding,
+    naive_bayes,
+    private_scores,
+)
 from deniable.models import logistic as logistic_module
+from deniable.models.cross_validation import folds_on
 from deniable.models.links import LossLink
 from deniable.models.task import TotalNoise
 from tests.models_kit import book, table
@@ -63,6 +75,24 @@ def test_the_law_of_a_step_of_k_means_keeps_its_charge(monkeypatch):
     fit = model.at(reading, Fraction(2, 5))
     left, right = _laws(fit, reading, lambda found: (found.centres, found.counts, found.calinski_harabasz))
     _kept(left, right, fit.cost(d_in=1))
+
+
+def test_the_law_of_the_scores_of_two_folds_keeps_its_charge(monkeypatch):
+    """Two trees, each of one fold's rows and scored on the other's; the planted fault is a third of the noise that is charged."""
+    _coarse(monkeypatch, encoding, private_scores)
+    model = DecisionTree("smoker", features=["sex"], depth=1, thresholds=1)
+    reading = model.reading(book())
+
+    def folds(multiplier):
+        return folds_on(reading, model, score="accuracy", folds=2).at(multiplier)
+
+    def shown(found):
+        return tuple(fold.totals for fold in found.folds)
+
+    fit = folds(Fraction(1, 4))
+    left, right = _laws(fit, reading, shown, Fraction(1, 10**3), Fraction(1, 10**4))
+    assert compare(left, right, fit.cost(d_in=1), losses=LOSSES).kept
+    assert compare(left, right, folds(Fraction(3, 4)).cost(d_in=1), losses=LOSSES).broken
 
 
 @pytest.fixture
