@@ -59,6 +59,9 @@ CLOSING: dict[str, tuple[str, Callable[..., Any]]] = {
         "microseconds", lambda right, value: add(right(value), number(1)),
     ),
     "texts are hashed without their case": ("text_number", lambda right, value: right(call("lower", value))),
+    "texts are found without their case": ("place", lambda right, value, texts: right(call("lower", value), texts)),
+    "texts are found a place late": ("place", lambda right, *given: add(right(*given), number(1))),
+    "categories are read in capitals": ("one_of", lambda right, value, texts: right(call("upper", value), texts)),
     "sums wrap at 64 bits": ("wide_sum", lambda right, value: paren(_wrapped(right(value)))),
 }  # fmt: skip
 """Faults in what all plans rest on."""

@@ -147,6 +147,11 @@ PROBES = {
     "ends off the grid": "off_grid", "whole ends off the grid": "tens_off",
     "reals on a grid": "real", "reals as whole numbers": "clamp(real_whole, -9, 9)", "clamped integers": "whole",
     "rounded integers": "tens", "categories": "case word when 'a' then 1 when 'é' then 3 when 'rest' then 5 end",
+    "places among texts": "case name when 'a''b%_\\' then 0 when 'A''b%_\\' then 1 when '5' then 2 when '5\n' then 3 "
+                          "when ' 5' then 4 when ' 5 ' then 5 when '' then 6 when 'f' then 7 when 'F' then 8 "
+                          "when 'Éa😀' then 9 end",
+    "places before other cases": "case when word = 'é' then 0 when word = 'rest' then 1 when word = 'e' then 2 "
+                                 "when word is null then -1.5 when word = 'b' then 3 else 4.25 end",
     "sums and products": "whole * 3 - real * 2", "quotients": "whole / (real - 2.5)",
     "quotients compared": "case when whole / tens <= 0.1 then 1 when whole / (tens + 1) > real then 2 "
                           "when whole / tens = 0.2 then 3 end",

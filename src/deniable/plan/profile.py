@@ -84,6 +84,17 @@ class Profile(ABC):
         """The number of code points of a text."""
         return cast(call("LENGTH", value), "BIGINT")
 
+    def one_of(self, value: Tree, texts: Sequence[str]) -> Tree:
+        """True where a text is one of several different ones, byte for byte; false or missing elsewhere."""
+        return exp.In(this=value, expressions=[text(each) for each in texts])
+
+    def place(self, value: Tree, texts: Sequence[str]) -> Tree | None:
+        """The place of a text among several different ones, from 0 as a 64-bit integer; missing where it is none of them.
+
+        None where the engine has nothing quicker than to compare it with one after another.
+        """
+        return None
+
     def sortable(self, value: Tree) -> Tree:
         """The same text, which sorts by code points."""
         return value

@@ -174,8 +174,28 @@ class Expressions:
     def _case(self, branches: tuple[tuple[Expression, Expression], ...], otherwise: Expression | None) -> Tree:
         results = [result for _, result in branches] + ([otherwise] if otherwise is not None else [])
         trees = self.alike(results)
-        pairs = [(self.tree(condition), tree) for (condition, _), tree in zip(branches, trees, strict=False)]
-        return case(pairs, trees[-1] if otherwise is not None else None)
+        placed = self._placed(branches)
+        first = 0 if placed is None else placed[1]
+        rest = list(zip(branches, trees, strict=False))[first:]
+        pairs = [(self.tree(condition), tree) for (condition, _), tree in rest]
+        other = trees[-1] if otherwise is not None else None
+        if placed is None:
+            return case(pairs, other)
+        place = scaled(placed[0], int(1 / self._grid(results)))
+        if pairs:
+            other = case(pairs, other)
+        return place if other is None else exp.Coalesce(this=place, expressions=[other])
+
+    def _placed(self, branches: tuple[tuple[Expression, Expression], ...]) -> tuple[Tree, int] | None:
+        """The places of a text among those the first branches compare it with, in the engine's quickest words, and how many do."""
+        value, texts = compared_texts(branches)
+        if value is None or self.known(value).kind is not Kind.STRING:
+            return None
+        place = self.profile.place(self.tree(value), texts)
+        return None if place is None else (place, len(texts))
+
+    def _grid(self, numbers: Sequence[Expression]) -> Fraction:
+        return common_step(self.known(each).step for each in numbers)
 
     def alike(self, parts: Sequence[Expression]) -> list[Tree]:
         """Several values of one kind, numbers on their common grid."""
@@ -187,6 +207,21 @@ class Expressions:
     def _function(self, function: ScalarFunction) -> Tree:
         exact = function.exact(*map(self.known, function.arguments)) if function.regrids else None
         return function.sql(self) if exact is None else self.tree(exact)
+
+
+def compared_texts(branches: Sequence[tuple[Expression, Expression]]) -> tuple[Expression | None, tuple[str, ...]]:
+    """What the first branches compare with different texts, one each, and these texts; each gives its place, from 0."""
+    value, texts = None, dict[str, int]()
+    for condition, result in branches:
+        match condition, result:
+            case (Compare(Comparison.EQUAL, of, Literal(str() as each)), Literal(Fraction() as place)):
+                if place != len(texts) or each in texts or value not in (None, of):
+                    break
+                value = of
+                texts[each] = len(texts)
+            case _:
+                break
+    return (value, tuple(texts)) if len(texts) > 1 else (None, ())
 
 
 def constant(value: Any) -> Tree:

@@ -138,7 +138,7 @@ def _typed(cell: Tree, variable: Variable, physical: Physical, profile: Profile)
             return _boolean(cell, physical)
         case Type.STRING:
             words = _text(cell, physical)
-            return None if words is None else _category(words, variable)
+            return None if words is None else _category(words, variable, profile)
         case Type.DATE:
             return _date(cell, variable, physical, profile)
         case Type.TIMESTAMP:
@@ -268,10 +268,10 @@ def _text(cell: Tree, physical: Physical) -> Tree | None:
             return None
 
 
-def _category(words: Tree, variable: Variable) -> Tree:
+def _category(words: Tree, variable: Variable, profile: Profile) -> Tree:
     if variable.categories is None:
         return words
-    known = exp.In(this=words, expressions=[text(value) for value in variable.categories])
+    known = profile.one_of(words, variable.categories)
     if variable.other is None:
         return case([(known, words.copy())])
     return case([(known, words.copy()), (exp.Not(this=missing(words.copy())), text(variable.other))])
