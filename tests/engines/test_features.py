@@ -41,6 +41,7 @@ BASIC = {
     "least and greatest", "comparisons", "dates", "times", "missing values", "three-valued logic", "membership",
     "limits between grid points", "least",
     "ends off the grid", "whole ends off the grid",
+    "places among texts", "places before other cases",
 }  # fmt: skip
 """The probes of what all plans rest on."""
 
