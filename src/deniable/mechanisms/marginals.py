@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, combinations
-from math import prod
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -16,6 +14,7 @@ from numpy.typing import NDArray
 
 from deniable.errors import InvalidArgument
 from deniable.exact import number_of
+from deniable.kernels.residuals import NoisyTable, residuals
 
 Floats: TypeAlias = NDArray[np.float64]
 Axes: TypeAlias = tuple[str, ...]
@@ -62,61 +61,14 @@ def consistent_marginals(measured: Mapping[Axes, Any], *, variances: Mapping[Axe
     Guarantee: post-processing, it costs nothing; among linear unbiased estimates every cell has the least variance.
     """
     tables = {axes: _numbers(**{f"marginal {axes}": cells}) for axes, cells in measured.items()}
-    sizes = _sizes(tables)
-    noise = {axes: _variance(variances, axes) for axes in tables}
-    effects = {axes: _effect(axes, tables, noise, sizes) for axes in _closed(tables)}
-    fitted, spread = {}, {}
-    for axes in tables:
-        fitted[axes] = sum(
-            (_placed(effects[part][0], part, axes) / _cells(axes, part, sizes) for part in _subsets(axes)),
-            np.zeros(tuple(sizes[name] for name in axes)),
-        )
-        spread[axes] = sum(
-            effects[part][1] * prod(1 - 1 / sizes[name] for name in part) / _cells(axes, part, sizes) ** 2
-            for part in _subsets(axes)
-        )
-    return ConsistentMarginals(fitted, spread)
+    _check_sizes(tables)
+    found = residuals(NoisyTable(axes, cells, _variance(variances, axes)) for axes, cells in tables.items())
+    return ConsistentMarginals(
+        {axes: found.table(axes) for axes in tables}, {axes: found.variance(axes) for axes in tables}
+    )
 
 
-def _effect(axes: Axes, tables: Mapping[Axes, Floats], noise: Mapping[Axes, float], sizes: Mapping[str, int]) -> Any:
-    """What is particular to these axes, from every table that has them, and the variance of the marginal it is read off."""
-    found, weights = [], []
-    for whole, cells in tables.items():
-        if set(axes) <= set(whole):
-            marginal = cells.sum(axis=tuple(i for i, name in enumerate(whole) if name not in axes))
-            order = [name for name in whole if name in axes]
-            marginal = np.transpose(marginal, [order.index(name) for name in axes])
-            for place in range(len(axes)):
-                marginal = marginal - marginal.mean(axis=place, keepdims=True)
-            found.append(marginal)
-            weights.append(1 / (noise[whole] * _cells(whole, axes, sizes)))
-    shared = sum(weight * part for weight, part in zip(weights, found, strict=True)) / sum(weights)
-    return shared, 1 / sum(weights)
-
-
-def _placed(effect: Floats, axes: Axes, whole: Axes) -> Floats:
-    """An effect with the dimensions of a table that holds its axes, in that table's order."""
-    order = [name for name in whole if name in axes]
-    turned = np.transpose(effect, [axes.index(name) for name in order])
-    return turned[tuple(slice(None) if name in axes else np.newaxis for name in whole)]
-
-
-def _cells(whole: Axes, part: Axes, sizes: Mapping[str, int]) -> int:
-    """How many cells of a table fall into one cell of its marginal."""
-    return prod(sizes[name] for name in whole if name not in part)
-
-
-def _subsets(axes: Axes) -> list[Axes]:
-    ordered = sorted(axes)
-    return list(chain.from_iterable(combinations(ordered, count) for count in range(len(ordered) + 1)))
-
-
-def _closed(tables: Mapping[Axes, Floats]) -> list[Axes]:
-    """Every set of axes that lies in some table."""
-    return list(dict.fromkeys(part for axes in tables for part in _subsets(axes)))
-
-
-def _sizes(tables: Mapping[Axes, Floats]) -> dict[str, int]:
+def _check_sizes(tables: Mapping[Axes, Floats]) -> None:
     sizes: dict[str, int] = {}
     if not tables:
         raise InvalidArgument("consistent_marginals needs at least one marginal, got none")
@@ -128,7 +80,6 @@ def _sizes(tables: Mapping[Axes, Floats]) -> dict[str, int]:
                 raise InvalidArgument(
                     f"axis {name!r} has {number_of(sizes[name], 'place')} in one marginal and {size} in another"
                 )
-    return sizes
 
 
 def _variance(variances: Mapping[Axes, float], axes: Axes) -> float:

@@ -26,11 +26,10 @@ from deniable.synth.fitted.intervals import TableError, table_error
 from deniable.synth.fitted.public_rules import Implied, PublicRules
 from deniable.synth.fitted.record_model import RecordModel
 from deniable.synth.fitted.stored import TwinMeasurements
-from deniable.synth.fitted.twin_comparison import ReleasedComparison, compare_released
+from deniable.synth.fitted.twin_evaluation import ReleasedComparison, compare_released, failure_signs
 from deniable.synth.fitted.twin_model import fit
 from deniable.synth.fitted.twin_page import twin_page
 from deniable.synth.fitted.twin_query import TwinAnswer, ask
-from deniable.synth.fitted.warnings_of_twin import failure_signs
 
 SYNTHETIC = "synthetic"
 """The kind of a stored release that is a twin."""

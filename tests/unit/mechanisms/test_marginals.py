@@ -8,6 +8,7 @@ import pytest
 
 import deniable as dp
 from deniable.errors import InvalidArgument
+from deniable.kernels.residuals import NoisyTable, residuals
 from deniable.testing.scripted_entropy import Seeded
 
 SIZES = {"a": 2, "b": 3, "c": 2, "d": 1}
@@ -53,6 +54,18 @@ def test_marginals_are_the_weighted_least_squares_fit(variances):
         assert found.tables[axes].ravel() == pytest.approx(design @ fit, abs=1e-8)
         assert np.diag(design @ covariance @ design.T) == pytest.approx([found.variances[axes]] * len(design), abs=1e-8)
         assert found.variances[axes] <= variances[axes] + 1e-12
+
+
+def test_any_table_follows_from_residuals_and_repeated_ones_count_as_often_as_they_stand():
+    """Of least length where tables leave it open; a table of ("c", "a", "b") is that of ("a", "b", "c") turned."""
+    given = [(axes, _noisy([axes], 5 + k)[axes], 1.0 + k) for k, axes in enumerate([*SETS[3], ("b", "a"), ("c",)])]
+    found = residuals(NoisyTable(*each) for each in given)
+    whole = np.vstack([_design(axes) / variance**0.5 for axes, _, variance in given])
+    fit = np.linalg.lstsq(whole, np.concatenate([cells.ravel() / v**0.5 for _, cells, v in given]), rcond=None)[0]
+    for axes in [(), ("c",), ("c", "a"), ("d", "b"), ("a", "b", "c"), ("c", "a", "b")]:
+        assert found.table(axes).ravel() == pytest.approx(_design(axes) @ fit, abs=1e-8)
+    once = residuals(NoisyTable(*each) for each in given[:-2])
+    assert not np.allclose(once.table(("a", "b")), found.table(("a", "b")))
 
 
 @pytest.mark.parametrize("variances", SETS, ids=str)

@@ -15,7 +15,7 @@ from deniable.synth.fitted import generator as generators
 from deniable.synth.fitted.mixture import fit_modes
 from deniable.synth.fitted.row_vectors import RowVectors, tables_record, vectors_of_record
 from deniable.synth.fitted.stored import Marginal
-from deniable.synth.fitted.training_signs import TrainingTrace, non_convergence, vanishing_gradient
+from deniable.synth.fitted.twin_evaluation import TrainingTrace, non_convergence, vanishing_gradient
 from deniable.synth.fitted.twin_model import fit
 from deniable.synth.measured import ctgan_rounds
 from deniable.synth.measured.coded import CellRows

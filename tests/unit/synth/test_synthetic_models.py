@@ -23,20 +23,21 @@ from deniable.errors import InvalidArgument
 from deniable.kernels import Law, noise_of
 from deniable.synth import fitted
 from deniable.synth.attribute import Attribute, Attributes
-from deniable.synth.fitted.agreement import NoisyPair, agreed, raked, simplex
+from deniable.synth.fitted.agreement import agreed_tables, raked, simplex
 from deniable.synth.fitted.cell_regression import area_under_curve, train
+from deniable.synth.fitted.clique_tree import cells, fitted_tree, fitting, tree_records
 from deniable.synth.fitted.conditions import conditions
 from deniable.synth.fitted.intervals import measured, table_error
 from deniable.synth.fitted.joined_cells import grouping
 from deniable.synth.fitted.mwem_model import SWEEPS, TOLERANCE, reweighted
 from deniable.synth.fitted.noise_sizes import absolute_quantile, sum_quantile
 from deniable.synth.fitted.pair_choice import shares, spanning_tree, uncovered, worthwhile
-from deniable.synth.fitted.pair_model import implied_pairs, moved_weights, together
+from deniable.synth.fitted.pair_model import implied_pairs, moved_weights
 from deniable.synth.fitted.stored import Marginal, TwinMeasurements, ungrouped
+from deniable.synth.fitted.twin_evaluation import failure_signs
 from deniable.synth.fitted.twin_model import fit
 from deniable.synth.fitted.twin_query import ask
 from deniable.synth.fitted.twin_randomness import ReleasedWords, rounded, shuffled, uniforms
-from deniable.synth.fitted.warnings_of_twin import failure_signs
 from deniable.synth.measured.aim_rounds import measure_aim
 from deniable.synth.measured.allowance import Allowance
 from deniable.synth.measured.coded import CellReading, CellRows, Contribution
@@ -92,20 +93,105 @@ def test_projection_is_the_nearest_table_without_negative_cells():
 
 
 def test_tables_agree_on_what_they_share_and_keep_what_is_true():
-    truth = np.array([[30.0, 10.0], [5.0, 55.0]])
-    ones = {0: truth.sum(axis=1) + 3, 1: truth.sum(axis=0) - 2}
-    spreads = {place: np.full(2, 4.0) for place in ones}
-    noisy = NoisyPair((0, 1), truth + np.array([[2.0, -12.0], [1.0, 0.0]]), 9.0)
-    margins, (pair,) = agreed(ones, spreads, [noisy], 100.0)
-    assert pair.min() >= 0
-    assert pair.sum() == pytest.approx(100)
-    assert pair.sum(axis=1) == pytest.approx(margins[0])
-    assert pair.sum(axis=0) == pytest.approx(margins[1])
-    exact, (same,) = agreed({0: truth.sum(axis=1), 1: truth.sum(axis=0)}, spreads, [NoisyPair((0, 1), truth, 1.0)], 100)
-    assert same == pytest.approx(truth)
-    assert exact[0] == pytest.approx(truth.sum(axis=1))
+    truth = np.array([[[30, 10], [2, 8]], [[5, 55], [20, 70]]])
+    noisy = stored_tables({(0,): (100, 4), (1,): (97, 4), (2,): (2, 4), (0, 1): (-12, 9), (0, 1, 2): (3, 25)}, truth)
+    agreed = agreed_tables(noisy)
+    for places, found in agreed.several.items():
+        assert found.min() >= 0
+        assert found.sum() == pytest.approx(agreed.total, rel=1e-3)
+        for pair in combinations(places, 2):
+            rest = tuple(axis for axis, place in enumerate(places) if place not in pair)
+            if pair in agreed.several:
+                assert found.sum(axis=rest) == pytest.approx(agreed.several[pair], abs=0.01)
+    assert agreed.pairs[0, 1].sum(axis=1) == pytest.approx(agreed.singles[0])
+    assert agreed.pairs[0, 1].sum(axis=0) == pytest.approx(agreed.singles[1])
+    exact = agreed_tables(stored_tables(dict.fromkeys([(0,), (1,), (2,), (0, 1), (0, 1, 2)], (0, 1)), truth))
+    assert exact.several[0, 1] == pytest.approx(truth.sum(axis=2), abs=1e-3)
+    assert exact.several[0, 1, 2] == pytest.approx(truth, abs=1e-3)
     assert raked(np.zeros((2, 2)), [np.array([1.0, 3.0]), np.array([2.0, 2.0])]) == pytest.approx(
         np.array([[0.5, 0.5], [1.5, 1.5]])
+    )
+
+
+def stored_tables(asked: dict[tuple[int, ...], tuple[int, int]], truth) -> TwinMeasurements:
+    """Margins of a table of coins, each with so much added to its first cell, and with noise of this scale."""
+    tables = []
+    for places, (more, scale) in asked.items():
+        counts = truth.sum(axis=tuple(axis for axis in range(3) if axis not in places)).copy()
+        counts.flat[0] += more
+        tables.append(Marginal(places, counts, Fraction(scale), grouped=len(places) > 1))
+    return TwinMeasurements("aim", COINS, tuple(tables), ungrouped(COINS))
+
+
+def whole_table(tree, sizes: tuple[int, ...]) -> np.ndarray:
+    """The law of a junction tree: the product of its cliques over what each shares with the one before it."""
+    cell, found = np.indices(sizes), np.ones(sizes)
+    parent = {child: above for above, child in tree.links}
+    for each, (clique, part) in enumerate(zip(tree.cliques, tree.tables, strict=True)):
+        if each in parent:
+            rest = tuple(k for k, place in enumerate(clique) if place not in tree.cliques[parent[each]])
+            part = part / part.sum(axis=rest, keepdims=True)
+        found *= part[tuple(cell[place] for place in clique)]
+    return found
+
+
+@pytest.mark.parametrize("scopes", [
+    [(0, 1), (1, 2), (2, 3), (3, 4)], [(0, 1), (1, 2), (0, 2), (2, 3)], [(0, 1), (1, 2), (2, 3), (0, 3)],
+    [(0, 1, 2), (2, 3), (3, 4), (2, 4)],
+    [(0, 1), (3, 4)], [(0, 4), (1, 4), (2, 4), (3, 4), (0, 1, 3)], list(combinations(range(5), 2)),
+])  # fmt: skip
+def test_a_junction_tree_is_the_law_of_largest_entropy(scopes):
+    """Against proportional fitting of the whole table, from uniform, until nothing moves."""
+    random = np.random.default_rng(len(scopes))  # noqa: TID251 - made-up tables
+    sizes = (2, 3, 2, 4, 3)
+    truth = random.dirichlet(np.full(144, 0.3)).reshape(sizes)
+    goals = [
+        (p, truth.sum(axis=tuple(k for k in range(5) if k not in p)) * 700)
+        for p in [*((k,) for k in range(5)), *scopes]
+    ]
+    best = np.full(sizes, 1 / 144)
+    for _ in range(2000):
+        for places, goal in goals:
+            rest = tuple(k for k in range(5) if k not in places)
+            best *= np.expand_dims(goal / 700, rest) / best.sum(axis=rest, keepdims=True)
+    tree = fitted_tree(goals, sizes)
+    assert np.abs(whole_table(tree, sizes) - best).sum() / 2 < 0.01
+    for (
+        first,
+        second,
+    ) in tree.links:  # what a column's cliques have in common is on the way between them, and they agree
+        shared = set(tree.cliques[first]) & set(tree.cliques[second])
+        assert tree.margin(first, shared) == pytest.approx(tree.margin(second, shared), abs=1e-9)
+    assert sum(each.size for each in tree.tables) == cells(scopes, sizes)
+    columns, weights = tree_records(tree, 40_000, ReleasedWords("x"))
+    drawn = np.bincount(np.ravel_multi_index(columns, sizes), weights=weights, minlength=144)
+    assert np.abs(drawn - best.ravel()).sum() / 2 < 0.03
+
+
+def test_cliques_agree_even_where_tables_contradict_one_another():
+    """Three cliques around column 0, of which each says something else."""
+    random = np.random.default_rng(2)  # noqa: TID251 - made-up tables
+    scopes = [(0, 1), (0, 2), (1, 2), (0, 3), (0, 4), (3, 4), (0, 5), (0, 6), (5, 6)]
+    goals = [*(((k,), random.random(3)) for k in range(7)), *((pair, random.random((3, 3))) for pair in scopes)]
+    tree = fitted_tree(goals, (3,) * 7)
+    assert len(tree.links) == 2
+    for first, second in tree.links:
+        assert tree.margin(first, {0}) == pytest.approx(tree.margin(second, {0}), abs=1e-12)
+        assert tree.tables[second].sum() == pytest.approx(1)
+
+
+def test_cliques_stay_within_their_limit_and_join_every_column():
+    random = np.random.default_rng(1)  # noqa: TID251 - made-up tables
+    sizes = (6,) * 7
+    goals = [((k,), np.full(6, 10.0)) for k in range(7)]
+    every = [(pair, random.random((6, 6)) + 0.1) for pair in combinations(range(7), 2)]
+    for most in (0, 300, 2000, 10**6):
+        kept = [places for places, _ in fitting([*goals, *every], sizes, most) if len(places) == 2]
+        assert cells(kept, sizes) <= max(most, 6 * 36)
+        assert len(spanning_tree(kept, [1.0] * len(kept), 7)) == 6  # every column is joined, whatever the limit
+        assert len(kept) == {0: 6, 10**6: 21}.get(most, len(kept))
+    assert [len(fitting([*goals, *every], sizes, most)) for most in (0, 300, 2000)] == sorted(
+        len(fitting([*goals, *every], sizes, most)) for most in (0, 300, 2000)
     )
 
 
@@ -265,9 +351,6 @@ def test_a_tree_implies_what_brute_force_says():
     assert np.allclose(found[0, 2], brute)
     assert np.allclose(found[1, 3], np.outer(ones[1].counts, ones[3].counts) / 4000)
     assert np.allclose(found[3, 4], pairs[2].counts)
-    merged = together(NoisyPair((0, 1), first + 9.0, 2.0), NoisyPair((0, 1), first.astype(float), 1.0))
-    assert merged.variance == pytest.approx(2 / 3)
-    assert np.allclose(merged.counts, first + 3)
     twice = replace(stored, marginals=(*stored.marginals, pairs[0]))
     assert np.allclose(implied_pairs(twice)[0, 2], brute)
 
@@ -606,7 +689,7 @@ sys.meta_path.insert(0, Gone())
 import json
 from deniable.synth.fitted.twin_model import fit
 from deniable.synth.fitted import cell_regression, conditions, decoding, intervals
-from deniable.synth.fitted import twin_comparison, twin_page, twin_query, warnings_of_twin
+from deniable.synth.fitted import twin_evaluation, twin_page, twin_query
 from deniable.synth.fitted.stored import TwinMeasurements
 from deniable.synth.fitted.twin_randomness import ReleasedWords
 stored = TwinMeasurements.from_record(json.load(sys.stdin))

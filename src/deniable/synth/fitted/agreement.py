@@ -1,28 +1,84 @@
-"""Noisy tables made to agree: inverse-variance weights for what they share, then no negative counts, then margins exactly.
+"""Noisy tables made to agree: what all of them say together, then no negative counts, then margins exactly.
 
 Post-processing: it costs nothing. `docs/theory/consistency.md` says why, and what is lost.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.kernels.residuals import NoisyTable, Residuals, residuals
+from deniable.synth.fitted.joined_cells import group_sums
+from deniable.synth.fitted.stored import TwinMeasurements
+
 Counts = NDArray[np.float64]
+Places = tuple[int, ...]
 _RAKES = 50
-_ROUNDS = 3
+_TINY = 1e-9
 
 
-@dataclass(frozen=True, slots=True)
-class NoisyPair:
-    """A measured table of two columns at the level of their groups, and the variance of the noise in each cell."""
+@dataclass(frozen=True, slots=True, eq=False)
+class AgreedTables:
+    """The number of rows, the one-way tables of groups, and every measured table of several columns; none is negative."""
 
-    places: tuple[int, int]
-    counts: Counts
-    variance: float
+    total: float
+    singles: Mapping[int, Counts]
+    several: Mapping[Places, Counts]
+
+    @property
+    def pairs(self) -> dict[tuple[int, int], Counts]:
+        """The measured tables of two columns."""
+        return {(places[0], places[1]): table for places, table in self.several.items() if len(places) == 2}
+
+
+def agreed_tables(stored: TwinMeasurements) -> AgreedTables:
+    """Tables of groups that agree with one another: a pair with its one-way tables, a larger table with its pairs."""
+    ones = stored.ones()
+    total = weighted_total([float(one.counts.sum()) for one in ones], [one.counts.size * one.variance for one in ones])
+    said = residuals(_noisy_tables(stored))
+    singles = {place: simplex(said.table((place,)), total) for place in range(len(stored.groups))}
+    measured = sorted({table.places for table in stored.marginals if len(table.places) > 1}, key=lambda p: (len(p), p))
+    within: set[Places] = {pair for places in measured for pair in combinations(places, 2)}
+    pairs = {pair: _pair(said, pair, singles, total) for pair in sorted(within)}
+    several = {
+        places: pairs[places] if len(places) == 2 else _larger(said, places, pairs, total) for places in measured
+    }
+    return AgreedTables(total, singles, several)
+
+
+def _noisy_tables(stored: TwinMeasurements) -> Iterable[NoisyTable]:
+    """Every measured table, at the level of groups: a one-way table has cells, which add up, and its groups their mean variance."""
+    for table in stored.marginals:
+        counts = table.counts.astype(float)
+        if not table.grouped:
+            counts = group_sums(stored.groups[table.places[0]], counts)
+        yield NoisyTable(table.places, counts, table.variance * table.counts.size / counts.size)
+
+
+def _pair(said: Residuals, pair: Places, singles: Mapping[int, Counts], total: float) -> Counts:
+    return raked(simplex(said.table(pair), total), [singles[place] for place in pair])
+
+
+def _larger(said: Residuals, places: Places, pairs: Mapping[Places, Counts], total: float) -> Counts:
+    """A table of three columns or more, scaled to the pairs in it, one after another."""
+    table = simplex(said.table(places), total)
+    table = table + _TINY * max(total, 1.0) / table.size
+    for _ in range(_RAKES):
+        gap = 0.0
+        for axes in combinations(range(len(places)), 2):
+            rest = tuple(axis for axis in range(len(places)) if axis not in axes)
+            goal = np.expand_dims(pairs[tuple(places[axis] for axis in axes)], rest)
+            sums = table.sum(axis=rest, keepdims=True)
+            gap += float(np.abs(sums - goal).sum())
+            table = table * np.divide(goal, sums, out=np.zeros_like(sums), where=sums > 0)
+        if gap <= 1e-4 * total:
+            break
+    return table
 
 
 def simplex(counts: Counts, total: float) -> Counts:
@@ -42,53 +98,11 @@ def weighted_total(sums: Sequence[float], variances: Sequence[float]) -> float:
     return max(float((weights * np.array(sums)).sum() / weights.sum()), 0.0)
 
 
-def agreed(
-    ones: Mapping[int, Counts], spreads: Mapping[int, Counts], pairs: Sequence[NoisyPair], total: float
-) -> tuple[dict[int, Counts], list[Counts]]:
-    """One-way tables and pair tables, none negative, every pair with exactly the one-way tables of its two columns.
-
-    `ones` are noisy counts of groups with the variances `spreads`.
-    """
-    tables = [pair.counts.copy() for pair in pairs]
-    margins = dict(ones)
-    for _ in range(_ROUNDS):
-        margins = {place: simplex(_margin(place, ones, spreads, pairs, tables), total) for place in ones}
-        for pair, table in zip(pairs, tables, strict=True):
-            for axis, place in enumerate(pair.places):
-                _shift(table, axis, margins[place])
-        tables = [simplex(table, total) for table in tables]
-    return margins, [raked(table, [margins[p] for p in pair.places]) for pair, table in zip(pairs, tables, strict=True)]
-
-
-def _margin(
-    place: int,
-    ones: Mapping[int, Counts],
-    spreads: Mapping[int, Counts],
-    pairs: Sequence[NoisyPair],
-    tables: Sequence[Counts],
-) -> Counts:
-    """What all tables say about one column, each weighed by the inverse of its variance."""
-    weight = 1 / spreads[place]
-    total = weight * ones[place]
-    for pair, table in zip(pairs, tables, strict=True):
-        if place in pair.places:
-            axis = pair.places.index(place)
-            trust = 1 / (pair.variance * table.shape[1 - axis])
-            weight, total = weight + trust, total + trust * table.sum(axis=1 - axis)
-    return np.asarray(total / weight)
-
-
-def _shift(table: Counts, axis: int, margin: Counts) -> None:
-    """Add the same to every cell of a line until the lines have this margin."""
-    lack = (margin - table.sum(axis=1 - axis)) / table.shape[1 - axis]
-    table += lack[:, None] if axis == 0 else lack[None, :]
-
-
 def raked(table: Counts, margins: Sequence[Counts], rounds: int = _RAKES) -> Counts:
     """A table with no negative cell scaled to these margins; a line that is empty is filled as if columns were independent."""
     total = max(float(margins[0].sum()), 1e-12)
     product = np.outer(margins[0], margins[1]) / total
-    fitted = table + 1e-9 * product
+    fitted = table + _TINY * product
     for axis in (0, 1):
         lacking = (fitted.sum(axis=1 - axis) <= 1e-7 * margins[axis]) & (margins[axis] > 0)
         fitted = np.where(lacking[:, None] if axis == 0 else lacking[None, :], product, fitted)

@@ -8,10 +8,9 @@ import numpy as np
 
 from deniable.errors import InvalidArgument
 from deniable.synth.fitted.agreement import simplex, weighted_total
-from deniable.synth.fitted.aim_model import fit_aim
 from deniable.synth.fitted.generator import Generator, softmax
 from deniable.synth.fitted.mwem_model import fit_mwem, noisy_rows
-from deniable.synth.fitted.pair_model import RECORDS, fit_pairs
+from deniable.synth.fitted.pair_model import fit_tables, record_count
 from deniable.synth.fitted.record_model import Codes, Floats, RecordModel, conditional
 from deniable.synth.fitted.row_vectors import GRID, WEIGHT_STEPS, RowVectors, vectors_of_record
 from deniable.synth.fitted.stored import Marginal, TwinMeasurements
@@ -22,14 +21,12 @@ def fit(stored: TwinMeasurements) -> tuple[RecordModel, tuple[str, ...]]:
     """The model of these measurements, and what a reader should know about its fit. The same measurements give the same model."""
     source = ReleasedWords(json.dumps(stored.to_record(), sort_keys=True))
     match stored.method:
-        case "pairs" | "tree":
-            return fit_pairs(stored, source)
+        case "pairs" | "tree" | "aim":
+            return fit_tables(stored, source)
         case "mwem":
             return fit_mwem(stored)
         case "privbayes":
             return fit_privbayes(stored, source)
-        case "aim":
-            return fit_aim(stored)
         case "ctgan" | "pate-ctgan":
             return fit_network(stored, source)
         case "quail":
@@ -41,7 +38,7 @@ def fit(stored: TwinMeasurements) -> tuple[RecordModel, tuple[str, ...]]:
 def fit_privbayes(stored: TwinMeasurements, source: WordSource) -> tuple[RecordModel, tuple[str, ...]]:
     """The model of a PrivBayes synthesizer: records drawn from its network, ancestors first, so many that rounding is not seen."""
     total = noisy_rows(stored.marginals)
-    count = int(min(max(2 * total, RECORDS[0]), RECORDS[1]))
+    count = record_count(total)
     tables = {table.places: table for table in stored.marginals if table.places}
     columns: dict[int, Codes] = {}
     for child, parents in stored.network:
@@ -65,7 +62,7 @@ def fit_network(stored: TwinMeasurements, source: WordSource) -> tuple[RecordMod
     total = max(weighted_total([float(t.counts.sum()) for t in ones], [t.counts.size * t.variance for t in ones]), 1.0)
     weights = [np.array(each) for each in stored.options["generator"]]
     generator = Generator(vectors_of_record(stored.options["vectors"]), weights, weights)
-    count = int(min(max(2 * total, RECORDS[0]), RECORDS[1]))
+    count = record_count(total)
     drawn = generator.draw(count, source, averaged=True)
     columns = generator.vectors.cells(drawn.hard)
     return _model(stored, columns, total), ()
@@ -75,7 +72,7 @@ def fit_quail(stored: TwinMeasurements, source: WordSource) -> tuple[RecordModel
     """Records of the base model (QUAIL), each with a label drawn by what the classifier says of it."""
     told = stored.options
     base, notes = fit(TwinMeasurements.from_record(told["base"]))
-    count = int(min(max(2 * base.total, RECORDS[0]), RECORDS[1]))
+    count = record_count(base.total)
     cells = base.cells(count, source)
     chances = class_chances(vectors_of_record(told["vectors"]), cells, told["classifier"])
     target = int(told["target"])

@@ -3,20 +3,24 @@ what is left to learn; all in one filter of rho, which ends it."""
 
 from __future__ import annotations
 
+import json
 from itertools import combinations
 from math import pi, prod, sqrt
 
 import numpy as np
 
 from deniable.plan.unit_tables import MOST_TABLE_CELLS
-from deniable.synth.fitted.aim_model import aim_model
 from deniable.synth.fitted.pair_choice import shares
+from deniable.synth.fitted.pair_model import fit_tables
 from deniable.synth.fitted.record_model import RecordModel
 from deniable.synth.fitted.stored import Marginal, TwinMeasurements
+from deniable.synth.fitted.twin_randomness import ReleasedWords
 from deniable.synth.measured.coded import Cells
 from deniable.synth.measured.pair_rounds import ONES, expectation
 from deniable.synth.measured.table_noise import Integers, Measurer, distances
 
+RECORDS, TREE_CELLS = 30_000, 1 << 15
+"""The size of the model between two rounds; what is made of the whole release at the end has its own."""
 CHOOSING = 0.1
 """The share of a round that pays for its choice; the table has the rest."""
 MOST_CELLS = 20_000
@@ -39,18 +43,24 @@ def measure_aim(measurer: Measurer, *, rounds: int, degree: int, focus: tuple[in
         if prod(stored.group_sizes(places)) <= MOST_CELLS and attributes.cells(places) <= MOST_TABLE_CELLS
     ]
     left, share = 1 - first, (1 - first) / rounds
-    model = aim_model(stored)
+    model = _model(stored)
     while workload and left > 1e-6:
         share = left if left < 2 * share else share
         chosen = workload[_choice(measurer, stored, model, workload, share, focus)]
         table = measurer.table(chosen, share * (1 - CHOOSING), groups=groups)
         before, left = model.group_table(chosen), left - share
         stored = _with(stored, table)
-        model = aim_model(stored)
+        model = _model(stored)
         learnt = float(np.abs(model.group_table(chosen) - before).sum())
         if learnt <= sqrt(2 / pi) * float(table.scale) * table.counts.size:
             share *= 4  # half the noise: what is left to learn is hidden by it
     return stored
+
+
+def _model(stored: TwinMeasurements) -> RecordModel:
+    """The model of what has been measured so far; fixed by it."""
+    source = ReleasedWords(json.dumps([stored.method, stored.attributes.names, len(stored.marginals)]))
+    return fit_tables(stored, source, records=RECORDS, most=TREE_CELLS)[0]
 
 
 def _with(stored: TwinMeasurements, table: Marginal) -> TwinMeasurements:

@@ -25,7 +25,7 @@ from deniable.models.unit_totals import PrivateRows
 from deniable.synth.fitted.generator import Generator, realness
 from deniable.synth.fitted.row_vectors import RowVectors, tables_record
 from deniable.synth.fitted.stored import Marginal, TwinMeasurements, ungrouped
-from deniable.synth.fitted.training_signs import TrainingTrace
+from deniable.synth.fitted.twin_evaluation import TrainingTrace
 from deniable.synth.fitted.twin_randomness import ReleasedWords
 from deniable.synth.measured.network_rounds import (
     NetworkData,

@@ -1,0 +1,226 @@
+"""A junction tree: cliques of columns, small enough to hold a table each, in which measured tables are met exactly.
+
+Cliques are those of a triangulated graph of the tables' columns, so the law of largest entropy with these tables as margins is a
+product of clique tables over the tables they share; records are drawn from it in closed form. `docs/theory/clique-trees.md`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from math import prod
+
+import numpy as np
+
+from deniable.synth.fitted.agreement import Places
+from deniable.synth.fitted.pair_choice import spanning_tree
+from deniable.synth.fitted.record_model import Codes, Floats, conditional
+from deniable.synth.fitted.twin_randomness import WordSource, rounded, shuffled
+
+Goal = tuple[Places, Floats]
+_SWEEPS = 20
+_DAMPING = 0.7
+_TINY = 1e-9
+_ENOUGH = 0.0005
+_REFUSALS = 40
+"""After so many tables that do not fit no more are tried."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CliqueTree:
+    """Cliques with their tables, which add up to one; `links` lead from each clique to those met after it, parents first."""
+
+    cliques: tuple[Places, ...]
+    links: tuple[tuple[int, int], ...]
+    tables: list[Floats]
+
+    @property
+    def roots(self) -> list[int]:
+        """One clique of every part that nothing joins to another."""
+        children = {child for _, child in self.links}
+        return [each for each in range(len(self.cliques)) if each not in children]
+
+    def send(self, source: int, target: int) -> None:
+        """Give a clique the table of what it shares with its neighbour."""
+        shared = set(self.cliques[source]) & set(self.cliques[target])
+        told, held = self.margin(source, shared), self.margin(target, shared)
+        ratio = np.divide(told, held, out=np.zeros_like(told), where=held > 0)
+        self.tables[target] *= _spread(ratio, self.cliques[target], shared)
+
+    def margin(self, clique: int, kept: set[int]) -> Floats:
+        """The table of some of a clique's columns."""
+        rest = tuple(axis for axis, place in enumerate(self.cliques[clique]) if place not in kept)
+        return np.asarray(self.tables[clique].sum(axis=rest))
+
+
+def fitting(goals: Sequence[Goal], sizes: Sequence[int], most: int) -> list[Goal]:
+    """Those of the tables that a tree holds: one-way tables, then the others in the order given, while its cliques have at most so
+    many cells together; and any table that adds no more than its own cells, as each does that joins two parts of a forest."""
+    kept = [goal for goal in goals if len(goal[0]) == 1]
+    scopes: list[Places] = []
+    held, refused = cells([], sizes), 0
+    for places, table in goals:
+        if len(places) > 1 and refused < _REFUSALS:
+            asked = cells([*scopes, places], sizes)
+            if asked <= max(most, held + table.size):
+                scopes.append(places)
+                kept.append((places, table))
+                held = asked
+            else:
+                refused += 1
+    return kept
+
+
+def cells(scopes: Sequence[Places], sizes: Sequence[int]) -> int:
+    """How many cells the cliques have together in which tables of these columns lie."""
+    return sum(prod(sizes[place] for place in clique) for clique in _cliques(scopes, len(sizes), sizes))
+
+
+def fitted_tree(goals: Sequence[Goal], sizes: Sequence[int]) -> CliqueTree:
+    """The tree whose cliques hold these tables, each met as nearly as the others allow."""
+    tree = _even_tree([places for places, _ in goals], sizes)
+    asked: list[list[tuple[Places, Floats]]] = [[] for _ in tree.cliques]
+    for places, table in goals:
+        within = [each for each, clique in enumerate(tree.cliques) if set(places) <= set(clique)]
+        home = min(within, key=lambda each: tree.tables[each].size)
+        asked[home].append((places, _shares(table)))
+    walk, last = _walk(tree), np.inf
+    for sweep in range(_SWEEPS):
+        gap = max(_swept(tree, asked, root, steps, 1.0 if sweep == 0 else _DAMPING) for root, steps in walk)
+        if gap <= _ENOUGH or (sweep and last - gap < _ENOUGH * gap):
+            break
+        last = gap
+    for parent, child in tree.links:
+        tree.send(parent, child)
+    return tree
+
+
+def _swept(tree: CliqueTree, asked: Sequence[Sequence[Goal]], root: int, steps: Places, damping: float) -> float:
+    """Meet all tables, clique after clique, each told what has changed around it; the largest distance (TVD) that was found."""
+    gap, here, seen = _met(tree, asked[root], root, damping), root, {root}
+    for target in steps:
+        tree.send(here, target)
+        if target not in seen:
+            seen.add(target)
+            gap = max(gap, _met(tree, asked[target], target, damping))
+        here = target
+    return gap
+
+
+def _met(tree: CliqueTree, goals: Sequence[Goal], clique: int, damping: float) -> float:
+    """Multiply a clique's cells by what each of its tables should hold over what it holds."""
+    gap = 0.0
+    for places, goal in goals:
+        held = tree.margin(clique, set(places))
+        gap = max(gap, float(np.abs(goal - held).sum()) / 2)
+        ratio = ((goal + _TINY) / (held + _TINY)) ** damping
+        tree.tables[clique] *= _spread(ratio, tree.cliques[clique], set(places))
+    tree.tables[clique] /= tree.tables[clique].sum()
+    return gap
+
+
+def _walk(tree: CliqueTree) -> list[tuple[int, Places]]:
+    """For every root the way through its part and back: each step goes to a neighbour."""
+    below: dict[int, list[int]] = {each: [] for each in range(len(tree.cliques))}
+    for parent, child in tree.links:
+        below[parent].append(child)
+    found = []
+    for root in tree.roots:
+        steps: list[int] = []
+        open_: list[tuple[int, bool]] = [(child, True) for child in reversed(below[root])]
+        above = {child: parent for parent, child in tree.links}
+        while open_:
+            clique, down = open_.pop()
+            if not down:
+                steps.append(above[clique])
+                continue
+            steps.append(clique)
+            open_.append((clique, False))
+            open_ += [(child, True) for child in reversed(below[clique])]
+        found.append((root, tuple(steps)))
+    return found
+
+
+def _even_tree(scopes: Sequence[Places], sizes: Sequence[int]) -> CliqueTree:
+    cliques = _cliques(scopes, len(sizes), sizes)
+    pairs = list(combinations(range(len(cliques)), 2))
+    shared = [float(len(set(cliques[a]) & set(cliques[b]))) for a, b in pairs]
+    near: dict[int, list[int]] = {each: [] for each in range(len(cliques))}
+    for each in spanning_tree(pairs, shared, len(cliques)):
+        if shared[each]:
+            first, second = pairs[each]
+            near[first].append(second)
+            near[second].append(first)
+    links: list[tuple[int, int]] = []
+    seen: set[int] = set()
+    for root in near:
+        open_ = [] if root in seen else [root]
+        while open_:
+            clique = open_.pop()
+            seen.add(clique)
+            after = [each for each in near[clique] if each not in seen]
+            links += [(clique, each) for each in after]
+            open_ += after
+    tables = [np.full([sizes[p] for p in clique], 1 / prod(sizes[p] for p in clique)) for clique in cliques]
+    return CliqueTree(tuple(cliques), tuple(links), tables)
+
+
+def _cliques(scopes: Sequence[Places], columns: int, sizes: Sequence[int]) -> list[Places]:
+    """The cliques of the graph in which columns of one table are joined: one column after another is taken out of it, first the one
+    whose neighbours make the smallest table, and its neighbours are joined."""
+    near: dict[int, set[int]] = {place: {place} for place in range(columns)}
+    for scope in scopes:
+        for place in scope:
+            near[place] |= set(scope)
+    held = {place: prod(sizes[each] for each in around) for place, around in near.items()}
+    found: list[Places] = []
+    while near:
+        place = min(near, key=lambda each: (held[each], each))
+        clique = near.pop(place)
+        if not any(clique <= set(other) for other in found):
+            found.append(tuple(sorted(clique)))
+        for each in clique - {place}:
+            near[each] = (near[each] | clique) - {place}
+            held[each] = prod(sizes[other] for other in near[each])
+    return found
+
+
+def tree_records(tree: CliqueTree, count: int, source: WordSource) -> tuple[list[Codes], Floats]:
+    """Records and their weights: so many alike, or where one clique has all columns and fewer cells, each of its cells."""
+    if len(tree.cliques) == 1 and tree.tables[0].size <= count:
+        grid = np.indices(tree.tables[0].shape).reshape(tree.tables[0].ndim, -1)
+        return [column.astype(np.int64) for column in grid], tree.tables[0].ravel().copy()
+    columns: dict[int, Codes] = {}
+    for clique in [*tree.roots, *(child for _, child in tree.links)]:
+        _draw(columns, tree.cliques[clique], tree.tables[clique], count, source)
+    return [columns[place] for place in sorted(columns)], np.full(count, 1 / count)
+
+
+def _draw(columns: dict[int, Codes], clique: Places, table: Floats, count: int, source: WordSource) -> None:
+    """The columns of a clique that no earlier one had, given those that one had."""
+    known = [axis for axis, place in enumerate(clique) if place in columns]
+    new = [axis for axis in range(len(clique)) if axis not in known]
+    given = np.zeros(count, dtype=np.int64)
+    for axis in known:
+        given = given * table.shape[axis] + columns[clique[axis]]
+    chances = np.transpose(table, [*known, *new]).reshape(prod(table.shape[axis] for axis in known), -1)
+    if known:
+        chances = np.where(chances.sum(axis=1, keepdims=True) > 0, chances, chances.sum(axis=0, keepdims=True))
+        drawn = conditional(given, chances, source)
+    else:
+        drawn = np.repeat(np.arange(chances.size), rounded(chances.ravel(), count, source))[shuffled(count, source)]
+    for axis in reversed(new):
+        columns[clique[axis]] = drawn % table.shape[axis]
+        drawn = drawn // table.shape[axis]
+
+
+def _shares(table: Floats) -> Floats:
+    total = float(table.sum())
+    return table / total if total > 0 else np.full(table.shape, 1 / table.size)
+
+
+def _spread(values: Floats, clique: Places, kept: set[int]) -> Floats:
+    """Values of some of a clique's columns, in rising order, in the clique's shape."""
+    shape = iter(values.shape)
+    return np.asarray(values.reshape([next(shape) if place in kept else 1 for place in clique]))
