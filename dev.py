@@ -425,8 +425,8 @@ def pins(_):
     wanted = {
         "base": "",
         "dev": "--extra dev",
-        "test": "--extra dev --extra postgres --extra spark --extra attacks --extra models --extra server"
-        " --group data --group pages",
+        "test": "--extra dev --extra postgres --extra spark --extra attacks --extra models --extra mbi"
+        " --extra server --group data --group pages",
         "server": "--extra server --extra postgres",
         "docs": "--group docs",
     }

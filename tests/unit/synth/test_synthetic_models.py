@@ -8,6 +8,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from fractions import Fraction
+from importlib.util import find_spec
 from itertools import combinations, product
 from pathlib import Path
 from statistics import NormalDist
@@ -35,7 +36,7 @@ from deniable.synth.fitted.pair_choice import shares, spanning_tree, uncovered, 
 from deniable.synth.fitted.pair_model import implied_pairs, moved_weights
 from deniable.synth.fitted.stored import Marginal, TwinMeasurements, ungrouped
 from deniable.synth.fitted.twin_evaluation import failure_signs
-from deniable.synth.fitted.twin_model import fit
+from deniable.synth.fitted.twin_model import fit, refit
 from deniable.synth.fitted.twin_query import ask
 from deniable.synth.fitted.twin_randomness import ReleasedWords, rounded, shuffled, uniforms
 from deniable.synth.measured.aim_rounds import measure_aim
@@ -48,6 +49,7 @@ from deniable.synth.measured.private_cuts import cut_by_quantiles
 from deniable.synth.measured.privbayes_rounds import measure_privbayes
 from deniable.synth.measured.table_noise import Measurer
 from deniable.testing import Seeded, Silent
+from tests.needs import without
 
 SPACE = Space(Tables("made up", "0"), UnitDistance())
 COLUMNS = Attributes(
@@ -166,6 +168,43 @@ def test_a_junction_tree_is_the_law_of_largest_entropy(scopes):
     columns, weights = tree_records(tree, 40_000, ReleasedWords("x"))
     drawn = np.bincount(np.ravel_multi_index(columns, sizes), weights=weights, minlength=144)
     assert np.abs(drawn - best.ravel()).sum() / 2 < 0.03
+
+
+@pytest.mark.slow
+def test_mbi_fits_the_same_tables_and_comes_to_the_same_law():
+    """Tables of three columns around a circle, so that cliques are larger than tables; hardly any noise."""
+    if find_spec("mbi") is None:  # an import warns of single precision, which the adapter mends
+        without("the Python package mbi")
+    data = rows(6000, 5)
+    scopes = [(0, 1), (1, 2), (2, 3), (0, 3), (0, 1, 3)]
+    tables = [
+        Marginal(p, table(data, p), Fraction(1, 2), grouped=len(p) > 1) for p in [*((k,) for k in range(4)), *scopes]
+    ]
+    stored = TwinMeasurements("aim", COLUMNS, tuple(tables), ungrouped(COLUMNS))
+    (model, notes), (own, _) = refit(stored, "mbi"), fit(stored)
+    assert any("Fitted by mbi" in note for note in notes)
+    for places in [*scopes, (0, 2), (1, 3), (0, 2, 3)]:
+        assert np.abs(model.table(places) - own.table(places)).sum() / 12_000 < 0.02
+    again = refit(stored, "mbi")[0]
+    assert all((x == y).all() for x, y in zip(model.columns, again.columns, strict=True))
+
+
+def test_another_model_is_refused_in_one_line(monkeypatch):
+    stored = flat_tables(lambda size: np.full(size, 50), 1)
+    with pytest.raises(InvalidArgument, match='model must be "mbi"'):
+        refit(stored, "pgm")
+    with pytest.raises(InvalidArgument, match="this twin was made by mwem"):
+        refit(replace(stored, method="mwem"), "mbi")
+    monkeypatch.setitem(sys.modules, "jax", None)
+    with pytest.raises(InvalidArgument, match=r"pip install 'deniable\[mbi\]'"):
+        refit(stored, "mbi")
+    wide = Attributes(tuple(Attribute(f"n{k}", "integer", edges=tuple(range(101)), missing=False) for k in range(4)))
+    pairs = [
+        Marginal(pair, np.ones((100, 100), dtype=np.int64), Fraction(1), grouped=True)
+        for pair in combinations(range(4), 2)
+    ]
+    with pytest.raises(InvalidArgument, match="cliques of these tables have 100,000,000 cells, above 16,777,216"):
+        refit(TwinMeasurements("aim", wide, tuple(pairs), ungrouped(wide)), "mbi")
 
 
 def test_cliques_agree_even_where_tables_contradict_one_another():
@@ -687,7 +726,7 @@ class Gone:
 
 sys.meta_path.insert(0, Gone())
 import json
-from deniable.synth.fitted.twin_model import fit
+from deniable.synth.fitted.twin_model import fit, refit
 from deniable.synth.fitted import cell_regression, conditions, decoding, intervals
 from deniable.synth.fitted import twin_evaluation, twin_page, twin_query
 from deniable.synth.fitted.stored import TwinMeasurements

@@ -40,7 +40,7 @@ def agreed_tables(stored: TwinMeasurements) -> AgreedTables:
     """Tables of groups that agree with one another: a pair with its one-way tables, a larger table with its pairs."""
     ones = stored.ones()
     total = weighted_total([float(one.counts.sum()) for one in ones], [one.counts.size * one.variance for one in ones])
-    said = residuals(_noisy_tables(stored))
+    said = residuals(noisy_tables(stored))
     singles = {place: simplex(said.table((place,)), total) for place in range(len(stored.groups))}
     measured = sorted({table.places for table in stored.marginals if len(table.places) > 1}, key=lambda p: (len(p), p))
     within: set[Places] = {pair for places in measured for pair in combinations(places, 2)}
@@ -51,7 +51,7 @@ def agreed_tables(stored: TwinMeasurements) -> AgreedTables:
     return AgreedTables(total, singles, several)
 
 
-def _noisy_tables(stored: TwinMeasurements) -> Iterable[NoisyTable]:
+def noisy_tables(stored: TwinMeasurements) -> Iterable[NoisyTable]:
     """Every measured table, at the level of groups: a one-way table has cells, which add up, and its groups their mean variance."""
     for table in stored.marginals:
         counts = table.counts.astype(float)

@@ -79,7 +79,7 @@ def cells(scopes: Sequence[Places], sizes: Sequence[int]) -> int:
 
 def fitted_tree(goals: Sequence[Goal], sizes: Sequence[int]) -> CliqueTree:
     """The tree whose cliques hold these tables, each met as nearly as the others allow."""
-    tree = _even_tree([places for places, _ in goals], sizes)
+    tree = even_tree([places for places, _ in goals], sizes)
     asked: list[list[tuple[Places, Floats]]] = [[] for _ in tree.cliques]
     for places, table in goals:
         within = [each for each, clique in enumerate(tree.cliques) if set(places) <= set(clique)]
@@ -142,7 +142,8 @@ def _walk(tree: CliqueTree) -> list[tuple[int, Places]]:
     return found
 
 
-def _even_tree(scopes: Sequence[Places], sizes: Sequence[int]) -> CliqueTree:
+def even_tree(scopes: Sequence[Places], sizes: Sequence[int]) -> CliqueTree:
+    """The tree of cliques in which tables of these columns lie, all cells alike."""
     cliques = _cliques(scopes, len(sizes), sizes)
     pairs = list(combinations(range(len(cliques)), 2))
     shared = [float(len(set(cliques[a]) & set(cliques[b]))) for a, b in pairs]

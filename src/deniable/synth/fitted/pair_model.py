@@ -11,7 +11,7 @@ from itertools import combinations
 import numpy as np
 
 from deniable.synth.fitted.agreement import agreed_tables, simplex
-from deniable.synth.fitted.clique_tree import fitted_tree, fitting, tree_records
+from deniable.synth.fitted.clique_tree import CliqueTree, fitted_tree, fitting, tree_records
 from deniable.synth.fitted.pair_choice import Pair
 from deniable.synth.fitted.record_model import Codes, Floats, RecordModel, within_groups
 from deniable.synth.fitted.stored import TwinMeasurements
@@ -28,17 +28,24 @@ _ENOUGH = 0.002
 
 
 def fit_tables(
-    stored: TwinMeasurements, source: WordSource, *, records: int | None = None, most: int = TREE_CELLS
+    stored: TwinMeasurements,
+    source: WordSource,
+    *,
+    records: int | None = None,
+    most: int = TREE_CELLS,
+    tree: CliqueTree | None = None,
 ) -> tuple[RecordModel, tuple[str, ...]]:
     """The model of a marginal synthesizer, and what a reader should know about its fit.
 
-    A junction tree of at most `most` cells holds the one-way tables and, the most dependent first, as many others as it can.
+    A junction tree of at most `most` cells holds the one-way tables and, the most dependent first, as many others as it can, unless
+    a `tree` is given that holds them.
     """
     agreed = agreed_tables(stored)
     total, several = agreed.total, sorted(agreed.several.items(), key=lambda each: -dependence(each[1]))
-    goals = [*(((place,), single) for place, single in agreed.singles.items()), *several]
-    sizes = stored.group_sizes(range(len(stored.groups)))
-    tree = fitted_tree(fitting(goals, sizes, most), sizes)
+    if tree is None:
+        goals = [*(((place,), single) for place, single in agreed.singles.items()), *several]
+        sizes = stored.group_sizes(range(len(stored.groups)))
+        tree = fitted_tree(fitting(goals, sizes, most), sizes)
     columns, weights = tree_records(tree, records or record_count(total), source)
     weights, gap = moved_weights(columns, several, weights)
     within = [
