@@ -301,6 +301,19 @@ def test_records_that_carry_nearly_all_weight_are_told():
     assert any("Few records" in sign for sign in failure_signs(replace(model, weights=few / few.sum()), stored))
 
 
+def test_a_record_for_every_combination_is_no_collapse():
+    """Of 3,600 combinations hardly any has rows: that is the table, and no sign of failure."""
+    wide = Attributes(tuple(Attribute(f"n{k}", "integer", edges=tuple(range(61)), missing=False) for k in range(2)))
+    counts = np.eye(60, dtype=np.int64) * (np.arange(60) < 5) * 1000
+    tables = [Marginal((0,), counts.sum(axis=1), Fraction(1)), Marginal((1,), counts.sum(axis=0), Fraction(1))]
+    stored = TwinMeasurements(
+        "pairs", wide, (*tables, Marginal((0, 1), counts, Fraction(1), grouped=True)), ungrouped(wide)
+    )
+    model, notes = fit(stored)
+    assert model.weights.size == 3600
+    assert (notes, failure_signs(model, stored)) == ((), ())
+
+
 def flat_tables(counts, scale: int) -> TwinMeasurements:
     ones = [Marginal((place,), counts(size), Fraction(scale)) for place, size in enumerate(COLUMNS.sizes)]
     return TwinMeasurements("pairs", COLUMNS, tuple(ones), ungrouped(COLUMNS))

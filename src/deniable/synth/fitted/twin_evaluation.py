@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -104,7 +105,12 @@ def _entropy(counts: Floats) -> float:
 
 
 def _copies(model: RecordModel) -> list[str]:
-    """Collapse onto few records: one record stands for a large part of all rows although columns have many cells."""
+    """Collapse onto few records: one record stands for a large part of all rows although columns have many cells.
+
+    Not where there is one record for every combination of cells: its weight is that combination's chance, however small.
+    """
+    if model.weights.size == prod(max(group) + 1 for group in model.groups):
+        return []
     effective = 1 / float((model.weights**2).sum())
     if model.weights.size < 1000 or effective > (1 - _DUPLICATES) * 0.1 * model.weights.size:
         return []
