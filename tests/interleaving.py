@@ -74,16 +74,17 @@ def _stopped(
 
 
 class Meeting:
-    """A place where a thread waits a moment for another: under a lock nobody comes, without one two always meet."""
+    """A place where a thread waits for another: under a lock nobody comes, and a moment is enough to see it; without one
+    two always meet, however busy the machine is, if they are patient."""
 
-    def __init__(self) -> None:
-        self._barrier = threading.Barrier(2)
+    def __init__(self, patience: float = BLOCKED) -> None:
+        self._barrier, self._patience = threading.Barrier(2), patience
         self.met = False
 
     def wait(self) -> None:
         """Wait for a second thread, and go on without it."""
         try:
-            self._barrier.wait(BLOCKED)
+            self._barrier.wait(self._patience)
             self.met = True
         except threading.BrokenBarrierError:
             self._barrier.reset()

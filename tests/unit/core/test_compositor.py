@@ -127,7 +127,7 @@ def test_without_its_lock_a_filter_is_seen_to_overspend():
         def _turn(self):
             return contextlib.nullcontext()
 
-    rule = Slow(budget(epsilon=1).rule(), Meeting())
+    rule = Slow(budget(epsilon=1).rule(), Meeting(patience=60))
     assert _asked_by_sixteen(Open(rule)) > 1
     assert rule.meeting.met
 
