@@ -17,7 +17,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from deniable.deciding import ATTACKS, Checklist, Harm, InformationFlow, choose_epsilon, dossier
 from deniable.errors import DeniableError, QueryRefused
-from deniable.exact.figures import NOTHING, digits, error_figures
+from deniable.exact.figures import NOTHING, digits, error_figures, percent_up
 from deniable.ledger import Progress, verify
 from deniable.server.access import (
     NotAllowed,
@@ -69,6 +69,7 @@ class Pages:
         )
         self._templates.filters["error"] = lambda off: error_figures(off) if isfinite(off) else NOTHING
         self._templates.filters["paid"] = lambda loss: digits(Fraction(loss))  # rounded up
+        self._templates.filters["percent"] = percent_up
         self._templates.filters["number"] = lambda cell: f"{cell:.6g}" if isinstance(cell, float) else cell
         # with this prefix no other host of the domain can set them
         self._cookie, self._attempt = ("__Host-visit", "__Host-attempt") if settings.secure else ("visit", "attempt")
