@@ -179,6 +179,15 @@ def test_quartiles_of_a_first_look_are_in_order_and_few_values_have_a_bin_each()
     assert look.released["late"].columns["bins"].values[0] == [7, 3]
 
 
+def test_a_first_look_counts_what_has_one_value_only():
+    flag = {"name": "f", "unit": {"id": "p", "groups": 1, "rows_per_group": 1}, "table": "f"}
+    flag["variables"] = {"p": "integer", "year": {"type": "integer", "bounds": [2024, 2024]}, "late": "boolean"}
+    data = dp.Dataset({"p": [1, 2, 3], "year": [2024, None, 2024], "late": [True] * 3}, codebook=flag)
+    look = data.session(dp.budget(epsilon=100), entropy=Silent()).describe(epsilon=50)
+    assert look.released["year"].columns["present"].values == (2,)
+    assert "year  2 ± " in str(look)
+
+
 def test_the_choice_by_slices_finds_what_separates_and_is_charged():
     session = opened(entropy=Seeded(1))
     chosen = session.slices(["sex", "ward"], choose="income by", epsilon=1, slices=20)
