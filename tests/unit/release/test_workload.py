@@ -136,6 +136,13 @@ def test_a_forecast_and_the_curve_of_a_finer_split():
     assert "in all: epsilon = 0.5" in str(work)
 
 
+def test_what_a_question_costs_is_said_rounded_up():
+    session = opened()
+    asked = {**questions(session), "more": session.query().agg(s=dp.sum("income"))}
+    said = str(session.workload(asked, epsilon=1))
+    assert said.count("epsilon = 0.333334;") == 3
+
+
 def test_a_first_look_shows_every_variable_and_spends_its_share():
     session = opened(entropy=Silent())
     look = session.describe(share=0.5)
