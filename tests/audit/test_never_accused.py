@@ -296,6 +296,16 @@ def test_answers_that_a_program_changes_are_handed_out_anew():
     assert not broken(program, pair=(["a"], ["a", "b"]))
 
 
+def test_an_input_that_a_program_changes_later_is_judged_as_it_was_asked_about():
+    def program(data, recorder):
+        held = list(data)
+        first = recorder.release(COUNT, held, d_in=1)
+        held.extend(data)
+        return first, recorder.release(COUNT, held, d_in=2)
+
+    assert not dp.audit.replay(program, neighbours=PAIR, entropy=Seeded(3)).broken
+
+
 def test_a_program_may_look_at_its_budget_and_catch_a_refusal():
     def spends_all(compositor):
         answers = []

@@ -81,6 +81,18 @@ def test_a_transformation_that_moves_further_than_its_map_is_found():
     assert "3 apart" in str(report)
 
 
+def test_an_input_that_is_emptied_after_the_question_is_found_all_the_same():
+    def program(data, recorder):
+        held = [*data, *data]
+        answer = recorder.release(COUNT, held, d_in=1)
+        held.clear()
+        return answer
+
+    report = dp.audit.replay(program, neighbours=PAIR, entropy=Seeded(3))
+    assert kinds(report) == {"sensitivity"}
+    assert "2 apart" in str(report)
+
+
 def test_an_error_on_one_side_only_is_found():
     def program(data, recorder):
         if len(data) > 2:

@@ -324,6 +324,16 @@ def test_pages_write_numbers_with_the_digits_their_error_leaves(server):
     assert "<td>epsilon = 0.687499</td>" in budget, "to six digits, rounded down"
 
 
+def test_a_budget_is_written_as_it_was_spent(server):
+    """Sums of floats are rounded up to 0.300001 where 0.3 was spent."""
+    server.released(epsilon=0.1)
+    server.released(request="r2", epsilon=0.2)
+    server.ask(request="r3", epsilon=0.1)
+    page = server.browse("olga").get("/data/visits").text
+    assert "spent 0.3, granted 0, pending 0.1, left epsilon = 0.7" in page
+    assert page.count("<td>0.3</td>") == 3  # in all, of the analyst, in the month
+
+
 def test_a_question_dearer_than_what_is_left_says_so_on_the_page(server):
     browser = server.browse("ana")
     csrf = re.search(r'name="csrf" value="([^"]+)"', browser.get("/data/visits/ask").text)[1]

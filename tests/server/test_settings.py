@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 import yaml
 
@@ -114,6 +116,40 @@ def test_commands_draft_check_and_issue(tmp_path, monkeypatch, capsys):
     assert live.person(token) is None  # also in a process that had seen it
     with pytest.raises(SystemExit):
         main(["serve", "token", "nobody", "--config", str(path)])
+
+
+def test_a_token_that_is_taken_away_while_another_is_issued_stays_away(tmp_path, monkeypatch):
+    one, other = (Tokens(tmp_path / "tokens.json", quick=True) for _ in range(2))  # two commands at the same time
+    taken, read = one.issue("ben", days=1), one._read
+    revoking = threading.Thread(target=other.revoke, args=("ben",))
+
+    def while_reading():
+        found = read()
+        revoking.start()
+        revoking.join(timeout=0.5)
+        return found
+
+    monkeypatch.setattr(one, "_read", while_reading)
+    kept = one.issue("ana", days=1)
+    monkeypatch.undo()
+    revoking.join()
+    later = Tokens(tmp_path / "tokens.json", quick=True)
+    assert (later.person(taken), later.person(kept)) == (None, "ana")
+
+
+def test_a_token_that_is_taken_away_while_it_is_verified_is_not_remembered(tmp_path, monkeypatch):
+    here, elsewhere = (Tokens(tmp_path / "tokens.json", quick=True) for _ in range(2))
+    token, matches = here.issue("ben", days=1), here._matches
+
+    def slowly(hashed, word):
+        elsewhere.revoke("ben")
+        here.person("dn_x_y")  # somebody else's request finds that the file has changed
+        return matches(hashed, word)
+
+    monkeypatch.setattr(here, "_matches", slowly)
+    here.person(token)
+    monkeypatch.undo()
+    assert here.person(token) is None
 
 
 def test_tokens_end_and_wrong_ones_are_nobodys(tmp_path):

@@ -20,7 +20,7 @@ from deniable.accounting.spend import Spend
 from deniable.accounting.theorems import GAP, RenyiPrivacy, epsilon, numeric, tightest
 from deniable.cost import Cost
 from deniable.errors import InvalidArgument, Unaccountable
-from deniable.exact import down, ln, sqrt, up
+from deniable.exact import digits, down, ln, sqrt, up
 from deniable.exact.guards import Real, probability
 
 _BITS = 80
@@ -63,7 +63,7 @@ class CostExplanation:
     def _delta(self) -> str:
         if self.leak == 0:
             return "delta is a tail: losses above epsilon are rare, and none shows everything"
-        share = "all" if self.leak >= self.delta else f"{float(self.leak):.3g}"
+        share = "all" if self.leak >= self.delta else digits(self.leak, most=3)
         return f"{share} of delta is a leak: with that chance everything may show"
 
     __repr__ = __str__
@@ -125,7 +125,7 @@ def _concentrated(cost: Cost, delta: Fraction) -> tuple[Fraction | None, str]:
     read = ZeroConcentrated().read(cost)
     leaks = ((read.delta, 1),) if read.delta else ()
     found = epsilon_within(RenyiLoss(((LinearCurve(read.loss), 1),), leaks), delta=delta) if delta else None
-    said = "; ".join(filter(None, (f"rho = {float(read.loss):.6g}", lost_by_rho(cost))))
+    said = "; ".join(filter(None, (f"rho = {digits(read.loss)}", lost_by_rho(cost))))
     return (found[0], said) if found else (None, "needs more delta")
 
 

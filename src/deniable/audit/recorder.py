@@ -12,7 +12,7 @@ import inspect
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -138,13 +138,10 @@ class Recorder:
         self, kind: str, what: str, cost: Cost, space: Space | None = None, value: Any = None, limit: Any = None
     ) -> Call:
         function, place = _caller()
-        return Call(kind, without_addresses(what), function, place, cost, space, value, limit)
+        return Call(kind, without_addresses(what), function, place, cost, space, _as_it_was(value), limit)
 
     def _note(self, call: Call, output: Any = None) -> None:
-        filled = Call(
-            call.kind, call.what, call.function, call.place, call.cost, call.space, call.value, call.limit, output
-        )
-        self.calls.append(filled)
+        self.calls.append(replace(call, output=output))
 
     def _answer(self, call: Call, draw: Callable[[], Any], pay: Callable[[], object] = lambda: None) -> Any:
         """Drawn on the first run; on the second paid for and answered as the first was, as long as both ask the same."""
@@ -309,6 +306,14 @@ def _errors(first: _Run, second: _Run) -> list[Divergence]:
             "error", f"{error or 'no error'} on one side and {other or 'no error'} on the other", function, place
         )
     ]
+
+
+def _as_it_was(value: Any) -> Any:
+    """An input as it was asked about, whatever the program does with it later."""
+    try:
+        return copy.deepcopy(value)
+    except Exception:  # what cannot be copied is held as it is
+        return value
 
 
 def _caller() -> tuple[str, str]:

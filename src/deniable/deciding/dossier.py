@@ -115,7 +115,7 @@ class Dossier:
             ("What", facts.scope),
             ("Who is protected", facts.unit),
             ("Privacy loss", loss_text("epsilon", facts.epsilon, facts.delta)),
-            ("Right guesses about one person", f"at most {100 * meaning.truth:.4g} of 100, where 50 is guessing"),
+            ("Right guesses about one person", f"at most {meaning.right_of_hundred} of 100, where 50 is guessing"),
             ("Error", "; ".join(facts.accuracy) or "not stated"),
             ("Not protected", "what the data say about everybody, and what is public already"),
         )

@@ -23,6 +23,7 @@ from deniable.deciding.attack_power import ATTACKS, AttackCurve, attack_curve, a
 from deniable.deciding.deployments import DeploymentComparison, Protected, Trust, compare_deployments
 from deniable.deciding.plain_words import NOT_PROTECTED, EpsilonMeaning, epsilon_for_truth, explain_epsilon
 from deniable.errors import InvalidArgument
+from deniable.exact.figures import floor, percent_up
 from deniable.exact.guards import Real, integer, positive, probability
 from deniable.ledger.numbers import digits, number_from_text, number_text
 from deniable.plan.codebook import Codebook
@@ -172,7 +173,7 @@ class EpsilonChoice:
             "<h2>Over time and for larger units</h2>",
             web_page.table(
                 [
-                    (f"{row['releases']:g}", f"{row['epsilon']:g}", f"{row['truth']:.1%}")
+                    (f"{row['releases']:g}", digits(chosen * Fraction(row["releases"])), percent_up(row["truth"]))
                     for row in self.over_time(chosen)
                 ],
                 head=["releases", "epsilon in all", "right guesses, at most"],
@@ -180,7 +181,7 @@ class EpsilonChoice:
             ),
             web_page.table(
                 [
-                    (f"{row['people']:g}", f"{row['epsilon']:g}", f"{row['truth']:.1%}")
+                    (f"{row['people']:g}", digits(chosen * Fraction(row["people"])), percent_up(row["truth"]))
                     for row in self.larger_units(chosen)
                 ],
                 head=["people together", "epsilon", "right guesses, at most"],
@@ -203,7 +204,8 @@ class EpsilonChoice:
     def _attacks(self, chosen: Fraction) -> str:
         start = "no epsilon keeps it that low" if self.by_attack is None else f"epsilon = {float(self.by_attack):g}"
         rows = [
-            (each.attack.name, f"{float(each.attack.without):.2%}", f"{each.at(chosen):.2%}") for each in self.curves
+            (each.attack.name, f"{float(each.attack.without):.2%}", percent_up(each.at(chosen), places=2))
+            for each in self.curves
         ]
         drawn = web_page.figure(self.curve.plot(marked=[chosen]), f"{self.attack} by epsilon")
         words = f"Tolerated for {self.harm.value} harm: success {float(self.harm.tolerated):.0%}; that is {start}."
@@ -235,7 +237,7 @@ class EpsilonChoice:
         samples = ", ".join(map(str, told.samples(value=100)))
         drawn = web_page.figure(told.picture(), "One hundred possible releases")
         shown = f"Five releases of a true count of 100 might read: {samples}."
-        words = f"{float(self.harm.tolerated):.0%} right guesses correspond to epsilon = {float(self.by_words):.2f}."
+        words = f"{float(self.harm.tolerated):.0%} right guesses correspond to epsilon = {floor(self.by_words, 2)}."
         return f"<h2>In words</h2>{web_page.paragraphs([words, *told.sentences, shown])}{drawn}"
 
     def __str__(self) -> str:
@@ -243,7 +245,7 @@ class EpsilonChoice:
         lines = [
             f"protected: {escape(self.unit, quote=False)}; harm: {self.harm.value}; attack: {self.attack}, {self.people:,} people",
             f"by attack: {by_attack} keeps success at most {float(self.harm.tolerated):.0%}",
-            f"by words: epsilon = {float(self.by_words):.2f} keeps right guesses at most {float(self.harm.tolerated):.0%}",
+            f"by words: epsilon = {floor(self.by_words, 2)} keeps right guesses at most {float(self.harm.tolerated):.0%}",
             f"by deployments: {self.comparison}",
         ]
         told = (

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from deniable.errors import InvalidArgument
-from deniable.exact import exp, ln, up
+from deniable.exact import digits, exp, ln, up
 from deniable.exact.guards import Real, integer, nonnegative, open_probability, positive, probability
 from deniable.noise import Entropy, discrete_laplaces, system_entropy
 from deniable.svg import Figure
@@ -61,19 +61,23 @@ class EpsilonMeaning:
         return with_person, 100 - with_person
 
     @property
+    def right_of_hundred(self) -> str:
+        """The best chance of a right guess out of one hundred, to four digits."""
+        return digits(100 * Fraction(self.truth), most=4)
+
+    @property
     def sentences(self) -> tuple[str, ...]:
         """What the number means, for people who never heard of it."""
         yes, no = self.of_hundred
         tail = (
-            f" With probability at most {float(self.delta):.2g} the protection may fail altogether."
-            if self.delta
-            else ""
+            f" With probability at most {digits(self.delta)} the protection may fail altogether." if self.delta else ""
         )
         return (
             f"If a person takes part, the sharpest even-handed test says so for at most {yes} of 100 possible releases; "
             f"if the same person does not, it still says so for {no} of 100.",
-            f"No release is more than {self.odds:.4g} times as likely with a person's data as without.{tail}",
-            f"Who thought a person's participation as likely as not can be right at most {100 * self.truth:.4g} % of the time.",
+            f"No release is more than {digits(exp(self.epsilon).upper, most=4)} times as likely with a person's data as "
+            f"without.{tail}",
+            f"Who thought a person's participation as likely as not can be right at most {self.right_of_hundred} % of the time.",
         )
 
     def picture(self) -> Figure:

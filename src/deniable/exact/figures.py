@@ -49,11 +49,16 @@ def significant_ceiling(number: Fraction, significant: int) -> Decimal:
     return ceiling(number, significant - 1 - _leading_power(number))
 
 
-def digits(value: Fraction, *, downwards: bool = False) -> str:
-    """A number for people, to six digits: rounded up (a loss), or downwards (what is left)."""
-    with localcontext(Context(prec=6, rounding=ROUND_FLOOR if downwards else ROUND_CEILING)):
+def digits(value: Fraction, *, downwards: bool = False, most: int = 6) -> str:
+    """A number for people, to so many digits: rounded up (a loss), or downwards (what is left)."""
+    with localcontext(Context(prec=most, rounding=ROUND_FLOOR if downwards else ROUND_CEILING)):
         number = (Decimal(value.numerator) / Decimal(value.denominator)).normalize()
     return f"{number:f}" if -4 <= number.adjusted() < 9 else f"{number:e}"
+
+
+def percent_up(chance: float | Fraction, *, places: int = 1) -> str:
+    """A chance that is at most so large as a percentage, rounded up: "73.2%"."""
+    return f"{ceiling(100 * Fraction(chance), places)}%"
 
 
 def number_of(count: int, thing: str, things: str | None = None) -> str:

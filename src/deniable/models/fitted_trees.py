@@ -61,7 +61,7 @@ def laplace_reach(scale: float, terms: int, confidence: float) -> float:
     found = inf
     for place in range(1, 200):
         power = place / (200 * scale)
-        moment = 2 * log(1 - ratio) - log(1 - ratio * exp(power)) - log(1 - ratio * exp(-power))
+        moment = 2 * log(1 - ratio) - log(1 - exp(power - 1 / scale)) - log(1 - ratio * exp(-power))
         found = min(found, (terms * moment + log(2 / rest)) / power)
     return found
 

@@ -169,7 +169,7 @@ def _about(start: Query[Any], variable: Variable) -> Query[Any] | None:
     """The default question about one variable; none where nothing public is known to ask by."""
     known = variable.facts()
     present: dict[str, Aggregate] = {"present": Count(variable.name)}
-    if known.kind is Kind.NUMBER and known.bounded:
+    if known.kind is Kind.NUMBER and known.bounded and known.ends[0] < known.ends[1]:
         quartiles = {name: Quantile(variable.name, q, interval=False) for name, q in _QUARTILES}
         return start.agg(**present, **quartiles, bins=_histogram(variable))
     if known.kind is Kind.STRING and known.categories is not None:
@@ -187,7 +187,5 @@ def _histogram(variable: Variable) -> BinnedCounts:
     values = known.ends[1] - known.ends[0] + 1
     if known.step == 1 and 1 < values <= _BINS:  # a bin for each value
         return BinnedCounts(variable.name, tuple(low + place for place in range(int(values) + 1)))
-    if not low < high:
-        raise InvalidArgument(f"{variable.name} has one value only, {shown(low)}: there is nothing to look at")
     width = (high - low) / _BINS
     return BinnedCounts(variable.name, tuple(low + width * step for step in range(_BINS + 1)))

@@ -166,7 +166,8 @@ class Workload:
         for row in self.table:
             unit = next(key for key in ("epsilon", "rho") if key in row)
             errors = ", ".join(f"{output} {error}" for output, error in row["errors"].items())
-            paid = f"{unit} = {row[unit]:.6g}" if row["measured"] == "here" else row["measured"]
+            here = self.prices.get(row["question"])
+            paid = row["measured"] if here is None else f"{unit} = {digits(here.pair.loss)}"
             lines.append(f"{row['question']}: {paid}; {errors}")
         total = self.session.filters.stated(self.session.filters.read(self.charge))
         return "\n".join([*lines, f"in all: {total if total is not None else 'see prices'}"])

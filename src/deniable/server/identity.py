@@ -12,7 +12,8 @@ import json
 import os
 import sqlite3
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from time import time
@@ -49,13 +50,13 @@ class Tokens:
             raise InvalidArgument(f"a token lasts 1 to 366 days, got {days!r}")
         id, word = secret(64), secret()
         record = {"person": person, "hash": self._hasher.hash(word), "ends": int(self._clock()) + days * 86_400}
-        with self._lock:
+        with self._alone():
             self._write({**self._read(), id: record})
         return f"dn_{id}_{word}"
 
     def revoke(self, person: str) -> int:
         """Take all tokens of a person away; how many there were."""
-        with self._lock:
+        with self._alone():
             known = self._read()
             kept = {id: record for id, record in known.items() if record["person"] != person}
             self._write(kept)
@@ -68,8 +69,7 @@ class Tokens:
         An unknown id costs nothing to refuse: ids are drawn from 2**64, so what their absence tells is of no use.
         """
         remembered = hmac.new(self._key, token.encode(errors="replace"), hashlib.sha256).hexdigest()
-        now = self._clock()
-        self._forget_if_changed()
+        now, written = self._clock(), self._forget_if_changed()
         name, until = self._seen.get(remembered, ("", 0.0))
         if now < until:
             return name
@@ -79,18 +79,25 @@ class Tokens:
             record = self._read().get(id)
         if record is None or now >= record["ends"] or not self._matches(record["hash"], word):
             return None
-        self._seen[remembered] = (record["person"], min(now + _REMEMBERED, record["ends"]))
+        with self._lock:
+            if written == self._written:  # else the token may have been taken away while it was verified
+                self._seen[remembered] = (record["person"], min(now + _REMEMBERED, record["ends"]))
         return str(record["person"])
 
-    def _forget_if_changed(self) -> None:
-        """Another process may have taken a token away: what was verified before the file changed is verified again."""
+    def _forget_if_changed(self) -> int:
+        """Another process may have taken a token away: what was verified before the file changed is verified again.
+
+        When the file was written, as far as is known now.
+        """
         try:
             written = self._path.stat().st_mtime_ns
         except FileNotFoundError:
             written = 0
-        if written != self._written:
-            self._seen.clear()
-            self._written = written
+        with self._lock:
+            if written != self._written:
+                self._seen.clear()
+                self._written = written
+        return written
 
     def _matches(self, hashed: str, word: str) -> bool:
         from argon2.exceptions import Argon2Error
@@ -100,6 +107,17 @@ class Tokens:
         except Argon2Error:
             return False
 
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """One process at a time changes the file: what is issued meanwhile is not lost, and what is taken away stays so."""
+        import fcntl
+
+        self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        place = self._path.with_name(f"{self._path.name}.lock")
+        with self._lock, open(os.open(place, os.O_RDWR | os.O_CREAT, 0o600), "w", encoding="utf-8") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
+
     def _read(self) -> dict[str, Any]:
         try:
             found: dict[str, Any] = json.loads(self._path.read_text(encoding="utf-8"))
@@ -108,7 +126,6 @@ class Tokens:
         return found
 
     def _write(self, records: dict[str, Any]) -> None:
-        self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         fresh = self._path.with_name(f"{self._path.name}.{os.getpid()}-{secret(64)}")
         with open(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
             file.write(json.dumps(records))

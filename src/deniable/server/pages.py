@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import base64
 import hmac
-from fractions import Fraction
 from math import isfinite, nan
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -17,7 +16,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from deniable.deciding import ATTACKS, Checklist, Harm, InformationFlow, choose_epsilon, dossier
 from deniable.errors import DeniableError, QueryRefused
-from deniable.exact.figures import NOTHING, digits, error_figures
+from deniable.exact.figures import NOTHING, digits, error_figures, percent_up
 from deniable.ledger import Progress, verify
 from deniable.server.access import (
     NotAllowed,
@@ -35,7 +34,7 @@ from deniable.server.identity import RateLimit, ShortLived, Tokens, Visit, Visit
 from deniable.server.rest import check_not_charged
 from deniable.server.settings import Person, Role, ServerSettings
 from deniable.server.single_sign_on import LoginFailed, SingleSignOn
-from deniable.server.views import answers_view, budget_view, last_release, request_view
+from deniable.server.views import answers_view, budget_amounts, budget_view, last_release, request_view
 from deniable.svg import Figure, Series, horizontal_bars
 
 _TEMPLATES = Path(__file__).parent / "templates"
@@ -68,8 +67,8 @@ class Pages:
             f"{at[:16].replace('T', ' ')} UTC" if at.endswith("+00:00") else at
         )
         self._templates.filters["error"] = lambda off: error_figures(off) if isfinite(off) else NOTHING
-        self._templates.filters["paid"] = lambda loss: digits(Fraction(loss))  # rounded up
-        self._templates.filters["number"] = lambda cell: f"{cell:.6g}" if isinstance(cell, float) else cell
+        self._templates.filters["paid"] = digits  # rounded up
+        self._templates.filters["percent"] = percent_up
         # with this prefix no other host of the domain can set them
         self._cookie, self._attempt = ("__Host-visit", "__Host-attempt") if settings.secure else ("visit", "attempt")
         callback = f"{settings.public_url.rstrip('/')}/login/done"
@@ -203,7 +202,7 @@ class Pages:
                 "dataset.html",
                 name=name,
                 book=counter.data.codebook,
-                budget=told,
+                budget=told | budget_amounts(counter),
                 gauge=_gauge(told),
                 curator=person.may(name, Role.CURATOR),
             )

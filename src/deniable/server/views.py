@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import Any
 
 from deniable.errors import DeniableError
-from deniable.exact.figures import places
+from deniable.exact.figures import digits, places
 from deniable.ledger import Application, Progress
 from deniable.query import AnswerColumn, Price
 from deniable.query.sql import StagedStatement
@@ -56,7 +56,8 @@ def _stages(offer: Offer) -> list[dict[str, Any]]:
     if len(prices) == 1 and not isinstance(offer.question.asked, StagedStatement):
         return []
     return [
-        {"stage": name, "loss": float(each.pair.loss), "delta": float(each.pair.delta), "errors": _errors(each)}
+        {"stage": name, "loss": float(each.pair.loss), "delta": float(each.pair.delta)}
+        | {"amount": digits(each.pair.loss), "errors": _errors(each)}
         for name, each in prices.items()
     ]
 
@@ -81,34 +82,39 @@ def request_view(known: Application) -> dict[str, Any]:
     }
 
 
+def budget_amounts(counter: Counter) -> dict[str, Any]:
+    """What is spent, granted and pending, exactly; of what is spent, who spent it and in which month."""
+    desk, unit = counter.ledger.desk, counter.ledger.terms.unit
+    known = desk.all()
+    granted = [each.limit.loss for each in known if each.progress is Progress.APPROVED and each.limit]
+    by_analyst: dict[str, Fraction] = {}
+    by_period: dict[str, Fraction] = {}
+    for charge in counter.ledger.charges():
+        account, month = str(charge.body["account"]), str(charge.body["at"])[:7]
+        spent = Fraction(desk.price(charge.costs[unit]).loss)
+        by_analyst[account] = by_analyst.get(account, Fraction(0)) + spent
+        by_period[month] = by_period.get(month, Fraction(0)) + spent
+    return {
+        "spent": Fraction(counter.ledger.balances()[0].spent.loss),
+        "pending": sum((each.asked.loss for each in known if each.progress is Progress.PENDING), Fraction(0)),
+        "granted": sum(granted, Fraction(0)),
+        "by_analyst": by_analyst,
+        "by_period": by_period,
+    }
+
+
 def budget_view(counter: Counter) -> dict[str, Any]:
     """Where the budget stands: total, spent, left, and what is asked for and granted but not spent."""
-    balance = counter.ledger.balances()[0]
-    by_state: dict[str, list[Application]] = {}
-    for each in counter.ledger.desk.all():
-        by_state.setdefault(each.progress.value, []).append(each)
-    waiting = sum((float(each.asked.loss) for each in by_state.get("pending", [])), 0.0)
-    granted = sum((float(each.limit.loss) for each in by_state.get("approved", []) if each.limit), 0.0)
-    by_analyst: dict[str, float] = {}
-    by_period: dict[str, float] = {}
-    for charge in counter.ledger.charges():
-        account = str(charge.body["account"])
-        spent = counter.ledger.desk.price(charge.costs[counter.ledger.terms.unit])
-        month = str(charge.body["at"])[:7]
-        by_analyst[account] = by_analyst.get(account, 0.0) + float(spent.loss)
-        by_period[month] = by_period.get(month, 0.0) + float(spent.loss)
+    balance, amounts = counter.ledger.balances()[0], budget_amounts(counter)
     return {
         "unit": balance.left.unit or balance.rule.unit,
         "whole": str(balance.cap.filters.whole),
         "total": float(balance.cap.filters.whole.loss),
-        "spent": float(balance.spent.loss),
         "left": float(balance.left.loss),
         "left_in_words": balance.left.shown(downwards=True),
-        "pending": waiting,
-        "granted": granted,
         "rule": balance.rule.name,
-        "by_analyst": by_analyst,
-        "by_period": by_period,
+        **{name: float(amounts[name]) for name in ("spent", "pending", "granted")},
+        **{name: {who: float(each) for who, each in amounts[name].items()} for name in ("by_analyst", "by_period")},
     }
 
 
@@ -151,8 +157,8 @@ def _difference(column: AnswerColumn, index: int, last: Any) -> str:
     change = column.values[index] - last
     if column.lower is None or column.upper is None or isinstance(change, int):
         return f"{change:+,.6g}"
-    digits = max(0, places(Fraction(column.upper[index]) / 2 - Fraction(column.lower[index]) / 2))
-    return f"{change:+,.{digits}f}"
+    kept = max(0, places(Fraction(column.upper[index]) / 2 - Fraction(column.lower[index]) / 2))
+    return f"{change:+,.{kept}f}"
 
 
 def release_view(release: Release) -> dict[str, Any]:

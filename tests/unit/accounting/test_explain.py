@@ -58,7 +58,7 @@ def test_it_says_whether_delta_is_a_leak_or_a_tail():
     assert "all of delta is a leak" in str(whole)
     both = explain(gaussian + promise, delta=1e-5)
     assert both.leak == Fraction(1, 10**6)
-    assert "1e-06 of delta is a leak" in str(both)
+    assert "1e-6 of delta is a leak" in str(both)
     noise = TruncatedLaplace(scale=1, radius=3)
     assert float(explain(noise, delta=0.5).leak) == pytest.approx(delta(noise, epsilon=9).upper)
     assert "leak" not in str(explain(Bounded(epsilon=1), delta=0))

@@ -5,6 +5,7 @@ decisions with reasons.
 from __future__ import annotations
 
 import math
+import re
 from datetime import date
 from fractions import Fraction
 from html.parser import HTMLParser
@@ -17,6 +18,7 @@ from deniable.deciding.attack_power import attack_curve, distance_for, linkage, 
 from deniable.deciding.deployments import Protected, Trust
 from deniable.deciding.plain_words import epsilon_for_truth
 from deniable.errors import InvalidArgument
+from deniable.exact import exp
 from deniable.testing import Seeded
 
 BOOK = {
@@ -102,11 +104,39 @@ def test_truth_probabilities_of_the_book():
 def test_words_and_picture_agree_with_the_number():
     told = explain_epsilon(1.0986, delta=1e-6)
     assert "75 of 100" in told.sentences[0]
-    assert "1e-06" in told.sentences[1]
+    assert "1e-6" in told.sentences[1]
     assert told.picture().svg.count('fill="#b3541e"') == 100
     samples = told.samples(value=100, count=4000, entropy=Seeded(3))
     assert abs(sum(samples) / 4000 - 100) < 0.2
     assert len(set(samples)) > 5
+
+
+@pytest.mark.parametrize("epsilon", ["0.1", "0.5", "1", "1.2", "2", "3", "10"])
+def test_no_bound_is_said_smaller_than_it_is(epsilon):
+    loss, slip = Fraction(epsilon), Fraction(1249, 10**9)
+    told = explain_epsilon(loss, delta=slip)
+    _, times, right = told.sentences
+    (factor,) = map(Fraction, re.findall(r"more than ([^ ]+) times", times))
+    (failing,) = map(Fraction, re.findall(r"at most ([^ ]+) the", times))
+    (chance,) = re.findall(r"at most ([^ ]+) %", right)
+    assert factor >= exp(loss).lower
+    assert failing >= slip
+    assert Fraction(chance) / 100 >= (exp(loss).lower + slip) / (exp(loss).lower + 1)
+    assert factor < exp(loss).upper * Fraction(1001, 1000)
+
+
+def test_an_epsilon_that_keeps_guesses_low_is_not_said_larger_than_it_is():
+    (said,) = re.findall(r"by words: epsilon = ([^ ]+) keeps", str(choice()))
+    assert explain_epsilon(Fraction(said)).truth <= 0.75
+
+
+def test_tables_of_a_choice_round_its_bounds_up():
+    decided = choice().decide(1, reason="as the board agreed", by="A. Curator")
+    page = decided.page()
+    for row in decided.over_time(1) + decided.larger_units(1):
+        shown = f"{math.ceil(1000 * row['truth']) / 10:.1f}%"
+        assert f"<td>{shown}</td>" in page
+    assert "<td>73.2%</td>" in page  # 73.106
 
 
 def test_unlike_units_periods_and_places_are_never_compared():

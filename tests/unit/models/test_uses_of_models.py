@@ -210,6 +210,11 @@ def test_the_reach_of_one_laplace_number_is_its_law_and_of_several_no_less():
         assert four[np.abs(steps) > 0.45 * wide].sum() > 0.05  # and not much more
 
 
+def test_noise_that_is_hardly_any_has_a_reach_too():
+    assert 0 < laplace_reach(1e-4, 16, 0.95) < 1
+    assert laplace_reach(1e-4, 1, 0.95) == 0
+
+
 # The best of several --------------------------------------------------------------------------------------------------
 
 

@@ -136,6 +136,13 @@ def test_a_forecast_and_the_curve_of_a_finer_split():
     assert "in all: epsilon = 0.5" in str(work)
 
 
+def test_what_a_question_costs_is_said_rounded_up():
+    session = opened()
+    asked = {**questions(session), "more": session.query().agg(s=dp.sum("income"))}
+    said = str(session.workload(asked, epsilon=1))
+    assert said.count("epsilon = 0.333334;") == 3
+
+
 def test_a_first_look_shows_every_variable_and_spends_its_share():
     session = opened(entropy=Silent())
     look = session.describe(share=0.5)
@@ -177,6 +184,15 @@ def test_quartiles_of_a_first_look_are_in_order_and_few_values_have_a_bin_each()
     data = dp.Dataset({"p": list(range(10)), "late": [0] * 7 + [1] * 3}, codebook=flag)
     look = data.session(dp.budget(epsilon=100), entropy=Silent()).describe(epsilon=50)
     assert look.released["late"].columns["bins"].values[0] == [7, 3]
+
+
+def test_a_first_look_counts_what_has_one_value_only():
+    flag = {"name": "f", "unit": {"id": "p", "groups": 1, "rows_per_group": 1}, "table": "f"}
+    flag["variables"] = {"p": "integer", "year": {"type": "integer", "bounds": [2024, 2024]}, "late": "boolean"}
+    data = dp.Dataset({"p": [1, 2, 3], "year": [2024, None, 2024], "late": [True] * 3}, codebook=flag)
+    look = data.session(dp.budget(epsilon=100), entropy=Silent()).describe(epsilon=50)
+    assert look.released["year"].columns["present"].values == (2,)
+    assert "year  2 ± " in str(look)
 
 
 def test_the_choice_by_slices_finds_what_separates_and_is_charged():
