@@ -23,7 +23,7 @@ _SWEEPS = 20
 _DAMPING = 0.7
 _TINY = 1e-9
 _ENOUGH = 0.0005
-_REFUSALS = 40
+_REFUSALS = 200
 """After so many tables that do not fit no more are tried."""
 
 

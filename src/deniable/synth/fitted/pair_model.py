@@ -18,7 +18,7 @@ from deniable.synth.fitted.stored import TwinMeasurements
 from deniable.synth.fitted.twin_randomness import WordSource
 
 RECORDS = (10_000, 100_000)
-"""A model has at least and at most so many records; between them twice the noisy number of rows."""
+"""A model has at least and at most so many records; between them twice the noisy number of rows, or five for each measured cell."""
 TREE_CELLS = 1 << 17
 """The cliques of a model have at most so many cells together."""
 _SWEEPS = 30
@@ -46,7 +46,9 @@ def fit_tables(
         goals = [*(((place,), single) for place, single in agreed.singles.items()), *several]
         sizes = stored.group_sizes(range(len(stored.groups)))
         tree = fitted_tree(fitting(goals, sizes, most), sizes)
-    columns, weights = tree_records(tree, records or record_count(total), source)
+    columns, weights = tree_records(
+        tree, records or record_count(total, sum(table.size for _, table in several)), source
+    )
     weights, gap = moved_weights(columns, several, weights)
     within = [
         within_groups(stored.groups[one.places[0]], simplex(one.counts.astype(float), total)) for one in stored.ones()
@@ -54,9 +56,9 @@ def fit_tables(
     return RecordModel(stored.attributes, stored.groups, tuple(within), tuple(columns), weights, total), _told(gap)
 
 
-def record_count(total: float) -> int:
-    """How many records a model of so many rows has."""
-    return int(min(max(2 * total, RECORDS[0]), RECORDS[1]))
+def record_count(total: float, cells: int = 0) -> int:
+    """How many records a model of so many rows has that are to meet tables of so many cells."""
+    return int(min(max(2 * total, 5 * cells, RECORDS[0]), RECORDS[1]))
 
 
 def implied_pairs(stored: TwinMeasurements) -> dict[Pair, Floats]:
