@@ -231,3 +231,25 @@ def test_what_is_said_instead_of_a_sum_of_distinct_values_is_answered() -> None:
     for table in tables:
         (row,) = _answer(f"SELECT SUM(duration) AS s {table}").table
         assert row["s"] > 0
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT COUNT(*) AS n FROM ((SELECT * FROM visits) LIMIT 3) v",
+        "WITH v AS ((SELECT * FROM visits) ORDER BY cost LIMIT 3) SELECT COUNT(*) AS n FROM v",
+        "SELECT COUNT(*) AS n FROM visits WHERE patient_id IN ((SELECT patient_id FROM visits) LIMIT 3)",
+        "SELECT COUNT(*) AS n FROM visits WHERE cost > ((SELECT AVG(cost) FROM visits) LIMIT 0)",
+    ],
+)
+def test_a_clause_after_parentheses_is_not_overlooked(query: str) -> None:
+    before = _clinic().spent
+    with pytest.raises(QueryRefused, match="after a sub-query in parentheses is not answered"):
+        _answer(query)
+    assert _clinic().spent == before
+
+
+def test_a_clause_after_parentheses_is_read_where_all_below_is_released() -> None:
+    counted = "(SELECT specialty, COUNT(*) AS n FROM visits GROUP BY specialty) ORDER BY n DESC LIMIT 2"
+    for query in (f"SELECT * FROM ({counted}) q", f"WITH q AS ({counted}) SELECT specialty, n FROM q"):
+        assert len(_answer(query).table) == 2
