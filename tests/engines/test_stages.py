@@ -444,6 +444,8 @@ _COUNTS = "WITH m AS (SELECT w, COUNT(*) AS n, SUM(x) AS s FROM t GROUP BY w) "
         "SELECT w, SUM(n) OVER (ORDER BY n DESC) AS v FROM m",
         "SELECT w, FIRST_VALUE(n) OVER (ORDER BY n DESC) AS v FROM m",
         "SELECT w, n - LAG(n) OVER p AS v FROM m WINDOW p AS (ORDER BY n)",
+        "SELECT w, LAG(n, CASE WHEN n > 3 THEN 0 ELSE 1 END) OVER (ORDER BY w) AS v FROM m",
+        "SELECT w, LEAD(n, CAST(s AS INTEGER) % 2) OVER (ORDER BY w) AS v FROM m",
         "SELECT a.n - b.n AS v FROM m a, (SELECT n FROM m ORDER BY n DESC LIMIT 1) b",
         "SELECT n > 3 AS large, SUM(n) AS v FROM m GROUP BY 1",
         "SELECT n > 3 AS large, SUM(n) AS v FROM m GROUP BY ALL",
