@@ -177,6 +177,35 @@ def test_whole_numbers_are_not_divided_where_the_dialect_would_cut_off() -> None
         _answer("SELECT SUM(duration) / COUNT(*) FROM visits", dialect="postgres")
 
 
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT specialty, n / 7 AS s FROM (SELECT specialty, COUNT(*) AS n FROM visits GROUP BY specialty) t",
+        "SELECT n / SUM(n) OVER () AS s FROM (SELECT specialty, COUNT(*) AS n FROM visits GROUP BY specialty) t",
+        "SELECT name, pop / 7 AS s FROM cities",
+    ],
+)
+def test_nor_are_those_that_are_released_or_public(query: str) -> None:
+    before = _clinic().spent
+    with pytest.raises(QueryRefused, match="integer-division"):
+        _answer(query, dialect="postgres")
+    assert _clinic().spent == before
+    exact = query.replace("/", "* 1.0 /")
+    assert _answer(exact, dialect="postgres").table == _answer(exact).table == _answer(query).table
+
+
+def test_a_mean_that_is_released_is_divided_in_every_dialect() -> None:
+    query = (
+        "SELECT 100 * m / SUM(m) OVER () AS s FROM (SELECT specialty, AVG(cost) AS m FROM visits GROUP BY specialty) t"
+    )
+    assert _answer(query, dialect="postgres").table == _answer(query).table
+
+
+def test_the_three_least_are_no_minimum() -> None:
+    with pytest.raises(QueryRefused, match="MIN and MAX take one value"):
+        _answer("SELECT MIN(cost, 3) FROM visits")
+
+
 def test_an_unknown_dialect_is_named() -> None:
     with pytest.raises(InvalidArgument, match="dialect"):
         _answer("SELECT 1", dialect="klingon")
