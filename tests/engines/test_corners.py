@@ -407,6 +407,61 @@ def test_a_link_to_the_unit_is_never_read_as_anothers(column: str) -> None:
         Codebook.from_yaml(text)
 
 
+def _linked(child: str, parent: str) -> Codebook:
+    """Items whose order is someone's, by a column of these facts on either side."""
+    return Codebook.from_yaml(
+        f"{{unit: {{id: p, groups: 1, rows_per_group: 1}}, tables: {{orders: {{variables: {{p: integer, id: {parent}}}}}, "
+        f"items: {{links: [order -> orders.id], variables: {{order: {child}, k: {{type: string, categories: [a, b]}}}}}}}}}}"
+    )
+
+
+_COARSE = "{type: integer, bounds: [0, 90], step: 10, outside: missing}"
+
+
+@pytest.mark.parametrize(
+    ("child", "parent", "words"),
+    [
+        ("{type: number, step: 1}", "{type: number, step: 1}", "must be an integer or a string, without a step"),
+        ("integer", "{type: decimal, step: 1}", "must be an integer or a string, without a step"),
+        (_COARSE, "integer", "must be an integer or a string, without a step"),
+        ("integer", "date", "must be an integer or a string, without a step"),
+        ("string", "integer", "is a string and orders.id an integer; use one type"),
+    ],
+)
+def test_a_link_to_the_unit_is_never_rounded(child: str, parent: str, words: str) -> None:
+    """A key that is rounded is another one's too, and on two grids each engine would match other rows."""
+    with pytest.raises(InvalidArgument, match=words):
+        _linked(child, parent)
+
+
+@pytest.mark.parametrize(("facts", "keys"), [("{type: number, step: 1}", (0.6, 1.4)), (_COARSE, (11, 14))])
+def test_links_that_round_two_peoples_keys_to_one_are_caught(
+    facts: str, keys: tuple[float, float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The planted fault: without the refusal, the items of one person are another's too, and go with either."""
+    monkeypatch.setattr(plan_codebook, "_checked_link", lambda *_: None)
+    book, farthest = _linked(facts, facts), 0
+    kinds = KeyColumn("k", Column("k"), ("a", "b"))
+    plan = GroupAgg(scan(book, "items"), (kinds,), Bounding(groups=1), (("n", RowCount(1)),))
+    for secret in range(2**200, 2**200 + 12):
+        both, one = (
+            cells(
+                ReferenceEngine(
+                    {
+                        "orders": {"p": [1, 2][:n], "id": [*keys][:n]},
+                        "items": {"order": [*keys][:n], "k": ["a", "b"][:n]},
+                    },
+                    book,
+                    key=secret,
+                ).run(plan),
+                "n",
+            )
+            for n in (2, 1)
+        )
+        farthest = max(farthest, sum(abs(both.get(k, 0) - one.get(k, 0)) for k in both.keys() | one.keys()))
+    assert farthest > sensitivities(plan)["n"].l1
+
+
 def test_a_unique_unit_moves_unions_by_at_most_the_triple() -> None:
     """Person 1 goes: the union of the table with itself loses two rows."""
     without = {**ONE_EACH, "t": {name: column[1:] for name, column in ONE_EACH["t"].items()}}

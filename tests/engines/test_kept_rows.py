@@ -208,3 +208,14 @@ def test_nothing_is_left_of_a_plan_that_failed(monkeypatch: pytest.MonkeyPatch) 
     assert engine._connection().connection.execute("SHOW TABLES").fetchall() == [("deniable_table_0",)]
     assert engine.run(PLANS["one key"]).groups
     engine.close()
+
+
+@pytest.mark.parametrize("unit", ["rows", "changed rows"])
+def test_rows_of_which_nothing_is_read_are_kept_and_counted(unit: str) -> None:
+    """Where every row is a unit, a count of all of them reads no column."""
+    book = Codebook.from_yaml(f"{{unit: {unit}, tables: {{t: {{variables: {{x: integer}}}}}}}}")
+    engine = DuckDBEngine({"t": {"x": [1, None, 3]}}, book, key=KEY, threads=1)
+    plan = GroupAgg(scan(book, "t"), (), Bounding(groups=1), (("rows", RowCount(1)), ("units", Units())))
+    engine.prepare(plan)
+    assert engine.run(plan).columns["rows"].tolist() == engine.run(plan).columns["units"].tolist() == [3]
+    engine.close()

@@ -62,9 +62,7 @@ class Codebook:
             for table in self.tables:
                 _checked_unit(table, self.unit)
                 for link in paths.get(table.name, ())[:1]:
-                    parent = self[link.table]
-                    _checked_apart(table.name, table[link.column], "the column of a link to the unit")
-                    _checked_apart(parent.name, parent[link.key], "the key of a link to the unit")
+                    _checked_link(table, link, self[link.table])
             _checked_alike(self)
 
     def __getitem__(self, name: str) -> Table:
@@ -221,12 +219,7 @@ def _paths_from(codebook: Codebook, table: Table, walked: tuple[Link, ...]) -> l
 def _checked_unit(table: Table, unit: Unit) -> None:
     if table.public or unit.is_row or table.unit is None:
         return
-    carrier = table[table.unit]
-    if carrier.type not in (Type.INTEGER, Type.STRING) or carrier.step not in (None, 1):
-        raise InvalidArgument(
-            f"{table.name}.{table.unit}: an identifier must be an integer or a string, without a step"
-        )
-    _checked_apart(table.name, carrier, "an identifier")
+    _checked_apart(table.name, table[table.unit], "an identifier")
     if unit.period is None:
         return
     if table.period is None or table[table.period].type not in (Type.DATE, Type.TIMESTAMP):
@@ -235,8 +228,25 @@ def _checked_unit(table: Table, unit: Unit) -> None:
         )
 
 
+def _checked_link(table: Table, link: Link, parent: Table) -> None:
+    """Refuse a link whose ends are not read as they are, or not alike."""
+    column, key = table[link.column], parent[link.key]
+    _checked_apart(table.name, column, "the column of a link to the unit")
+    _checked_apart(parent.name, key, "the key of a link to the unit")
+    if column.type is not key.type:
+        raise InvalidArgument(
+            f"{table.name}.{column.name} is {_one(column.type)} and {parent.name}.{key.name} {_one(key.type)}; use one type"
+        )
+
+
+def _one(type: Type) -> str:
+    return f"an {type.value}" if type is Type.INTEGER else f"a {type.value}"
+
+
 def _checked_apart(table: str, variable: Variable, what: str) -> None:
     """Refuse what would read the cells of several people as one: whose rows they are then hangs on who else is there."""
+    if variable.type not in (Type.INTEGER, Type.STRING) or variable.step not in (None, 1):
+        raise InvalidArgument(f"{table}.{variable.name}: {what} must be an integer or a string, without a step")
     clamped = variable.lower is not None and variable.outside is Outside.CLAMP
     found = [
         (isinstance(variable.missing, Impute), "missing: impute", "leave it out: rows without one are left out"),

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from deniable.errors import InvalidArgument
 from deniable.exact.guards import Real, integer, open_probability
 from deniable.plan.expression import And, Column, IsNull, Not
-from deniable.plan.nodes import Filter, Relation, UnitAgg, UnitSummary, UnitValue
+from deniable.plan.nodes import ByHash, Filter, Relation, UnitAgg, UnitSummary, UnitValue
 from deniable.plan.relation import shape
 from deniable.query.aggregates import quantile
 from deniable.query.payment import Payment
@@ -63,6 +63,10 @@ def choose_bounds(
         groups=None,
         rows=1,
         total=None,
+        choice=ByHash(),
+        sampled=False,
+        shares=(),
+        views=(),
     )
     release: Any = query.runner.release_query(contributions, payment, request)
     groups = max(1, int(release.value("groups"))) if query.keys else 1

@@ -146,8 +146,9 @@ def fit_totals(compiled: CompiledQuery, parts: tuple[DrawnSlice, ...]) -> tuple[
     """The same slices with columns that add up, where adding up is defined; whole numbers if the query asked for them."""
     done = list(parts)
     tables = [index for index, each in enumerate(parts) if not each.part.observed]
+    fitted = bool(tables) and (len(tables) > 1 or compiled.whole)  # without declared levels there is none to fit
     for name in sorted(compiled.additive):
-        if all(name in parts[index].columns for index in tables) and (len(tables) > 1 or compiled.whole):
+        if fitted and all(name in parts[index].columns for index in tables):
             for index, column in zip(tables, _levels(compiled, name, [parts[i] for i in tables]), strict=True):
                 done[index] = _with(done[index], name, column)
         _under_parents(compiled, name, done)

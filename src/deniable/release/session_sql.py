@@ -211,7 +211,7 @@ def _of_private_tables(session: Session, text: str, dialect: str) -> Statement:
 
 _SAID_BETTER = frozenset({"aggregate-below-noise", "subquery"})
 """Refusals of a query in one release for which that of its stages says more."""
-_SAYS_BETTER = frozenset({"ambiguous-column"})
+_SAYS_BETTER = frozenset({"ambiguous-column", "integer-division"})
 """Refusals of what is left when all parts are released that say more than the first reason."""
 
 

@@ -17,6 +17,9 @@ from deniable.core.domain import Categories
 from deniable.errors import InvalidArgument
 from deniable.exact.guards import Real, integer, positive
 from deniable.mechanisms import exponential
+from deniable.plan.facts import Kind
+from deniable.plan.nodes import scan
+from deniable.plan.relation import schema
 from deniable.release.value import ValueRelease
 from deniable.transformations import category_counts, in_random_parts
 
@@ -61,6 +64,9 @@ def choose_by_slices(
     if not word or rest.strip() or not column.strip():
         raise InvalidArgument(f"choose is written '<column> by', the column whose differences count; got {choose!r}")
     value = column.strip()
+    known = schema(scan(session.codebook, table)).get(value)
+    if known is not None and known.kind not in (Kind.NUMBER, Kind.BOOLEAN):
+        raise InvalidArgument(f"slices compare means, which needs a number; {value} is a {known.kind.value}")
     frame = session.rows(table, columns=[value, *names])
     votes = in_random_parts(
         separates_most(value, names), parts=count, to=Categories(tuple(range(len(names)))), default=0, author=_AUTHOR

@@ -223,11 +223,14 @@ def stage_rows(stage: StagePart, release: Release) -> list[tuple[Any, ...]]:
 
 
 def scalars_of(stages: Sequence[StagePart], released: Mapping[str, Release]) -> dict[str, Cell]:
-    """The one value of every stage that has one, with its interval."""
+    """The one value of every stage that has one, with its interval; missing where HAVING or LIMIT left no row."""
     found = {}
     for stage in stages:
         release = released[stage.name]
-        if release.keys or not release.columns or stage.written is not None or len(release.groups) != 1:
+        if release.keys or not release.columns or stage.written is not None or len(release.groups) > 1:
+            continue
+        if not release.groups:
+            found[stage.scalar] = Cell(None)
             continue
         column = release.columns[stage.table.columns[-1][0]]
         sure = column.lower is not None and column.upper is not None

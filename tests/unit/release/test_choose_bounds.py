@@ -60,6 +60,23 @@ def test_without_noise_the_quantiles_are_the_true_ones():
     assert (everyone.groups, everyone.rows) == (1, 6)
 
 
+@pytest.mark.parametrize(
+    "changed",
+    [
+        lambda query: query.top(2, by="n"),
+        lambda query: query.having("n", at_least=5).order_by("site"),
+        lambda query: query.split(n=2),
+        lambda query: query.keeping(first="user"),
+        lambda query: query.keeping(sampled=True),
+    ],
+)
+def test_what_is_asked_of_the_answer_alone_chooses_no_bounds(changed):
+    query = changed(by_site(opened(entropy=Silent())))
+    chosen = query.choose_bounds(epsilon=1, share=0.9)
+    assert (chosen.groups, chosen.rows) == (9, 2)
+    assert (chosen.query.views, chosen.query.choice, chosen.query.shares) == (query.views, query.choice, query.shares)
+
+
 def test_it_is_charged_stored_and_given_again(tmp_path):
     codebook = Codebook.from_yaml(BOOK)
     data = Dataset(ReferenceEngine({"logs": ROWS}, codebook, key=3), codebook=codebook)

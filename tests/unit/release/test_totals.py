@@ -112,6 +112,20 @@ def test_whole_numbers_are_not_negative_and_still_add_up(levels):
     assert all(row["n"] >= 0 for row in lone.table)
 
 
+@pytest.mark.parametrize("keys", [["site"], ["city", "site"]])
+@pytest.mark.parametrize("other", [False, True])
+def test_whole_numbers_of_groups_that_the_data_holds_have_no_table_to_fit(keys, other):
+    query = asked(Seeded(7)).query().group_by(*keys)
+    query = query.with_other() if other else query
+    answer = query.agg(n=ask.count(), s=ask.sum("cost"), m=ask.mean("cost")).whole_numbers()
+    answer = answer.release(epsilon=20, delta=1e-4)
+    assert "big" in {row["site"] for row in answer.table}
+    assert all(isinstance(row["n"], int) and row["n"] >= 0 and row["s"] >= 0 for row in answer.table)
+    assert all(
+        row["n_low"] <= row["n"] <= row["n_high"] and row["s_low"] <= row["s"] <= row["s_high"] for row in answer.table
+    )
+
+
 @pytest.mark.parametrize("law", ["laplace", "gaussian"])
 def test_intervals_hold_the_truth_as_often_as_they_say(law):
     query = table(asked(Silent())).cube().agg(n=ask.count())

@@ -205,6 +205,8 @@ def test_the_choice_by_slices_finds_what_separates_and_is_charged():
             session.slices(bad, choose="income by", epsilon=1)
     with pytest.raises(InvalidArgument, match="written '<column> by'"):
         session.slices(["sex", "ward"], choose="income", epsilon=1)
+    with pytest.raises(InvalidArgument, match="slices compare means, which needs a number; sex is a string"):
+        session.slices(["ward", "member"], choose="sex by", epsilon=1)
 
 
 def test_one_unit_moves_one_vote():

@@ -181,6 +181,7 @@ class Groups:
             beside = [ROWS_THERE, STANDS] if self._counted else []
             written = [*map(column, [*self._units, *self._keys, *beside])]
             written += [named(column(there[name]), name) for name in values]
+            written = written or [number(1)]  # where no column of them is read
             return exp.select(*written, copy=False).from_(exp.to_table(self._kept.table), copy=False)
         rows = self._rows()
         kept = [*self._units, *self._keys, *values]

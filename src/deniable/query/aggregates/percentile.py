@@ -286,7 +286,7 @@ def _sql_within_group(call: SqlCall) -> Any:
 
 
 def _sql_end(call: SqlCall, q: Fraction) -> Any:
-    if call.node.expressions:
+    if call.node.expressions or call.node.args.get("count"):
         raise call.refusal("aggregate", "MIN and MAX take one value", "use LEAST or GREATEST for several")
     of = call.of()
     said = f"{call.node.sql()} is answered as the {float(q):g}-quantile"

@@ -24,7 +24,7 @@ from deniable.query.keys import Key, key_set
 from deniable.query.sql.aggregates import AggregateCalls
 from deniable.query.sql.averages import averages_units, over_units
 from deniable.query.sql.ending import NotPublic, public_ending
-from deniable.query.sql.env import Env, aggregates, checked_clauses, output_name, part, unknown_function
+from deniable.query.sql.env import Env, aggregates, checked_clauses, opened, output_name, part, unknown_function
 from deniable.query.sql.grouping import grouping_sets
 from deniable.query.sql.options import Options
 from deniable.query.sql.post import CellOperator, Constant, Field, Operation, Value
@@ -169,8 +169,7 @@ def _filled(private: PrivateStatement[Answer], least: int) -> PrivateStatement[A
 
 
 def _select(query: exp.Expression, env: Env, runner: QueryRunner[Answer]) -> PrivateStatement[Answer]:
-    while isinstance(query, exp.Subquery):
-        query = query.this
+    query = opened(query, env.text)
     inner = env.within(query)
     if not isinstance(query, exp.Select):
         raise refused(query, env.text, "set-operation", "one query gives one release", "ask the parts singly")

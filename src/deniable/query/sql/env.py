@@ -93,6 +93,17 @@ def checked_clauses(select: exp.Expression, text: str, also_refused: Mapping[str
             raise refused(window, text, *REASONS["windows"], "GROUP BY what the window is partitioned by")
 
 
+def opened(query: Any, text: str) -> Any:
+    """What stands in parentheses; a clause after them would be overlooked, so it is refused."""
+    while isinstance(query, exp.Subquery):
+        for name, value in query.args.items():
+            if value and name.rstrip("_") not in ("this", "alias"):
+                said = f"{name.rstrip('_').upper()} after a sub-query in parentheses is not answered"
+                raise refused(query, text, "unsupported-clause", said, "write it inside them, or leave it out")
+        query = query.this
+    return query
+
+
 def aggregates(select: exp.Expression) -> bool:
     """Whether a SELECT groups or aggregates."""
     if select.args.get("group") or select.args.get("having"):

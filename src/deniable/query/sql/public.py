@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,7 @@ from deniable.plan.codebook import Codebook
 from deniable.plan.wording import spoken
 from deniable.query.sql.source import refused
 from deniable.query.sql.sql_parser import Statement
+from deniable.query.sql.values import is_fractional
 
 _DENIED = (exp.Anonymous, exp.Unnest, exp.Command, exp.Lateral, exp.GenerateSeries, exp.Into)
 _MOMENTARY = ("Current", "Session", "Local", "Utc", "Systimestamp", "Uuid", "Rand")
@@ -94,7 +95,32 @@ def _asked(
         word = unstable.sql(dialect="duckdb").upper()
         message = f"{word} depends on chance, the moment or who asks"
         raise refused(unstable, statement.text, "unsupported", message, "write the value itself")
+    _check_quotients(statement, _fractional_names(statement.tree, codebook, tables, released))
     names, rows = public_rows(statement.tree.sql(dialect="duckdb"), codebook, tables, engine, released)
     if len({name.lower() for name in names}) != len(names):
         raise QueryRefused("ambiguous-column", f"columns with one name: {', '.join(names)}", rewrite="rename with AS")
     return names, rows
+
+
+def _check_quotients(statement: Statement, fractional: Set[str]) -> None:
+    """Refuse a quotient that the statement's own dialect would cut off to a whole number, as everywhere else."""
+    for node in statement.tree.find_all(exp.Div):
+        if node.args.get("typed") and not _is_fractional(node, fractional):
+            reason = "whole numbers divide differently in this dialect"
+            raise refused(node, statement.text, "integer-division", reason, "write 1.0 * a / b")
+
+
+def _is_fractional(node: exp.Expression, fractional: Set[str]) -> bool:
+    return is_fractional(node) or any(column.name.lower() in fractional for column in node.find_all(exp.Column))
+
+
+def _fractional_names(
+    tree: exp.Expression, codebook: Codebook, tables: tuple[str, ...], released: Mapping[str, ReleasedTable]
+) -> frozenset[str]:
+    """The names of columns that are no whole numbers, and of what is computed from them."""
+    known = [codebook[name].schema for name in tables] + [table.facts for table in released.values()]
+    found = {name.lower() for each in known for name, facts in each.items() if facts.step.denominator != 1}
+    written = list(tree.find_all(exp.Alias))
+    for _ in written:  # an alias may stand for another
+        found |= {each.alias.lower() for each in written if _is_fractional(each.this, found)}
+    return frozenset(found)

@@ -182,7 +182,8 @@ class TracedStatement:
         cell = seen.get(_name(of.this)) if isinstance(of.this, exp.Column) else None
         if cell is None or isinstance(node, exp.Window) is whole or of.args.get("default") is not None:
             return None
-        if not self._gathers or not self._bare(*(node.args.get(each) for each in ("partition_by", "order", "spec"))):
+        which = [node.args.get(each) for each in ("partition_by", "order", "spec")]
+        if not self._gathers or not self._bare(*which, of.args.get("offset")):
             return None
         if isinstance(of, exp.Sum | exp.Avg):
             listed: Any = exp.ArrayAgg(this=cell.copy())

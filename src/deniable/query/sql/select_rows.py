@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any
 
 from sqlglot import exp
 
@@ -19,7 +18,7 @@ from deniable.plan.expression import And, Column, Expression
 from deniable.plan.nodes import Filter, JoinKind, Project, Relation, Scan, Union
 from deniable.plan.presence import may_be_missing
 from deniable.plan.relation import schema
-from deniable.query.sql.env import REASONS, Env, aggregates, checked_clauses, output_name, part
+from deniable.query.sql.env import REASONS, Env, aggregates, checked_clauses, opened, output_name, part
 from deniable.query.sql.join_terms import check_join, conjuncts, connected, pairs_between, reads_only, using_pairs
 from deniable.query.sql.source import FromClause, Name, joined, placed, refused
 from deniable.query.sql.unit_subquery import belongs_to_units, per_unit
@@ -164,7 +163,7 @@ def _subquery_condition(source: FromClause, condition: exp.Expression, env: Env)
 
 
 def _exists(source: FromClause, node: exp.Exists, kind: JoinKind, env: Env) -> FromClause:
-    select = node.this.unnest() if isinstance(node.this, exp.Subquery) else node.this
+    select = opened(node.this, env.text)
     if not isinstance(select, exp.Select):
         raise refused(node, env.text, "subquery", "EXISTS takes a plain SELECT")
     inner = env.within(select)
@@ -214,7 +213,7 @@ def _in(source: FromClause, node: exp.In, kind: JoinKind, env: Env) -> FromClaus
 
 def _as_exists(node: exp.In, query: exp.Expression, kind: JoinKind, outer: Name, env: Env) -> exp.Exists | None:
     """`x IN (SELECT y ... WHERE ...)` as EXISTS (... AND y = x), where its WHERE looks at the outer row; else None."""
-    select: Any = query.unnest() if isinstance(query, exp.Subquery) else query
+    select = opened(query, env.text)
     plain = isinstance(select, exp.Select) and len(select.expressions) == 1 and part(select, "from") is not None
     if not plain or aggregates(select) or select.args.get("distinct"):
         return None
@@ -307,8 +306,7 @@ def _as(source: FromClause, columns: Sequence[str], node: exp.Expression, env: E
 
 def table_of(query: exp.Expression, env: Env, alias: str) -> FromClause:
     """A sub-query as rows: a plain SELECT, a SELECT per unit, or a UNION ALL of such."""
-    while isinstance(query, exp.Subquery):
-        query = query.this
+    query = opened(query, env.text)
     inner = env.within(query)
     if isinstance(query, exp.Union):
         return _union(query, inner, alias)

@@ -18,7 +18,7 @@ from deniable.plan.facts import Facts, Kind
 from deniable.plan.nodes import JoinKind, Project, Relation, Scan, ValueTable
 from deniable.plan.relation import schema
 from deniable.query.keys import Key, key_set
-from deniable.query.sql.env import Env, checked_clauses, output_name, own_nodes, part
+from deniable.query.sql.env import Env, checked_clauses, opened, output_name, own_nodes, part
 from deniable.query.sql.join_terms import conjuncts, pairs_between, reads_only
 from deniable.query.sql.released_facts import released_facts
 from deniable.query.sql.select_rows import joined_tables, restricted
@@ -195,7 +195,7 @@ class Staging:
 
 def scalar_select(node: exp.Subquery, env: Env) -> exp.Select:
     """The SELECT of a scalar sub-query: one aggregate of private rows, not grouped."""
-    select: Any = node.unnest()
+    select = opened(node, env.text)
     plain = isinstance(select, exp.Select) and len(select.expressions) == 1 and part(select, "from") is not None
     if not plain or select.args.get("group") or select.args.get("distinct"):
         raise refused(

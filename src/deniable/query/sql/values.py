@@ -155,7 +155,7 @@ class Values:
         return handler(self, node)
 
     def _operation(self, node: exp.Expression) -> Value:
-        if isinstance(node, exp.Div) and node.args.get("typed") and not _fractional(node):
+        if isinstance(node, exp.Div) and node.args.get("typed") and not is_fractional(node):
             raise self._refused(
                 node, "integer-division", "whole numbers divide differently in this dialect", "write 1.0 * a / b"
             )
@@ -295,7 +295,7 @@ def _number(node: Any) -> Fraction | None:
     return Fraction(node.this) if isinstance(node, exp.Literal) and not node.is_string else None
 
 
-def _fractional(node: exp.Expression) -> bool:
+def is_fractional(node: exp.Expression) -> bool:
     """Whether a quotient is surely not one of whole numbers."""
     for inner in node.walk():
         if isinstance(inner, exp.Avg | exp.Cast | exp.Stddev | exp.VariancePop):

@@ -177,6 +177,35 @@ def test_whole_numbers_are_not_divided_where_the_dialect_would_cut_off() -> None
         _answer("SELECT SUM(duration) / COUNT(*) FROM visits", dialect="postgres")
 
 
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT specialty, n / 7 AS s FROM (SELECT specialty, COUNT(*) AS n FROM visits GROUP BY specialty) t",
+        "SELECT n / SUM(n) OVER () AS s FROM (SELECT specialty, COUNT(*) AS n FROM visits GROUP BY specialty) t",
+        "SELECT name, pop / 7 AS s FROM cities",
+    ],
+)
+def test_nor_are_those_that_are_released_or_public(query: str) -> None:
+    before = _clinic().spent
+    with pytest.raises(QueryRefused, match="integer-division"):
+        _answer(query, dialect="postgres")
+    assert _clinic().spent == before
+    exact = query.replace("/", "* 1.0 /")
+    assert _answer(exact, dialect="postgres").table == _answer(exact).table == _answer(query).table
+
+
+def test_a_mean_that_is_released_is_divided_in_every_dialect() -> None:
+    query = (
+        "SELECT 100 * m / SUM(m) OVER () AS s FROM (SELECT specialty, AVG(cost) AS m FROM visits GROUP BY specialty) t"
+    )
+    assert _answer(query, dialect="postgres").table == _answer(query).table
+
+
+def test_the_three_least_are_no_minimum() -> None:
+    with pytest.raises(QueryRefused, match="MIN and MAX take one value"):
+        _answer("SELECT MIN(cost, 3) FROM visits")
+
+
 def test_an_unknown_dialect_is_named() -> None:
     with pytest.raises(InvalidArgument, match="dialect"):
         _answer("SELECT 1", dialect="klingon")
@@ -231,3 +260,25 @@ def test_what_is_said_instead_of_a_sum_of_distinct_values_is_answered() -> None:
     for table in tables:
         (row,) = _answer(f"SELECT SUM(duration) AS s {table}").table
         assert row["s"] > 0
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT COUNT(*) AS n FROM ((SELECT * FROM visits) LIMIT 3) v",
+        "WITH v AS ((SELECT * FROM visits) ORDER BY cost LIMIT 3) SELECT COUNT(*) AS n FROM v",
+        "SELECT COUNT(*) AS n FROM visits WHERE patient_id IN ((SELECT patient_id FROM visits) LIMIT 3)",
+        "SELECT COUNT(*) AS n FROM visits WHERE cost > ((SELECT AVG(cost) FROM visits) LIMIT 0)",
+    ],
+)
+def test_a_clause_after_parentheses_is_not_overlooked(query: str) -> None:
+    before = _clinic().spent
+    with pytest.raises(QueryRefused, match="after a sub-query in parentheses is not answered"):
+        _answer(query)
+    assert _clinic().spent == before
+
+
+def test_a_clause_after_parentheses_is_read_where_all_below_is_released() -> None:
+    counted = "(SELECT specialty, COUNT(*) AS n FROM visits GROUP BY specialty) ORDER BY n DESC LIMIT 2"
+    for query in (f"SELECT * FROM ({counted}) q", f"WITH q AS ({counted}) SELECT specialty, n FROM q"):
+        assert len(_answer(query).table) == 2
