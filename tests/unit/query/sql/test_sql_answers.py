@@ -282,3 +282,13 @@ def test_a_clause_after_parentheses_is_read_where_all_below_is_released() -> Non
     counted = "(SELECT specialty, COUNT(*) AS n FROM visits GROUP BY specialty) ORDER BY n DESC LIMIT 2"
     for query in (f"SELECT * FROM ({counted}) q", f"WITH q AS ({counted}) SELECT specialty, n FROM q"):
         assert len(_answer(query).table) == 2
+
+
+@pytest.mark.parametrize("dialect", ["duckdb", "postgres", "oracle"])
+def test_rows_are_fetched_in_the_words_of_the_standard(dialect: str) -> None:
+    counted = "SELECT specialty, COUNT(*) AS n FROM visits GROUP BY specialty ORDER BY n DESC"
+    for words, rows in (("FETCH FIRST 2 ROWS ONLY", 2), ("OFFSET 1 ROWS FETCH NEXT 1 ROWS ONLY", 1)):
+        assert len(_answer(f"{counted} {words}", dialect=dialect).table) == rows
+    for words in ("FETCH FIRST 2 ROWS WITH TIES", "FETCH FIRST 50 PERCENT ROWS ONLY"):
+        with pytest.raises(QueryRefused, match="LIMIT takes a whole number"):
+            _answer(f"{counted} {words}", dialect=dialect)
