@@ -18,19 +18,19 @@ from deniable.exact.figures import counted
 from deniable.kernels import Law
 from deniable.plan import nodes as plan
 from deniable.plan.analysis import function_notes
-from deniable.plan.expression import columns
 from deniable.plan.nodes import Bounding, ByOrder, GroupAgg
-from deniable.plan.provenance import computed, joins_limited, unit_columns
+from deniable.plan.provenance import computed, joins_limited
 from deniable.plan.relation import Shape, schema, shape
 from deniable.plan.rewriting import rounds_quotients
 from deniable.plan.sensitivity import checked, sensitivity
 from deniable.plan.unit import Unit
-from deniable.query.aggregates import BinnedCounts, Count, CountUnits, Output, Sum, TopK
+from deniable.query.aggregates import CountUnits, Output, Sum, TopK
 from deniable.query.aggregates.aggregate import PrivateChoice
 from deniable.query.aggregates.measuring import Measuring
 from deniable.query.builder import Query
 from deniable.query.found_values import FoundValues, compile_found, found_column
 from deniable.query.keys import KeySet, key_set
+from deniable.query.measured_notes import measured_notes, unit_groups
 from deniable.query.measurements import Additive, Measurements, Selection, Slice, adds_up, halved_means, slices_of
 from deniable.query.public_conditions import check_categories
 
@@ -58,7 +58,7 @@ class CompiledQuery:
     """Whether the answer is a list of values found in the data."""
     identity_notes: tuple[str, ...] = ()
     """The notes as they are without a label for the unit: what is said of a question, but not in whose words."""
-    measured_note: str = ""
+    measured_notes: tuple[str, ...] = ()
     """What the numbers are of, for the reader; no part of the question's identity."""
 
     def has_value(self, output: Output, part: Slice) -> bool:
@@ -132,12 +132,6 @@ def _compile(query: Query[Any], unit: Unit) -> CompiledQuery:
         return _compile_found(compile_found(query, *found, rows=rows, groups=groups), rows)
     measuring = Measuring(query.source, rows, _binding(query, rows) and not _keeps(query))
     return _Compilation(query, measuring, groups if groups is not None and query.keys else 1, unit).done()
-
-
-def unit_groups(query: Query[Any]) -> int | None:
-    """One group for each unit where every key is constant for it; a unit that breaks the word is kept in one all the same."""
-    constant = unit_columns(query.source)
-    return 1 if query.keys and all(columns(key.of) and columns(key.of) <= constant for key in query.keys) else None
 
 
 def _keeps(query: Query[Any]) -> bool:
@@ -228,7 +222,7 @@ class _Compilation:
             additive=additive,
             other=self.query.other,
             whole=self.query.whole,
-            measured_note=self._measured_note(),
+            measured_notes=measured_notes(self.query, measuring, keys, groups=self.groups, label=self.label),
         )
 
     def _plan(self, keys: KeySet) -> GroupAgg:
@@ -282,18 +276,6 @@ class _Compilation:
             yield f"in a mean one {self.label} with more than {rows} weighs as much as another with {rows}"
         if len(asked) == 1 and isinstance(asked[0], Sum) and asked[0].clip is None:
             yield 'a sum alone loses less where each unit\'s total is clipped instead: clip="total"'
-
-    def _measured_note(self) -> str:
-        """What counts and sums are of, where a unit may have more rows than count; what outputs are called is left out."""
-        rows, said = self.measuring.rows, []
-        for word, kinds in (("counts", (Count, BinnedCounts)), ("sums", (Sum,))):
-            asked = [each for _, each in self.query.aggregates if isinstance(each, kinds)]
-            said += [word] if any(each.clip_note("", rows) is None for each in asked) else []
-        if not said or not self.measuring.spreads:
-            return ""
-        per = " and ".join([self.label, *(key.name for key in self.query.keys)])
-        most = f"at most {counted(rows, 'row')} per {per}"
-        return f"{' and '.join(said)} are of {most}; choose_bounds finds a bound that few pass"
 
     def _measurements(
         self,

@@ -56,7 +56,7 @@ def notes(price: Price, codebook: Codebook, compiled: CompiledQuery) -> list[str
     if price.threshold is not None:
         least = " or ".join(map(str, price.thresholds))
         said.append(f"Groups with fewer than {least} noisy units are not shown. {_SELECTION}")
-    more = [*([compiled.measured_note] if compiled.measured_note else []), *compiled.notes[1:]]
+    more = [*compiled.measured_notes, *compiled.notes[1:]]
     said += [f"{note[0].upper()}{note[1:]}." for note in more]
     return said + weak_promise(price.pair.loss if price.pair.unit == "epsilon" else None, price.pair.delta)
 
