@@ -130,6 +130,13 @@ def plain_figures(value: Number) -> str:
     return f"{float(value):,.6g}" if abs(float(value)) < 10**6 else f"{float(value):,.0f}"
 
 
+def short_figures(value: Number) -> str:
+    """A number whose error is not in its own units: a whole one with separators, another to three figures."""
+    if _is_whole(value):
+        return f"{int(value):,}"
+    return _at(value, max(0, places(value) + 1), ROUND_HALF_EVEN)
+
+
 def places(error: Number) -> int:
     """How many decimal places show two figures of an error; negative where those are tens or more."""
     size = abs(float(error))

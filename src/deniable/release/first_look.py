@@ -13,6 +13,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from deniable.errors import InvalidArgument
+from deniable.exact.figures import NOTHING, error_figures, short_figures
 from deniable.exact.guards import Real, positive, shown
 from deniable.plan.facts import Kind
 from deniable.plan.html_card import html_card, html_lines, html_pairs
@@ -21,7 +22,7 @@ from deniable.plan.variable import Variable
 from deniable.query import Query
 from deniable.query.aggregates import Aggregate, BinnedCounts, Count, Quantile
 from deniable.release.answer import Release
-from deniable.release.text import cell, number
+from deniable.release.text import cell
 from deniable.release.workload import Workload, WorkloadRelease
 
 if TYPE_CHECKING:
@@ -90,9 +91,21 @@ def _in_words(answer: Release) -> str:
         return cell(columns["rows"], 0)
     said = [f"{cell(columns['present'], 0)} present"]
     if "median" in columns:
-        quarters = ", ".join(map(number, _quartiles({name: columns[name].values[0] for name in columns}).values()))
-        said += [f"quartiles {quarters}", f"histogram {_bars(columns['bins'].values[0])}"]
+        said += [_quartiles_said(answer), f"histogram {_bars(columns['bins'].values[0])}"]
     return "; ".join(said)
+
+
+def _quartiles_said(answer: Release) -> str:
+    """The quartiles and how many ranks they may be off; one that may be off by a quarter of the rows says nothing."""
+    columns = answer.columns
+    quarter = max(columns["present"].values[0], 0) / 4
+    drawn = _quartiles({name: columns[name].values[0] for name in columns})
+    offs = {name: off[0] for name in drawn if (off := columns[name].off) is not None and off[0] is not None}
+    heard = {name: off for name, off in offs.items() if off < quarter}
+    if not heard:
+        return "quartiles say nothing at this price"
+    shown = ", ".join(short_figures(value) if name in heard else NOTHING for name, value in drawn.items())
+    return f"quartiles {shown} (± {error_figures(max(heard.values()))} ranks)"
 
 
 def _quartiles(values: Mapping[str, Any]) -> dict[str, Any]:

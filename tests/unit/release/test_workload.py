@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from fractions import Fraction
 
 import pytest
@@ -164,14 +165,25 @@ def test_a_first_look_fits_on_a_screen_and_costs_what_was_said():
     text = str(look)
     assert session.spent.loss == 0.25
     assert text.startswith(f"rows    {COUNT} ± ")
-    income = next(row for row in look.table if row["about"] == "income")
-    assert f"quartiles {income['q1']}, {income['median']}, {income['q3']}; histogram " in text
     assert len(text.splitlines()) == len(look.table) + 3
     assert look._repr_html_().count("<tr>") >= len(look.table)
     for bad in ({}, {"epsilon": 0.1, "share": 0.1}, {"epsilon": -1}):
         with pytest.raises(InvalidArgument, match="epsilon"):
             session.describe(**bad)
     assert session.spent.loss == 0.25
+
+
+def test_quartiles_of_a_first_look_carry_their_error_and_are_not_shown_where_it_hides_them():
+    cheap = opened(entropy=Silent()).describe(epsilon=0.25)
+    assert "present; quartiles say nothing at this price; histogram " in str(cheap)
+    look = opened(dp.budget(epsilon=100), entropy=Silent()).describe(epsilon=20)
+    income = look.released["income"].columns
+    ranks = max(income[name].off[0] for name in ("q1", "median", "q3"))
+    assert 0 < ranks < income["present"].values[0] / 4
+    row = next(row for row in look.table if row["about"] == "income")
+    shown = re.search(r"quartiles (\d+), (\d+), (\d+) \(± (\d+) ranks\); histogram ", str(look))
+    assert [int(each) for each in shown.groups()[:3]] == [row["q1"], row["median"], row["q3"]]
+    assert ranks <= int(shown[4]) <= ranks * 1.2
 
 
 def test_quartiles_of_a_first_look_are_in_order_and_few_values_have_a_bin_each():
