@@ -129,6 +129,15 @@ def test_long_names_are_cut_and_kept_whole_in_the_tooltip():
     assert name.strip() in {e.text for e in root.iter(f"{SVG}title")}
 
 
+def test_names_too_long_for_their_bars_are_slanted_whole_and_touch_no_note():
+    months = [f"2025-{month:02}" for month in range(1, 13)]
+    narrow = vertical_bars(Series(months, range(12)), note="error bars: noise, 95%", width=480, height=300)
+    assert set(months) <= set(texts(narrow))
+    written = {element.text: element for element in parsed(narrow).iter(f"{SVG}text")}
+    assert "rotate" in written["2025-06"].get("transform")
+    assert float(written["2025-06"].get("y")) + 20 < float(written["error bars: noise, 95%"].get("y"))
+
+
 def test_very_many_groups_are_drawn_in_part_and_said_so():
     many = Series([f"g{i}" for i in range(2000)], range(2000))
     lying = horizontal_bars(many)

@@ -364,7 +364,7 @@ class Query(Viewable, Generic[Answer]):
 
     def _on(self, source: Relation) -> Query[Answer]:
         if self.keys or self.aggregates:
-            raise InvalidArgument("filter, derive, join and union come before group_by and agg")
+            raise InvalidArgument("where, derive, join and union come before group_by and agg")
         schema(source)  # refuses now what does not fit, not when it is run
         return replace(self, source=source)
 

@@ -277,7 +277,7 @@ def _floor(axis: Axis, reference: float | None) -> float:
 
 # Tables ---------------------------------------------------------------------------------------------------------------
 
-_LINE, _SLANT, _DARKEST = 24.0, -35.0, 0.6
+_LINE, _HEADS_SLANT, _DARKEST = 24.0, -35.0, 0.6
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,7 +308,7 @@ def shaded_table(
     left, slot = MARGIN + names, (width - 2 * MARGIN - names) / (len(columns) + 0.5)
     for place, name in enumerate(columns):
         x = left + (place + 0.4) * slot
-        body.append(elements.text(x, top + head - 4, name, role="dn-muted", size=elements.SMALL, slant=_SLANT))
+        body.append(elements.text(x, top + head - 4, name, role="dn-muted", size=elements.SMALL, slant=_HEADS_SLANT))
     for line, (name, cells) in enumerate(rows):
         y = top + head + line * _LINE
         body.append(elements.text(MARGIN, y + _LINE * 0.68, shorten(name, elements.TEXT, names - 6)))
