@@ -28,7 +28,7 @@ from deniable.release.answer import Release
 from deniable.release.dataset import Dataset
 from deniable.release.report import PICTURE, STYLE
 from deniable.release.session import Session
-from deniable.release.text import cell, keys_of, number
+from deniable.release.text import cell, keys_in_words, number
 
 app = application("Ask made-up hospital visits and browser logs, and write a report.")
 
@@ -89,7 +89,7 @@ def _visits(place: Path, say: Any) -> list[Part]:
     kept = {name: column[made_up["duration"] > 0] for name, column in made_up.items()}
     by_specialty = session.query().where("duration > 0").group_by("specialty")
     counts = by_specialty.agg(n=ask.count(), patients=ask.count_distinct())
-    lengths = by_specialty.bound(groups=3, rows=3).agg(avg=ask.mean("duration"), p90=ask.quantile("duration", 0.9))
+    lengths = by_specialty.bound(groups=3, rows=3).agg(avg=ask.mean("duration"), median=ask.median("duration"))
     months = session.query().group_by(month="date_trunc('month', day)").agg(n=ask.count())
     say(f"What would the first question cost? Asking is free:\n{counts.price(epsilon=0.5)}\n")
     parts = [
@@ -109,7 +109,7 @@ def _logs(place: Path, say: Any) -> list[Part]:
         budget(epsilon=1, delta=1e-6), ledger=_fresh(place / "logs.ledger"), anchor=FolderAnchor(place / "anchor")
     )
     say(f"{logs}\nNobody declared the domains, so they come from the data and rare ones stay hidden.\n")
-    query = session.query().group_by("domain").agg(users=ask.count_distinct(), seconds=ask.sum("seconds"))
+    query = session.query().group_by("domain").agg(users=ask.count_distinct())
     return [_ask(4, "Browser logs by domain", query, 0.8, session, demo_data.true_logs(made_up), say)]
 
 
@@ -186,16 +186,16 @@ def _table(part: Part) -> str:
     release = part.release
     heads = [*release.keys, *(head for name in release.columns for head in (name, "truth"))]
     head = "".join(f"<th>{escape(name)}</th>" for name in heads)
-    rows = [_row(part, index, group) for index, group in enumerate(release.groups[:_MOST])]
+    rows = [_row(part, index, keys) for index, keys in enumerate(keys_in_words(release, most=_MOST))]
     more = len(release.groups) - _MOST
     rest = f"""<p class="quiet">and {number_of(more, "more group")}</p>""" if more > 0 else ""
     return f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>{rest}'
 
 
-def _row(part: Part, index: int, group: tuple[Any, ...]) -> str:
-    cells = [f"<td>{escape(key)}</td>" for key in keys_of(part.release, index, group)]
+def _row(part: Part, index: int, keys: Sequence[str]) -> str:
+    cells = [f"<td>{escape(key)}</td>" for key in keys]
     for name, column in part.release.columns.items():
-        true = part.truth.get(group, {}).get(name)
+        true = part.truth.get(part.release.groups[index], {}).get(name)
         cells.append(f"<td>{escape(cell(column, index))}</td>")
         cells.append(f'<td class="truth">{"" if true is None else escape(number(true))}</td>')
     return f"<tr>{''.join(cells)}</tr>"

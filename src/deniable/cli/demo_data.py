@@ -94,9 +94,9 @@ def true_counts(rows: dict[str, Any]) -> dict[tuple[Any, ...], dict[str, float]]
 
 
 def true_lengths(rows: dict[str, Any]) -> dict[tuple[Any, ...], dict[str, float]]:
-    """Mean and ninth decile of the length of visits."""
+    """Mean and median length of visits."""
     chosen = {name: rows["duration"][rows["specialty"] == name] for name in SPECIALTIES}
-    return {(name,): {"avg": float(v.mean()), "p90": float(np.quantile(v, 0.9))} for name, v in chosen.items()}
+    return {(name,): {"avg": float(v.mean()), "median": float(np.median(v))} for name, v in chosen.items()}
 
 
 def true_months(rows: dict[str, Any]) -> dict[tuple[Any, ...], dict[str, float]]:
@@ -107,11 +107,8 @@ def true_months(rows: dict[str, Any]) -> dict[tuple[Any, ...], dict[str, float]]
 
 
 def true_logs(rows: dict[str, Any]) -> dict[tuple[Any, ...], dict[str, float]]:
-    """Users and seconds of every domain."""
+    """Users of every domain."""
     domains, place = np.unique(rows["domain"].astype(str), return_inverse=True)
-    seconds = np.bincount(place, weights=rows["seconds"])
     pairs = np.unique(np.stack([place, np.unique(rows["user"].astype(str), return_inverse=True)[1]]), axis=1)
     users = np.bincount(pairs[0], minlength=len(domains))
-    return {
-        (str(name),): {"users": int(users[i]), "seconds": float(seconds[i])} for i, name in enumerate(domains.tolist())
-    }
+    return {(str(name),): {"users": int(users[i])} for i, name in enumerate(domains.tolist())}

@@ -16,7 +16,7 @@ from deniable.exact.figures import value_figures
 from deniable.ledger import Ledger, history
 from deniable.release.answer import Release
 from deniable.release.stored_answers import stored_answer
-from deniable.release.text import cell, keys_of
+from deniable.release.text import NO_GROUPS, cell, keys_in_words
 
 STYLE = """
 :root{color-scheme:light dark;--line:#8884;--soft:#8881;--quiet:#777}
@@ -161,9 +161,10 @@ def answer_table(release: Release) -> str:
         return ""
     head = "".join(f"<th>{escape(name)}</th>" for name in (*release.keys, *(column.name for column in columns)))
     rows = []
-    for index, group in enumerate(release.groups[:_MOST]):
-        cells = [*keys_of(release, index, group), *(cell(column, index) for column in columns)]
+    for index, keys in enumerate(keys_in_words(release, most=_MOST)):
+        cells = [*keys, *(cell(column, index) for column in columns)]
         rows.append("<tr>" + "".join(f"<td>{escape(each)}</td>" for each in cells) + "</tr>")
     more = len(release.groups) - _MOST
     rest = f"""<p class="quiet">and {number_of(more, "more group")}</p>""" if more > 0 else ""
+    rest += "" if rows else f'<p class="quiet">{NO_GROUPS}</p>'
     return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>{rest}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from deniable.exact import number_of
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from deniable.query import AnswerColumn
     from deniable.release.answer import Release
 
+NO_GROUPS = "(no group is shown)"
 _MOST_HTML = 200
 _MOST = 30
 """Groups shown before the rest are only counted; the number of groups is public once released."""
@@ -21,7 +23,7 @@ _MOST = 30
 def shown(release: Release) -> str:
     """The release as aligned text."""
     names, rows = cells(release, most=_MOST)
-    lines = text_table(names, rows, keys=len(release.keys))
+    lines = text_table(names, rows, keys=len(release.keys)) + ([] if rows else [NO_GROUPS])
     if len(release.groups) > _MOST:
         lines.append(f"... {number_of(len(release.groups) - _MOST, 'more group')}")
     lines += ["", release.guarantee, *release.notes]
@@ -33,6 +35,7 @@ def as_html(release: Release) -> str:
     names, rows = cells(release, most=_MOST_HTML)
     hidden = len(release.groups) - len(rows)
     more = [f"{number_of(hidden, 'more group')}; all are in .table and the frames"] if hidden else []
+    more += [] if rows else [NO_GROUPS]
     folded = html_folded("Notes", "\n".join(release.notes)) if release.notes else ""
     return html_card(html_table(names, rows, keys=len(release.keys)), html_lines([*more, release.guarantee]), folded)
 
@@ -40,16 +43,29 @@ def as_html(release: Release) -> str:
 def cells(release: Release, *, most: int | None = None) -> tuple[list[str], list[list[str]]]:
     """The heads and the rows of an answer as people read it: keys, and each value with its error in one cell."""
     rows = [
-        keys_of(release, index, group) + [cell(column, index) for column in release.columns.values()]
-        for index, group in enumerate(release.groups[:most])
+        [*keys, *(cell(column, index) for column in release.columns.values())]
+        for index, keys in enumerate(keys_in_words(release, most=most))
     ]
     return [*release.keys, *release.columns], rows
 
 
-def keys_of(release: Release, index: int, group: tuple[Any, ...]) -> list[str]:
-    """A group's keys in words; one that is rolled up reads `all`."""
-    level = release.levels[release.level[index]]
-    return [str(part) if name in level else "all" for name, part in zip(release.keys, group, strict=True)]
+def keys_in_words(release: Release, *, most: int | None = None) -> list[list[str]]:
+    """The keys of the first groups in words; one that is rolled up reads `all`, and midnights alone are days."""
+    days = {place for place in range(len(release.keys)) if _midnights([group[place] for group in release.groups])}
+    levels = [release.levels[level] for level in release.level]
+    return [
+        [
+            "all" if name not in level else str(part.date() if part is not None and place in days else part)
+            for place, (name, part) in enumerate(zip(release.keys, group, strict=True))
+        ]
+        for level, group in zip(levels[:most], release.groups[:most], strict=True)
+    ]
+
+
+def _midnights(values: Sequence[Any]) -> bool:
+    """Whether these are moments, and all of them the beginning of a day."""
+    moments = [value for value in values if isinstance(value, datetime)]
+    return bool(moments) and all(value.time() == datetime.min.time() for value in moments)
 
 
 def cell(column: AnswerColumn, index: int) -> str:
