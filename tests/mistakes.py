@@ -163,6 +163,25 @@ CALLS: dict[str, tuple[str, tuple[str, ...]]] = {
     "a cursor's verb": ("s.execute('SELECT COUNT(*) FROM flights')", ("write session.sql(",)),
     "a data set that is asked": ("data.groupby('origin')", ("open a session first: dataset.session(",)),
     "columns of a data set": ("data.columns", ("dataset.describe()",)),
+    "a codebook without its name": ("dp.Dataset(rows, book)", ("codebook='data.yaml'",)),
+    "a value by its group's name alone": ("other.query('flights').group_by('origin').agg(n=dp.count()).release(epsilon=1).value('n', 'JFK')", ("value('n', origin='EWR')",)),
+    "a picture to be shown": ("other.query('flights').group_by('origin').agg(n=dp.count()).release(epsilon=1).plot('n').show()", ("figure.save('a.svg')",)),
+    "a picture as pixels": ("other.query('flights').group_by('origin').agg(n=dp.count()).release(epsilon=1).plot('n').save('a.png')", (".svg", "'a.png'")),
+    # Models
+    "predictions before a fit": ("dp.models.LinearRegression('delay').predict(rows)", ("not fitted yet", "model.fit(session, epsilon=1)")),
+    "coefficients before a fit": ("dp.models.LogisticRegression('late').coef_", ("not fitted yet",)),
+    "a fit to columns": ("dp.models.LinearRegression('delay').fit([[1], [2]], [1, 2])", ("fitted to a session", "dp.models.for_sklearn")),
+    "a fit to a frame": ("dp.models.LinearRegression('delay').fit(pd.DataFrame(rows['planes']), epsilon=1)", ("fitted to a session", "got a DataFrame")),
+    "a fit with a bare payment": ("dp.models.LinearRegression('delay', features=['year'], table='flights').fit(s, 1)", ("fit(session, epsilon=1)",)),
+    "scikit-learn's coefficients": ("model.coef_", ("model.coefficients",)),
+    "scikit-learn's chances": ("model.predict_proba({'year': [2008]})", ("model.probabilities(frame)",)),
+    "scikit-learn's score": ("model.score([[1]], [1])", ("session.score(model",)),
+    "a summary of a model": ("model.summary()", ("model.card()",)),
+    "a model at the front door": ("dp.LinearRegression", ("deniable.models.LinearRegression",)),
+    # The calculus
+    "noise on rows": ("dp.calculus.rows(dp.calculus.integers()) >> dp.calculus.laplace(scale=1)", ("count() or total() comes before it",)),
+    "no noise at all": ("s.release(s.rows('flights', column='year') >> dp.calculus.total(), epsilon=1)", ("adds no noise", "c.laplace()")),
+    "rows without bounds": ("s.rows('flights', column='free') >> dp.calculus.total()", ("free", "clamp(free, lower, upper)")),
 }  # fmt: skip
 
 RIGHT: dict[str, tuple[str, str]] = {

@@ -82,19 +82,23 @@ def names(folder: Path) -> dict[str, Any]:
         data.session(budget, ledger=folder / "l").query("flights").agg(n=dp.count()).release(epsilon=1)
         return folder / "l"
 
+    def model() -> Any:
+        session = data.session(dp.budget(epsilon=9, delta=1e-6))
+        return dp.models.LinearRegression("delay", features=["year"], table="flights").fit(session, epsilon=8)
+
     text("tail,x\n1,2\n", "flights.csv")
     return Lazily(
         dp=dp, np=np, pd=pd, data=data, rows=rows, book=BOOK, wider=wider, small=SMALL, text=text,
         book_text=data.codebook.to_yaml(),
         s=lambda: data.session(dp.budget(epsilon=100)), other=lambda: data.session(dp.budget(epsilon=100)),
-        closed=closed, moved=moved, kept=kept,
+        closed=closed, moved=moved, kept=kept, model=model,
     )  # fmt: skip
 
 
 class Lazily(dict[str, Any]):
     """Names of which some are made when they are first asked for."""
 
-    _MADE = ("s", "other", "closed", "moved", "kept")
+    _MADE = ("s", "other", "closed", "moved", "kept", "model")
 
     def __getitem__(self, name: str) -> Any:
         found = super().__getitem__(name)

@@ -35,7 +35,7 @@ _ELSEWHERE = {
 _RENAMED = {"Filter": "deniable.calculus.PrivacyFilter"}
 """Names of earlier versions that are nearest to something else by now."""
 
-_ROOMS = ("calculus", "errors", "accounting", "attacks", "noise")
+_ROOMS = ("calculus", "models", "errors", "accounting", "attacks", "noise")
 """Where a name that is not at the front door may live, the likeliest first."""
 
 
@@ -139,8 +139,32 @@ _ANSWER = {
     **dict.fromkeys(("epsilon", "delta", "price", "spent"), "what it cost is answer.receipt"),
     **dict.fromkeys(("interval", "intervals", "error", "errors", "ci"), "ends are in answer.table, beside each number"),
 }
-_METHODS = {"Query": ("query", _QUERY), "Session": ("session", _SESSION), "Dataset": ("data set", _DATASET)} | {
-    "Release": ("answer", _ANSWER)
+_SCORE = "write session.score(model, metric='accuracy', epsilon=0.1): a score on private rows has a price"
+_FITTED = {
+    **dict.fromkeys(("coef_", "params", "coef", "weights_"), "write model.coefficients"),
+    "intercept_": "write model.coefficients['intercept']",
+    **dict.fromkeys(("predict_proba", "predict_log_proba", "decision_function"), "write model.probabilities(frame)"),
+    **dict.fromkeys(("score", "rsquared", "accuracy"), _SCORE),
+    **dict.fromkeys(("summary", "describe", "get_params"), "write print(model), or model.card()"),
+    **dict.fromkeys(("conf_int", "bse", "pvalues"), "write model.interval(0.95)"),
+    **dict.fromkeys(("fit", "fit_transform"), "it is fitted already: fit the estimator it came from again"),
+}
+_UNFITTED = "it is not fitted yet: fitted = model.fit(session, epsilon=1) has predictions and coefficients"
+_MODEL = dict.fromkeys(
+    (*_FITTED, "predict", "transform", "plot", "card", "coefficients", "interval", "probabilities", "labels_"),
+    _UNFITTED,
+)
+_FIGURE = dict.fromkeys(
+    ("show", "savefig", "write", "display", "to_file"), "write figure.save('a.svg'); a notebook shows it by itself"
+)
+_METHODS = {
+    "Query": ("query", _QUERY),
+    "Session": ("session", _SESSION),
+    "Dataset": ("data set", _DATASET),
+    "Release": ("answer", _ANSWER),
+    "RowsReader": ("model", _MODEL),
+    "FittedModel": ("fitted model", _FITTED),
+    "Figure": ("figure", _FIGURE),
 }
 """What other libraries call what is here, for each class."""
 

@@ -88,9 +88,9 @@ def distance(d_in: Distance | Real | tuple[Real, Real, Real]) -> Distance:
 
 def plain(d_in: Distance) -> Fraction:
     """A distance that must be one rational number."""
-    if not isinstance(d_in, Fraction):
+    if isinstance(d_in, Root | Triple | tuple):
         raise InvalidArgument(f"this map takes a plain number as its distance, got {d_in!r}")
-    return d_in
+    return nonnegative(d_in=d_in)
 
 
 def squared(d_in: Distance) -> Fraction:

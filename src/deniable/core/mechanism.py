@@ -14,7 +14,7 @@ from typing import Any, NoReturn, Protocol
 from deniable import accounting
 from deniable.core.distance import Distance, distance
 from deniable.core.space import Space
-from deniable.core.transformation import Transformation, chain, meet
+from deniable.core.transformation import Transformation, chain, meet, told
 from deniable.cost import Cost
 from deniable.errors import InvalidArgument
 from deniable.exact import Interval
@@ -135,7 +135,7 @@ def _stated_at(confidence: Fraction, found: Iterable[Any]) -> tuple[Any, ...]:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Mechanism:
     """d(x, y) <= d implies that the laws of the answers are as close as the cost `privacy_map(d)` says.
 
@@ -151,6 +151,9 @@ class Mechanism:
     parameter: Any = None
     recipe: str | None = None
     likelihood: Likelihood | None = None
+
+    def __repr__(self) -> str:
+        return f"Mechanism({told(self.recipe)}; its price is .loss(d_in=1), its error .accuracy())"
 
     def __call__(self, data: Any, *, entropy: Entropy | None = None) -> Any:
         """One draw, unmetered."""

@@ -137,7 +137,7 @@ def _is_plain(value: Any) -> bool:
     return value is None or isinstance(value, bool | int | float | Fraction | str | Enum)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class MechanismFamily:
     """One mechanism for every scale: `space >> laplace()` where `space >> laplace(scale=2)` is its member at 2.
 
@@ -147,6 +147,9 @@ class MechanismFamily:
 
     source: Space
     at: Callable[[Real], Mechanism]
+
+    def __repr__(self) -> str:
+        return "MechanismFamily(a mechanism without its scale: what is paid solves for it, session.release(..., epsilon=1))"
 
     def after(self, before: Transformation) -> MechanismFamily:
         """The family on transformed data; `transformation >> family` calls it."""

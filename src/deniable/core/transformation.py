@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
@@ -36,7 +37,12 @@ def chain(first: str | None, second: str | None) -> str | None:
     return None if first is None or second is None else f"{first} >> {second}"
 
 
-@dataclass(frozen=True, slots=True)
+def told(recipe: str | None) -> str:
+    """A recipe for people: a query's plan inside it is left out."""
+    return "with a function of its author" if recipe is None else re.sub(r"\{.*\}", "...", recipe, flags=re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
 class Transformation:
     """d(x, y) <= d implies d(f(x), f(y)) <= stability_map(d).
 
@@ -51,6 +57,9 @@ class Transformation:
     stability_map: Callable[[Distance], Distance]
     claims: tuple[str, ...] = ()
     recipe: str | None = None
+
+    def __repr__(self) -> str:
+        return f"Transformation({told(self.recipe)}; a mechanism that adds noise may follow)"
 
     def __call__(self, data: Any, *, entropy: Entropy | None = None) -> Any:
         """The transformed data, in the numbers people read. Private data in, private data out: this is not a release.

@@ -21,7 +21,7 @@ from deniable.engines.results import Fetched, python_values
 from deniable.errors import QueryRefused
 from deniable.exact.figures import counted
 from deniable.plan.analysis import checked_facts
-from deniable.plan.expression import Expression
+from deniable.plan.expression import Column, Expression
 from deniable.plan.facts import LARGEST, Facts, Kind
 from deniable.plan.nodes import UnitRows, UnitVector
 from deniable.plan.relation import Shape
@@ -29,17 +29,22 @@ from deniable.plan.sensitivity import checked
 from deniable.plan.unit_tables import UnitTables
 
 
+def _called(expression: Expression) -> str:
+    return expression.name if isinstance(expression, Column) else "x"
+
+
 @lru_cache(maxsize=16)
 def checked_rows(plan: UnitRows) -> Shape:
     """The shape below, where every column is a bounded number; anything else is refused from the plan."""
     below = checked(plan.bounded)
-    for name, expression in plan.columns:
+    for _, expression in plan.columns:
         known = checked_facts(expression, below.columns)
         if known.kind is not Kind.NUMBER or not known.bounded:
             raise QueryRefused(
                 "unbounded",
-                f"column {name} is {known}, and rows are handed out as bounded numbers",
-                rewrite="declare bounds or categories in the codebook, or write clamp(x, lower, upper)",
+                f"{_called(expression)} is {known}, and rows are handed out as bounded numbers",
+                rewrite="declare bounds or categories in the codebook, or name it with bounds: "
+                f"column='clamp({_called(expression)}, lower, upper)'",
             )
     return below
 

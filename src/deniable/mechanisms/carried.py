@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from deniable.core.cells import cells, entry
 from deniable.core.cells import whole as whole_number
-from deniable.core.domain import Keyed, Lattice, Vectors
+from deniable.core.domain import Frame, Keyed, Lattice, Rows, Vectors
 from deniable.core.space import Space
 from deniable.errors import SpaceMismatch
 
@@ -80,6 +80,8 @@ def carried(space: Space, who: str) -> Carried:
             return Carried(_complete(element, who), length, None)
         case Keyed(Lattice() as element, tuple() as keys):
             return Carried(_complete(element, who), len(keys), keys)
+        case Rows() | Frame():
+            raise SpaceMismatch(f"{who} adds noise to a number, and these are rows: count() or total() comes before it")
         case _:
             raise SpaceMismatch(
                 f"{who} works on whole numbers of lattice steps, got {domain!r}; put numbers on a grid first"

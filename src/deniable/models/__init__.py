@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from deniable.errors import InvalidArgument
 from deniable.lazy import named_module
 from deniable.models.additive_model import AdditiveModel, FittedAdditive
 from deniable.models.clusters import FittedClusters, KMeans
@@ -33,8 +34,12 @@ def for_sklearn(model: Any, *, codebook: Any, ledger: str, epsilon: float, **ter
 
     Guarantee: clones and copies pay from the same ledger; folds by position are refused unless the unit is a changed row.
     """
-    from deniable.models.sklearn_adapter import SklearnAdapter
-
+    try:
+        from deniable.models.sklearn_adapter import SklearnAdapter
+    except ImportError:
+        raise InvalidArgument(
+            "this needs scikit-learn: pip install 'deniable[models]', or use the model's own fit(session, epsilon=...)"
+        ) from None
     return SklearnAdapter(model=model, codebook=codebook, ledger=ledger, epsilon=epsilon, **terms)
 
 

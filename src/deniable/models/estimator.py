@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from enum import Enum
 from fractions import Fraction
-from typing import Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Never, NoReturn, Protocol
 
 from deniable.core.space import Space
 from deniable.core.step import MechanismFamily
@@ -111,6 +111,13 @@ class RowsReader:
             raise InvalidArgument(f"bounds must be 'private' or left out, got {self.bounds!r}")
         self.check()
 
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> NoReturn:
+            from deniable.misnamed import no_attribute
+
+            raise no_attribute(self, name)
+
     def check(self) -> None:
         """Refuse settings that make no sense, one line each."""
 
@@ -166,7 +173,7 @@ class RowsReader:
     def fit(
         self,
         session: Door,
-        *,
+        *unnamed: Never,
         epsilon: Real | None = None,
         rho: Real | None = None,
         delta: Real | None = None,
@@ -176,7 +183,7 @@ class RowsReader:
 
         Guarantee: the session's, for everything this model is and everything that is computed from it.
         """
-        return _door(session).release(
+        return _door(session, unnamed).release(
             self.family(session.codebook), epsilon=epsilon, rho=rho, delta=delta, request=request
         )
 
@@ -190,11 +197,16 @@ class RowsReader:
         return f"{self.title}({json.dumps(self.settings(), sort_keys=True, default=str)})"
 
 
-def _door(session: Any) -> Door:
+def _door(session: Any, unnamed: Sequence[object] = ()) -> Door:
     """A session, through which alone rows are read; a frame of rows has no budget."""
     if not (hasattr(session, "release") and hasattr(session, "codebook")):
         kind = type(session).__name__  # its repr could be rows
-        raise InvalidArgument(f"a model is fitted to a session, such as dp.Dataset(...).session(...), got a {kind}")
+        rows = "; for rows, fit(X, y), there is dp.models.for_sklearn" if unnamed else ""
+        raise InvalidArgument(
+            f"a model is fitted to a session, such as dp.Dataset(...).session(...), got a {kind}{rows}"
+        )
+    if unnamed:
+        raise InvalidArgument("say what is paid by name: fit(session, epsilon=1)")
     door: Door = session
     return door
 

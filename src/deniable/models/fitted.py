@@ -9,7 +9,7 @@ from copy import copy
 from dataclasses import dataclass, field, fields
 from math import isfinite
 from statistics import NormalDist
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self
 
 import numpy as np
 
@@ -70,6 +70,13 @@ class FittedModel(ModelAnswer):
     noise: str
     """What was added to what, in one sentence."""
     kind: ClassVar[str] = "model"
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> NoReturn:
+            from deniable.misnamed import no_attribute
+
+            raise no_attribute(self, name)
 
     @property
     def cost(self) -> Any:

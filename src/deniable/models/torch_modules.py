@@ -35,7 +35,9 @@ def check_module(module: Any) -> None:
     try:
         import torch
     except ImportError:
-        raise InvalidArgument("a torch module needs torch: install deniable with its torch extra") from None
+        raise InvalidArgument(
+            "module must be a dp.models.Network, or a torch module, which needs torch: pip install 'deniable[torch]'"
+        ) from None
     if not isinstance(module, torch.nn.Module):
         raise InvalidArgument(f"module must be a dp.models.Network or a torch module, got {type(module).__name__}")
     for name, layer in module.named_modules():

@@ -7,9 +7,10 @@ unless the query keeps some of its rows, or asks for a unit's total to be clippe
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from math import prod
 from typing import Any
 
 from deniable.cost import Neighbours
@@ -17,21 +18,30 @@ from deniable.errors import InvalidArgument, QueryRefused
 from deniable.exact.figures import counted
 from deniable.kernels import Law
 from deniable.plan import nodes as plan
-from deniable.plan.analysis import function_notes
 from deniable.plan.nodes import Bounding, ByOrder, GroupAgg
-from deniable.plan.provenance import computed, joins_limited
-from deniable.plan.relation import Shape, schema, shape
-from deniable.plan.rewriting import rounds_quotients
+from deniable.plan.provenance import joins_limited
+from deniable.plan.relation import Shape, shape
 from deniable.plan.sensitivity import checked, sensitivity
 from deniable.plan.unit import Unit
-from deniable.query.aggregates import CountUnits, Output, Sum, TopK
-from deniable.query.aggregates.aggregate import PrivateChoice
+from deniable.query.aggregates import BinnedCounts, Count, CountUnits, Output, Sum, TopK
+from deniable.query.aggregates.aggregate import Aggregate, PrivateChoice
 from deniable.query.aggregates.measuring import Measuring
 from deniable.query.builder import Query
 from deniable.query.found_values import FoundValues, compile_found, found_column
 from deniable.query.keys import KeySet, key_set
-from deniable.query.measured_notes import measured_notes, unit_groups
-from deniable.query.measurements import Additive, Measurements, Selection, Slice, adds_up, halved_means, slices_of
+from deniable.query.measurements import (
+    WIDE_KEYS,
+    Additive,
+    Measurements,
+    Selection,
+    Slice,
+    adds_up,
+    halved_means,
+    level_notes,
+    rounding_notes,
+    slices_of,
+    unit_groups,
+)
 from deniable.query.public_conditions import check_categories
 
 
@@ -141,8 +151,12 @@ def _keeps(query: Query[Any]) -> bool:
 
 def _binding(query: Query[Any], rows: int) -> bool:
     """Whether a unit can have more rows in a group than may count."""
-    most = [most for most in (shape(query.source).most_rows, query.total) if most is not None]
-    return min(most, default=rows + 1) > rows
+    return min(_most_rows(query), default=rows + 1) > rows
+
+
+def _most_rows(query: Query[Any]) -> list[int]:
+    """Bounds on how many rows one unit has in all."""
+    return [most for most in (shape(query.source).most_rows, query.total) if most is not None]
 
 
 def _compile_found(values: FoundValues, rows: int) -> CompiledQuery:
@@ -155,15 +169,11 @@ def _compile_found(values: FoundValues, rows: int) -> CompiledQuery:
         bins={},
         choices={},
         outputs=values.outputs,
-        notes=(_clip_note(rows), values.note),
+        notes=(f"what one unit adds to a group is clipped to what {counted(rows, 'row')} can add", values.note),
         slices=values.slices,
         additive=frozenset(),
         found=True,
     )
-
-
-def _clip_note(rows: int) -> str:
-    return f"what one unit adds to a group is clipped to what {counted(rows, 'row')} can add"
 
 
 def _first(*bounds: int | None) -> int | None:
@@ -199,14 +209,14 @@ class _Compilation:
                 rewrite="group by fewer keys, or leave whole_numbers out",
             )
         additive = frozenset(name for name, _ in node.aggregates if not keys.wide and adds_up(node, below, name))
-        rest = [_WIDE_KEYS] if keys.wide else _level_notes(node, parts, additive, outputs)
+        rest = [WIDE_KEYS] if keys.wide else level_notes(node, parts, additive, outputs)
         plain = replace(self, unit=replace(self.unit, called=None))
         said, identity = (
             [each._contribution_note(), *each._join_notes(), *each._spread_notes()] for each in (self, plain)
         )
         if len(node.grouping) > 1 and measuring.spreads and any(output.averages for _, output in outputs):
             rest.append("a total's mean weighs the groups of a unit by the rows that count in each")
-        rest += _rounding_notes(node, [output for _, output in outputs])
+        rest += rounding_notes(node, [output for _, output in outputs])
         return CompiledQuery(
             plan=node,
             keys=keys,
@@ -222,7 +232,7 @@ class _Compilation:
             additive=additive,
             other=self.query.other,
             whole=self.query.whole,
-            measured_notes=measured_notes(self.query, measuring, keys, groups=self.groups, label=self.label),
+            measured_notes=_measured_notes(self.query, measuring, keys, groups=self.groups, label=self.label),
         )
 
     def _plan(self, keys: KeySet) -> GroupAgg:
@@ -343,39 +353,45 @@ class _Compilation:
         return set(self.measuring.measured.values()) - (chosen_from - self.measuring.shown_histograms)
 
 
-def _level_notes(
-    node: GroupAgg,
-    parts: tuple[Slice, ...],
-    additive: frozenset[str],
-    outputs: Sequence[tuple[str, Output]],
-) -> list[str]:
-    notes = []
-    apart = [name for name, output in outputs if not additive.issuperset(output.columns)]
-    if len(node.grouping) > 1 and apart:
-        notes.append(f"totals count a unit in several groups once, so {', '.join(apart)} need not add up")
-    if len(node.grouping) > 1 and any(part.observed for part in parts) and not any(part.other for part in parts):
-        notes.append("totals include the rows of groups that are not shown")
-    return notes
+# What the numbers are of, for the reader ---------------------------------------------------------------------------------
 
 
-# What a reader must know where an answer is not what plain SQL would give -------------------------------------------------
-
-_WIDE_KEYS = (
-    "all keys together make too many groups for one table: levels are shown as they were measured and need not add up"
-)
-_QUOTIENTS = "quotients of two columns are rounded to a multiple of 2^-20, except where they are compared"
-_WIDE = "the bounds are wide: a quantile is rounded to the middle of a bin of width"
+def _measured_notes(
+    query: Query[Any], measuring: Measuring, keys: KeySet, *, groups: int, label: str
+) -> tuple[str, ...]:
+    """In how many groups a unit counts, and with how many rows in each."""
+    return tuple(filter(None, [_groups_note(query, keys, groups, label), _rows_note(query, measuring, label)]))
 
 
-def _rounding_notes(node: GroupAgg, outputs: Sequence[Output]) -> list[str]:
-    """One sentence for each such thing in a plan."""
-    known = schema(node.source)
-    here = ((each, known) for each in (*node.inputs, *(key.expression for key in node.keys)))
-    used = [*here, *computed(node.source)]
-    widths = sorted({output.bin_width for output in outputs if output.bin_width is not None})
-    told = " and ".join(f"{float(width):,.6g}" for width in widths)
-    return [
-        *([_QUOTIENTS] if any(rounds_quotients(each) for each, _ in used) else []),
-        *dict.fromkeys(note for each, known in used for note in function_notes(each, known)),
-        *([f"{_WIDE} {told}, and its error in ranks is that of the nearest value in the bin"] if widths else []),
-    ]
+def _rows_note(query: Query[Any], measuring: Measuring, label: str) -> str:
+    """What counts and sums are of; what outputs are called is left out."""
+    shared = [each for _, each in query.aggregates if each.clip_note("", measuring.rows) is None]
+    said = _words(shared, (Count, BinnedCounts))
+    if not said or not measuring.spreads:
+        return ""
+    *first, last = [label, *(key.name for key in query.keys)]
+    per = f"{', '.join(first)} and {last}" if first else last
+    return (
+        f"{said} are of at most {counted(measuring.rows, 'row')} per {per}; choose_bounds finds a bound that few pass"
+    )
+
+
+def _groups_note(query: Query[Any], keys: KeySet, groups: int, label: str) -> str:
+    """That a unit in more groups than may count is left out of some of them, and what that does to numbers that add up."""
+    if not keys.columns or unit_groups(query) is not None:
+        return ""
+    there = (
+        prod(len(each.domain or ()) + each.keep_missing for each in keys.columns) if not keys.observed else groups + 1
+    )
+    if min([there, *_most_rows(query)]) <= groups:
+        return ""
+    one = (
+        f"one {label} in more than {counted(groups, 'group')} counts in {'one' if groups == 1 else groups} of them only"
+    )
+    said = _words([each for _, each in query.aggregates], (Count, BinnedCounts, CountUnits))
+    return f"{one}, so {said} can come out too small" if said else one
+
+
+def _words(asked: list[Aggregate], counts: tuple[type[Aggregate], ...]) -> str:
+    words: dict[str, tuple[type[Aggregate], ...]] = {"counts": counts, "sums": (Sum,)}
+    return " and ".join(word for word, kinds in words.items() if any(isinstance(each, kinds) for each in asked))

@@ -10,23 +10,28 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from deniable.errors import InvalidArgument
 from deniable.exact import up
 from deniable.kernels import DiscreteLaplaceNoise, HalvesNoise, Law, Sensitivity
 from deniable.kernels.exponential_choice import exponential_score_error
 from deniable.mechanisms.private_top_k import margin_for
+from deniable.plan.analysis import function_notes
+from deniable.plan.expression import columns
 from deniable.plan.facts import Kind
 from deniable.plan.nodes import Distinct, GroupAgg, Level, RowCount, Total, Units
 from deniable.plan.presence import may_be_missing
-from deniable.plan.relation import Shape
+from deniable.plan.provenance import computed, unit_columns
+from deniable.plan.relation import Shape, schema
+from deniable.plan.rewriting import rounds_quotients
 from deniable.plan.sensitivity import Halves, halves_of, halves_sensitivity, limits
 from deniable.query.columns import SliceColumn
 from deniable.query.keys import KeySet
 
 if TYPE_CHECKING:
     from deniable.query.aggregates.aggregate import MeanColumns, Output
+    from deniable.query.builder import Query
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,3 +275,48 @@ def _from_the_middle(output: Output, mean: MeanColumns, halves: Halves) -> bool:
     """Whether an output can be computed from a total of distances from the very middle of the bounds."""
     mine = [each for each in output.mean_columns if each.total == mean.total]
     return bool(mine) and (halves.low == -halves.high or all(each.exact for each in mine))
+
+
+def unit_groups(query: Query[Any]) -> int | None:
+    """One group for each unit where every key is constant for it; a unit that breaks the word is kept in one all the same."""
+    constant = unit_columns(query.source)
+    return 1 if query.keys and all(columns(key.of) and columns(key.of) <= constant for key in query.keys) else None
+
+
+def level_notes(
+    node: GroupAgg,
+    parts: tuple[Slice, ...],
+    additive: frozenset[str],
+    outputs: Sequence[tuple[str, Output]],
+) -> list[str]:
+    """Where totals of several levels need not be what the finest one adds up to."""
+    notes = []
+    apart = [name for name, output in outputs if not additive.issuperset(output.columns)]
+    if len(node.grouping) > 1 and apart:
+        notes.append(f"totals count a unit in several groups once, so {', '.join(apart)} need not add up")
+    if len(node.grouping) > 1 and any(part.observed for part in parts) and not any(part.other for part in parts):
+        notes.append("totals include the rows of groups that are not shown")
+    return notes
+
+
+# What a reader must know where an answer is not what plain SQL would give -------------------------------------------------
+
+WIDE_KEYS = (
+    "all keys together make too many groups for one table: levels are shown as they were measured and need not add up"
+)
+_QUOTIENTS = "quotients of two columns are rounded to a multiple of 2^-20, except where they are compared"
+_WIDE = "the bounds are wide: a quantile is rounded to the middle of a bin of width"
+
+
+def rounding_notes(node: GroupAgg, outputs: Sequence[Output]) -> list[str]:
+    """One sentence for each such thing in a plan."""
+    known = schema(node.source)
+    here = ((each, known) for each in (*node.inputs, *(key.expression for key in node.keys)))
+    used = [*here, *computed(node.source)]
+    widths = sorted({output.bin_width for output in outputs if output.bin_width is not None})
+    told = " and ".join(f"{float(width):,.6g}" for width in widths)
+    return [
+        *([_QUOTIENTS] if any(rounds_quotients(each) for each, _ in used) else []),
+        *dict.fromkeys(note for each, known in used for note in function_notes(each, known)),
+        *([f"{_WIDE} {told}, and its error in ranks is that of the nearest value in the bin"] if widths else []),
+    ]

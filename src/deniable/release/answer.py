@@ -12,7 +12,7 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Never
 
 from deniable.errors import InvalidArgument
 from deniable.exact.guards import Real
@@ -120,11 +120,11 @@ class Release(AnswerRows):
             for i, group in enumerate(self.groups)
         ]
 
-    def value(self, name: str | None = None, **key: Any) -> Any:
+    def value(self, name: str | None = None, *unnamed: Never, **key: Any) -> Any:
         """One value: of the only column unless `name` is given, in the group with these keys (a key left out is rolled up)."""
         column = self._column(name)
         wanted = tuple(key.get(each) for each in self.keys)
-        if wanted not in self.groups:
+        if unnamed or wanted not in self.groups:
             if not key and self.keys:
                 example = zip(self.keys, self.groups[0] if self.groups else self.keys, strict=True)
                 named = ", ".join(f"{each}={value!r}" for each, value in example)

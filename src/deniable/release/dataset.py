@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, Never, NoReturn
 
 from deniable import accounting
 from deniable.cost import Cost
@@ -54,14 +54,14 @@ class Dataset:
     def __init__(
         self,
         source: Any,
-        *,
+        *unnamed: Never,
         codebook: str | os.PathLike[str] | Mapping[str, Any] | Codebook | None = None,
         tables: Sequence[str] | Mapping[str, str] | None = None,
         unit: Unit | None = None,
         name: str | None = None,
         time_limit: Real | None = None,
     ) -> None:
-        self.codebook = _codebook(codebook, unit)
+        self.codebook = _codebook(codebook, unit, unnamed)
         self.name = name or self.codebook.name or _named(source, self.codebook)
         self._source = source
         self._engine = _engine(source, self.codebook, tables, time_limit)
@@ -351,7 +351,9 @@ def _protected(text: str) -> str:
     return _BOUNDS.sub(lambda found: found["trust"] or "", text)
 
 
-def _codebook(codebook: Any, unit: Unit | None) -> Codebook:
+def _codebook(codebook: Any, unit: Unit | None, unnamed: Sequence[object] = ()) -> Codebook:
+    if unnamed:
+        raise InvalidArgument("say the codebook by name: dp.Dataset(data, codebook='data.yaml')")
     if codebook is None:
         raise InvalidArgument("a data set needs a codebook (codebook='data.yaml'); `deniable codebook init` drafts one")
     if isinstance(codebook, str | os.PathLike):

@@ -145,6 +145,10 @@ class MechanismSession(QuerySession):
 
     def _bought(self, question: Any, payment: Payment) -> Purchase:
         """A mechanism on this session's tables, at the price that is offered."""
+        if isinstance(question, Transformation):
+            raise InvalidArgument(
+                "a transformation alone adds no noise: put a mechanism after it, such as >> c.laplace()"
+            )
         if not isinstance(question, Mechanism | MechanismFamily):
             raise InvalidArgument(
                 f"a session releases queries and mechanisms on its tables, got {type(question).__name__}; "

@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final, NoReturn
 
+from deniable.errors import InvalidArgument
 from deniable.svg.lettering import escape
 
 FONT: Final = "system-ui,-apple-system,'Segoe UI',Roboto,'Helvetica Neue',Arial,'Liberation Sans',sans-serif"
@@ -134,8 +135,19 @@ class Figure:
     def save(self, path: str | Path) -> Path:
         """Write the drawing to `path` (UTF-8, the same bytes on every system) and return it."""
         target = Path(path)
+        if target.suffix.lower() != ".svg":
+            raise InvalidArgument(
+                f"a figure is saved as .svg, got {target.name!r}; a browser turns it into other formats"
+            )
         target.write_text(self.svg, encoding="utf-8", newline="\n")
         return target
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> NoReturn:
+            from deniable.misnamed import no_attribute
+
+            raise no_attribute(self, name)
 
     def _repr_svg_(self) -> str:
         return self.svg

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -211,3 +212,15 @@ def test_targets_are_read_one_by_one(tmp_path):
     with pytest.raises(InvalidArgument, match="column of targets"):
         adapter.fit({"age": ROWS["age"]}, 3)
     assert not (tmp_path / "s.ledger").exists()
+
+
+def test_a_package_that_is_not_there_is_named_with_how_to_get_it(monkeypatch):
+    for name in [each for each in sys.modules if each.split(".")[0] in ("sklearn", "torch")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.delitem(sys.modules, "deniable.models.sklearn_adapter", raising=False)
+    for name in ("sklearn", "torch"):
+        monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(dp.errors.InvalidArgument, match=r"needs scikit-learn: pip install 'deniable\[models\]'"):
+        dp.models.for_sklearn(dp.models.NaiveBayes("late"), codebook={}, ledger="l", epsilon=1)
+    with pytest.raises(dp.errors.InvalidArgument, match=r"needs torch: pip install 'deniable\[torch\]'"):
+        dp.models.Training("mlp", target="late", rate=0.1, steps=2, clip=1)
