@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 
 import pytest
@@ -41,6 +42,7 @@ def test_a_whole_configuration_is_read(tmp_path):
         ({"public_url": "ftp://example.org"}, "public_url is written"),
         ({"public_url": "https://me@example.org"}, "public_url is written"),
         ({"bind": "0.0.0.0"}, "--behind-tls"),
+        ({"bind": "127.0.0.1:8765"}, "bind: 127.0.0.1 and port: 8765"),
         ({"port": 0}, "port"),
         ({"tick_seconds": -1}, "tick_seconds"),
         ({"surprise": 1}, "no 'surprise'"),
@@ -213,3 +215,13 @@ def test_the_demo_is_prepared_whole(tmp_path, capsys):
     assert folder.stat().st_mode & 0o077 == 0
     with pytest.raises(SystemExit):
         main(["serve", "demo", str(folder)])
+
+
+def test_a_port_in_use_is_refused_before_anything_is_started(tmp_path, capsys):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        path = changed(tmp_path, port=port, public_url=f"http://127.0.0.1:{port}")
+        with pytest.raises(SystemExit) as ended:
+            main(["serve", "--config", str(path)])
+    assert ended.value.code == 1  # a service manager that starts failures anew sees one
+    assert f"port {port} of 127.0.0.1 cannot be had (address already in use)" in capsys.readouterr().err

@@ -98,13 +98,21 @@ def _run(name: str, words: list[str]) -> None:
         _fail(without_logins(str(error), words), code=_code(error))
     except misused as error:
         said = " ".join(without_logins(error.format_message(), words).split()).rstrip(".")
-        _fail(f"{said}{_given(said, words)}{_side_by_side(said, words)}; deniable {name} --help explains it", code=2)
+        _fail(
+            f"{said}{_given(said, words)}{_side_by_side(said, words)}; {_path(error, name)} --help explains it", code=2
+        )
     except (KeyboardInterrupt, typer.Abort) as stopped:
         _fail(str(stopped) or "interrupted", code=130)
     if code == 130:  # typer has caught the interrupt, and its words with it
         _fail("interrupted; what was charged stays charged", code=130)
     if isinstance(code, int) and code:
         raise SystemExit(code)
+
+
+def _path(error: Any, name: str) -> str:
+    """The command whose help says more: `deniable release report`, where its part was reached."""
+    context = getattr(error, "ctx", None)
+    return f"deniable {name}" if context is None else str(context.command_path)
 
 
 def _given(said: str, words: list[str]) -> str:

@@ -92,6 +92,11 @@ def session_for(
         whole = budget(epsilon=epsilon, delta=delta, rho=rho)
     elif known is not None:
         whole = known.budget
+        if delta:
+            raise InvalidArgument(
+                f"the ledger has a budget already, {whole}; a curator changes it: "
+                f"deniable ledger amend {ledger} --budget-delta {delta:g} --reason ..."
+            )
     else:
         raise InvalidArgument(
             "a new ledger needs its whole budget: --budget-epsilon 1 --budget-delta 1e-7, or --budget-rho"
@@ -108,10 +113,19 @@ def question(
     if where is not None:
         query = query.where(where)
     plain = [key for key in by if "=" not in key]
+    for key in plain:
+        _check_one_key(key)
     named: dict[str, Any] = dict(key.split("=", 1) for key in by if "=" in key)
     if by:
         query = query.group_by(*plain, **named)
     return query.agg(**dict(aggregate(word) for word in agg))
+
+
+def _check_one_key(key: str) -> None:
+    """Refuse several keys in one word."""
+    parts = [part.strip() for part in key.split(",")]
+    if len(parts) > 1 and all(re.fullmatch(r"\w[\w ]*", part) for part in parts):
+        raise InvalidArgument(f"each key has a --by of its own: {' '.join(f'--by {part!r}' for part in parts)}")
 
 
 def aggregate(word: str) -> tuple[str, Aggregate]:
@@ -122,7 +136,10 @@ def aggregate(word: str) -> tuple[str, Aggregate]:
             f"an aggregate is written name=function(column), such as avg=mean(duration); got {word!r}"
         )
     name, function, inside = found.groups()
-    return name, _called(function, inside.strip(), word)
+    if re.search(r"\)\s*,\s*\w+\s*=", inside):
+        raise InvalidArgument(f"each answer has an --agg of its own: --agg n=count() --agg avg=mean(x); got {word!r}")
+    every_row = function == "count" and inside.strip() == "*"  # as SQL writes it
+    return name, _called(function, "" if every_row else inside.strip(), word)
 
 
 def _called(function: str, inside: str, word: str) -> Aggregate:

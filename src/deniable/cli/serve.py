@@ -89,6 +89,7 @@ def demo(
         (folder / f"{person}.token").write_text(tokens.issue(person, days=7) + "\n", encoding="utf-8")
     address = f"{settings.public_url}/data/visits/ask"
     print(f"{address}  log in with the token in {folder / 'analyst.token'}", flush=True)
+    print(f"A request waits until the allocator grants it ({folder / 'allocator.token'}).", flush=True)
     if not prepare:
         if browser:
             Timer(2, webbrowser.open, [address]).start()

@@ -14,12 +14,13 @@ from deniable.plan.variable import Type
 _HEAD = """\
 # A draft made from column names; no value was looked at. Replace every ??? by what is publicly known:
 # from documentation, not from data.
-# types: integer, number, decimal, boolean, string, date, timestamp
+# types: integer, number, decimal, boolean, string, date, timestamp (every column of a text file is drafted as string)
 # numbers to be added up need bounds: [lower, upper]; text used as a key should list its categories: [...]
 format: 1
 name: {name}
 unit:
-  id: ???                # the column that names the person (or household, device, ...) to protect
+  id: ???                # the column that names the person (or household, device, ...) to protect;
+                         # where every row is another person and none names them: unit: rows, and nothing else
   groups: ???            # how many groups one of them may touch in one query
   rows_per_group: ???    # how many rows one of them may add to each
 tables:
@@ -47,7 +48,8 @@ def column_types(path: Path) -> dict[str, Type]:
     """The names of a file's columns and what they may hold: a CSV's first line says nothing of types, so all are text."""
     if not path.is_file():
         raise InvalidArgument(f"there is no file {str(path)!r}; give a Parquet or CSV file")
-    columns = dict.fromkeys(header(TextFile(path)).names, Type.STRING) if is_text(path) else parquet_columns(path)
+    found = dict.fromkeys(header(TextFile(path)).names, Type.STRING) if is_text(path) else parquet_columns(path)
+    columns = {name: kind for name, kind in found.items() if name}  # pandas writes its row numbers without a name
     if not columns:
         raise InvalidArgument(f"{str(path)!r} has no columns")
     return columns

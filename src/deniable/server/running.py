@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -94,6 +95,7 @@ def serve(config: Path, settings: ServerSettings, *, behind_tls: bool, web_only:
 
     from deniable.server.web import web_application
 
+    check_port(settings.bind, settings.port)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
     logging.getLogger("sqlglot").setLevel(logging.CRITICAL)  # the parser's warnings quote questions
     app = web_application(settings)
@@ -105,6 +107,7 @@ def serve(config: Path, settings: ServerSettings, *, behind_tls: bool, web_only:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # so that the worker is stopped and waited for then, too
     worker = None if web_only else _started_worker(config, behind_tls)
     try:
+        logging.getLogger("deniable.server").info("serving at %s; Ctrl-C stops it", settings.public_url)
         if worker is not None:
             Thread(target=_stop_without, args=(worker,), daemon=True).start()
         uvicorn.run(
@@ -119,6 +122,20 @@ def serve(config: Path, settings: ServerSettings, *, behind_tls: bool, web_only:
     finally:
         if worker is not None:
             _end(worker)
+
+
+def check_port(bind: str, port: int) -> None:
+    """Refuse a port that cannot be had, before a worker is started for it."""
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(bind, port, type=socket.SOCK_STREAM)[0]
+        with socket.socket(family, kind, protocol) as tried:
+            tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            tried.bind(address)
+    except OSError as error:
+        why = str(error.strerror or error).lower()
+        raise InvalidArgument(
+            f"port {port} of {bind} cannot be had ({why}); stop what uses it, or write another port: in server.yaml"
+        ) from None
 
 
 def _stop_without(worker: subprocess.Popen[bytes]) -> None:

@@ -166,6 +166,11 @@ def _checked_places(bind: str, url: str, behind_tls: bool) -> None:
         raise InvalidArgument(f"public_url is written https://host or http://127.0.0.1:8000, got {url!r}")
     if parts.scheme == "http" and not _is_loopback(parts.hostname):
         raise InvalidArgument(f"public_url must be https unless it is on this machine, got {url!r}")
+    if re.fullmatch(r"[^:]+:\d+", bind):
+        address, port = bind.split(":")
+        raise InvalidArgument(
+            f"bind is an address without a port, got {bind!r}; write bind: {address} and port: {port}"
+        )
     if not _is_loopback(bind) and not behind_tls:
         raise InvalidArgument(f"bind {bind!r} is beyond this machine: put a TLS proxy before it and say --behind-tls")
 

@@ -215,3 +215,35 @@ def test_a_ledger_in_postgresql_from_a_shell(
     assert json.loads(out)[0]["spent"]["loss"] == "1/4"
     (row,) = json.loads(run(capsys, "release", "show", url, "--json")[0])
     assert run(capsys, "release", "table", url, row["request"])[2] == 0
+
+
+def test_a_delta_for_a_ledger_that_has_a_budget_is_not_passed_over(capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["query", "visits.parquet", "--codebook", "visits.yaml", "--ledger", "l", "--agg", "n=count()"]
+    assert run(capsys, *asked, "--budget-epsilon", "1", "--epsilon", "0.25")[2] == 0
+    _, err, code = run(capsys, *asked, "--epsilon", "0.25", "--budget-delta", "1e-6", "--by", "age")
+    assert code == 1
+    assert (
+        "has a budget already, epsilon = 1; a curator changes it: deniable ledger amend l --budget-delta 1e-06" in err
+    )
+    _, err, _ = run(capsys, "ledger", "amend", "l", "--budget-delta", "1e-6", "--reason", "keys")
+    assert err == ""
+    assert run(capsys, *asked, "--epsilon", "0.25", "--by", "age")[2] == 0
+
+
+def test_every_row_is_counted_as_sql_writes_it(capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["price", "visits.parquet", "--codebook", "visits.yaml", "--ledger", "l", "--budget-epsilon", "1"]
+    plain, starred = (run(capsys, *asked, "--epsilon", "1", "--agg", word) for word in ("n=count()", "n=count(*)"))
+    assert plain == starred
+    assert plain[2] == 0
+
+
+def test_a_draft_leaves_out_the_column_without_a_name(capsys: pytest.CaptureFixture[str], place: Path) -> None:
+    (place / "rows.csv").write_text(",person,wage\n0,7,100\n")  # what pandas writes without index=False
+    out, _, code = run(capsys, "codebook", "init", "rows.csv")
+    assert code == 0
+    assert '""' not in out
+    assert "unit: rows" in out
+    filled = out.replace("id: ???", "id: person").replace("groups: ???", "groups: 1")
+    (place / "rows.yaml").write_text(filled.replace("rows_per_group: ???", "rows_per_group: 1"))
+    assert run(capsys, "codebook", "check", "rows.yaml")[2] == 0
+    assert run(capsys, "data", "check", "rows.csv", "--codebook", "rows.yaml")[2] == 0
