@@ -50,6 +50,9 @@ def reconstruction(
     )
 
 
+_FORMS = {"centred": "the test that works", "printed": "the test as it is often printed (errata, E23)"}
+
+
 @app.command()
 def tracing(
     people: People = 50,
@@ -58,9 +61,9 @@ def tracing(
 ) -> None:
     """Find out who is in the data behind released means."""
     members, means, others = attacks.tracing_world(people, attributes, epsilon=epsilon)
-    for form in ("centred", "printed"):
+    for form in _FORMS:
         power = attacks.trace(members, means, reference=others, form=form).power_at(0.05)
-        print(f"{form}: {power:.1%} of the members found at 5% false alarms")
+        print(f"{_FORMS[form]}: {power:.1%} of the members found at 5% false alarms")
 
 
 @app.command()

@@ -15,7 +15,7 @@ import numpy as np
 
 from deniable.errors import InvalidArgument
 from deniable.exact import number_of
-from deniable.exact.figures import plain_figures, value_figures
+from deniable.exact.figures import short_figures, value_figures
 from deniable.exact.guards import Real, open_probability
 from deniable.models.encoding import GRID, Feature, Whole, public_cells, row_count
 from deniable.models.inference import columns_chance
@@ -189,7 +189,7 @@ class FittedModel(ModelAnswer):
             ("Settings", set_by or "defaults"),
             ("Sampler", self.sampler),
             ("Noise", self.noise),
-            ("Guarantee", self.guarantee or "none: not released by a session"),
+            ("Guarantee", self.guarantee.removeprefix("Guarantee: ") or "none: not released by a session"),
             *facts,
         ]
         return ModelCard(tuple(rows))
@@ -219,7 +219,7 @@ class FittedModel(ModelAnswer):
         lines = [f"{self.estimator}" + (f" of {self.target.name}" if self.target else "")]
         ends = self.interval()
         for name, value in list(self.results().items())[:_MOST_LINES]:
-            lines.append(f"  {name}: {_shown(value, *ends[name]) if name in ends else plain_figures(value)}")
+            lines.append(f"  {name}: {_shown(value, *ends[name]) if name in ends else short_figures(value)}")
         if self._unshown:
             lines.append(f"  and {number_of(self._unshown, 'more number')}: results() has them all")
         if ends:

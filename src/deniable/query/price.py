@@ -83,7 +83,7 @@ class Price:
         lines += (
             []
             if pair.unit == self.unit
-            else [f"  in the budget it counts as {self.spend}: costs add up in several ways, and this one leaves most"]
+            else [f"  counted in the budget as {self.spend}, the way of adding up costs that leaves most"]
         )
         lines += [f"  {name}: {error} {self.basis}" for name, error in self.errors.items()]
         lines += [
@@ -93,7 +93,7 @@ class Price:
         lines += [self.reason, *([self.split] if self.split else []), self.keys]
         lines += [f"  {line}" for line in self.totals]
         if self.threshold is not None:
-            lines.append(f"groups show from {' or '.join(map(str, self.thresholds))} noisy units on")
+            lines.append(f"groups show from a noisy count of {' or '.join(map(str, self.thresholds))} units on")
         return "\n".join(lines)
 
     __repr__ = __str__

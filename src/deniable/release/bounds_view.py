@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from deniable.engines.engine import Result
 from deniable.errors import InvalidArgument
-from deniable.exact.figures import text_table
+from deniable.exact.figures import short_figures, text_table
 from deniable.kernels import ColumnNoise
 from deniable.plan.nodes import GroupAgg
 from deniable.plan.unit import Unit
@@ -20,7 +20,6 @@ from deniable.query import CompiledQuery, Price, Query, compile_query
 from deniable.query.aggregates import Plain
 from deniable.query.columns import SliceColumn
 from deniable.release.answer import Release
-from deniable.release.text import number
 
 if TYPE_CHECKING:
     from deniable.plots import Figure
@@ -93,7 +92,14 @@ class BoundsView:
     def __str__(self) -> str:
         names = [self.name, "kept", "bias", "noise", "error", "relative"]
         rows = [
-            [str(e.bound), f"{e.kept:.1%}", number(e.bias), number(e.noise), number(e.error), f"{e.relative:.1%}"]
+            [
+                str(e.bound),
+                f"{e.kept:.1%}",
+                short_figures(e.bias),
+                short_figures(e.noise),
+                short_figures(e.error),
+                f"{e.relative:.1%}",
+            ]
             for e in self.candidates
         ]
         return "\n".join(text_table(names, rows))

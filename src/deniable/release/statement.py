@@ -9,7 +9,7 @@ from deniable.accounting import epsilon as read_epsilon
 from deniable.accounting.explanation import leaked_delta
 from deniable.cost import Cost
 from deniable.exact import loss_text, number_of, weak_promise
-from deniable.exact.figures import counted
+from deniable.exact.figures import counted, plural
 from deniable.ledger.numbers import digits
 from deniable.plan.codebook import Codebook
 from deniable.plan.expression import columns
@@ -55,10 +55,14 @@ def notes(price: Price, codebook: Codebook, compiled: CompiledQuery) -> list[str
     said = [f"Errors are for noise alone, {price.basis}; {_not_included(codebook)}."]
     if price.threshold is not None:
         least = " or ".join(map(str, price.thresholds))
-        said.append(f"Groups with fewer than {least} noisy units are not shown. {_SELECTION}")
+        said.append(f"Groups with a noisy count of fewer than {least} {_units(codebook)} are not shown. {_SELECTION}")
     more = [*compiled.measured_notes, *compiled.notes[1:]]
     said += [f"{note[0].upper()}{note[1:]}." for note in more]
     return said + weak_promise(price.pair.loss if price.pair.unit == "epsilon" else None, price.pair.delta)
+
+
+def _units(codebook: Codebook) -> str:
+    return "units" if codebook.unit is None else plural(codebook.unit.label)
 
 
 def _not_included(codebook: Codebook) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 import pytest
 
 import deniable as dp
@@ -54,3 +56,26 @@ def test_mistakes_are_said(asked):
     ):
         with pytest.raises(InvalidArgument):
             call()
+
+
+def test_an_answer_without_groups_says_so(asked):
+    _, answer = asked
+    none = answer.having("n", at_least=1000)
+    assert "(no group is shown)" in str(none)
+    assert "(no group is shown)" in none._repr_html_()
+    assert "(no group is shown)" not in str(answer)
+
+
+def test_midnights_are_printed_as_days_and_hours_as_they_are():
+    book = {"name": "t", "unit": "rows", "table": "t", "variables": {"t": {"type": "timestamp"}}}
+    book["variables"]["t"]["bounds"] = ["2025-01-01 00:00:00", "2025-02-28 23:59:59"]
+    rows = {"t": ["2025-01-03 10:00:00"] * 5 + ["2025-02-03 11:00:00"] * 5}
+    session = dp.Dataset(rows, codebook=book).session(dp.budget(epsilon=100), entropy=Silent())
+    months = session.query().group_by(month="date_trunc('month', t)").agg(n=dp.count()).release(epsilon=5)
+    assert [line.split()[:3] for line in str(months).splitlines()[2:4]] == [
+        ["2025-01-01", "5", "±"],
+        ["2025-02-01", "5", "±"],
+    ]
+    assert months.groups[0] == (datetime(2025, 1, 1),)  # what is printed shortly is still a moment
+    hours = session.query().where("t < '2025-01-02 00:00:00'").group_by(hour="date_trunc('hour', t)").agg(n=dp.count())
+    assert "2025-01-01 00:00:00" in str(hours.release(epsilon=5))
