@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import sys
 import threading
 
 import pytest
@@ -10,6 +11,7 @@ import yaml
 
 from deniable.cli import main
 from deniable.errors import InvalidArgument
+from deniable.server.client import connect
 from deniable.server.identity import RateLimit, ShortLived, Tokens, Visits
 from deniable.server.settings import Role, ServerSettings
 from tests.server.made_up import BOOK, configured, set_up
@@ -225,3 +227,12 @@ def test_a_port_in_use_is_refused_before_anything_is_started(tmp_path, capsys):
             main(["serve", "--config", str(path)])
     assert ended.value.code == 1  # a service manager that starts failures anew sees one
     assert f"port {port} of 127.0.0.1 cannot be had (address already in use)" in capsys.readouterr().err
+
+
+def test_a_client_without_its_package_says_what_to_install(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "httpx", None)
+    with pytest.raises(InvalidArgument, match=r"needs httpx: pip install 'deniable\[server\]'"):
+        connect("http://127.0.0.1:1", token="t")
+    with pytest.raises(SystemExit):
+        main(["remote", "requests", "visits", "--url", "http://127.0.0.1:1", "--token", "t"])
+    assert "Traceback" not in capsys.readouterr().err

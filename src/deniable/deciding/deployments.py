@@ -151,6 +151,8 @@ class DeploymentComparison:
             return "no published deployment in the table has the same unit, period and place of the noise"
         low, high = self.range
         names = ", ".join(f"{each.organisation} {each.name} ({each.epsilon:g})" for each in self.alike)
+        if len(self.alike) == 1:
+            return f"one comparable deployment: {names}"
         return f"comparable deployments lie between {low:g} and {high:g}: {names}"
 
 

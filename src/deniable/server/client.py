@@ -32,8 +32,10 @@ class Client:
     """
 
     def __init__(self, url: str, *, token: str, transport: Any = None) -> None:
-        import httpx
-
+        try:
+            import httpx
+        except ImportError:
+            raise InvalidArgument("talking to a server needs httpx: pip install 'deniable[server]'") from None
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise InvalidArgument(f"a server's address is written https://host or http://127.0.0.1:8000, got {url!r}")

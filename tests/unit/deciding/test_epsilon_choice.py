@@ -145,6 +145,8 @@ def test_unlike_units_periods_and_places_are_never_compared():
     assert len(found.alike) + len(found.unlike) == len(DEPLOYMENTS)
     assert all(why for _, why in found.unlike)
     assert compare_deployments(protected=Protected.HOUSEHOLD, period="hour").range is None
+    alone = compare_deployments(protected=Protected.PERSON, period="day", table=found.alike[:1])
+    assert str(alone).startswith("one comparable deployment: ")
 
 
 def test_every_deployment_has_its_source():

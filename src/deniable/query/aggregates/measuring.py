@@ -42,6 +42,7 @@ Clip: TypeAlias = tuple[Fraction, Fraction] | Word["total"] | None
 _NUMBERS = {
     Kind.DATE: "write days_between(DATE '2024-01-01', x), or group by date_trunc('month', x)",
     Kind.TIMESTAMP: "write days_between(DATE '2024-01-01', date(x)), or group by date_trunc('month', x)",
+    Kind.BOOLEAN: "count where it is true: COUNT(*) FILTER (WHERE x), in the builder where('x').agg(n=dp.count())",
     Kind.STRING: "count its values with group_by and count, or top_k",
 }
 """How a column of another kind is asked about."""

@@ -94,7 +94,7 @@ def _windowed(query: exp.Select, env: Env) -> exp.Expression:
             listed.setdefault(node.sql(), node)
         return _named(f"part {list(listed).index(node.sql())}") if node.sql() in listed else node
 
-    outer = exp.select(*(_replaced(each, released) for each in query.expressions))
+    outer = exp.select(*(_under_its_name(each, _replaced(each, released)) for each in query.expressions))
     for name in ("order", "limit", "offset"):
         if query.args.get(name) is not None:
             outer.set(name, query.args[name].copy() if name != "order" else _replaced(query.args[name], released))
@@ -103,6 +103,12 @@ def _windowed(query: exp.Select, env: Env) -> exp.Expression:
     alias = exp.TableAlias(this=exp.to_identifier("released"))
     ended: exp.Expression = outer.from_(exp.Subquery(this=_stage(inner, env), alias=alias))
     return ended
+
+
+def _under_its_name(written: exp.Expression, changed: Any) -> Any:
+    """A column that is computed from released ones is called as it was written, not after their names here."""
+    named = isinstance(changed, exp.Alias | exp.Column)
+    return changed if named else exp.alias_(changed, output_name(written), quoted=True)
 
 
 def _replaced(node: Any, change: Any) -> Any:

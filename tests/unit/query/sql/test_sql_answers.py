@@ -292,3 +292,11 @@ def test_rows_are_fetched_in_the_words_of_the_standard(dialect: str) -> None:
     for words in ("FETCH FIRST 2 ROWS WITH TIES", "FETCH FIRST 50 PERCENT ROWS ONLY"):
         with pytest.raises(QueryRefused, match="LIMIT takes a whole number"):
             _answer(f"{counted} {words}", dialect=dialect)
+
+
+def test_a_window_is_called_as_it_was_written():
+    answer = _answer(
+        "SELECT specialty, RANK() OVER (ORDER BY COUNT(*) DESC), 1 + RANK() OVER (ORDER BY COUNT(*)) AS place "
+        "FROM visits GROUP BY specialty"
+    )
+    assert list(answer.columns) == ["specialty", "rank() over (order by count(*) desc)", "place"]
