@@ -40,7 +40,6 @@ NEVER_ONE = {
     "query.compile": "one row has a sentence of its own",
     "query.price": "a mean needs several rows",
     "release.staged": "said of several stages alone",
-    "release.statement": "a threshold is above one unit",
     "release.twin_scores": "a target of several categories",
     "svg.elements": "a drawing's characters",
     "synth.fitted.twin_query": "more than two columns",
