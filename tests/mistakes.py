@@ -96,6 +96,7 @@ CALLS: dict[str, tuple[str, tuple[str, ...]]] = {
     "several shares of a quantile": ("s.sql('SELECT QUANTILE_CONT(delay, [0.25, 0.5]) FROM flights', epsilon=1)", ("QUANTILE(x, 0.25), QUANTILE(x, 0.5)",)),
     "a histogram as a function": ("s.sql('SELECT HISTOGRAM(delay) FROM flights', epsilon=1)", ("HISTOGRAM", "WIDTH_BUCKET")),
     "an aggregate by its long name": ("s.sql('SELECT AVERAGE(delay) FROM flights', epsilon=1)", ("write AVG",)),
+    "a quotient without bounds of its own": ("s.sql('SELECT AVG(year / delay * 6000) FROM flights', epsilon=1)", ("declare tighter bounds", "clamp(x, lower, upper)")),
     "a sum of truth values": ("s.sql('SELECT SUM(late) FROM flights', epsilon=1)", ("(late) is a boolean", "COUNT(*) FILTER (WHERE x)")),
     "a logarithm": ("s.sql('SELECT AVG(LN(delay)) FROM flights', epsilon=1)", ("LN", "QUANTILE(x, 0.5)")),
     "a pattern": ("s.sql(\"SELECT COUNT(*) FROM flights WHERE origin ~ 'J.*'\", epsilon=1)", ("LIKE",)),

@@ -298,7 +298,8 @@ def _positive_scale(scale: Fraction) -> Fraction:
     """A column that no unit can move needs no noise; the smallest scale stands for that. What no sampler draws is refused now."""
     if scale > _WIDEST:
         raise InvalidArgument(
-            f"this price needs noise of {_digits(scale)} grid steps, more than can be drawn; pay more, or declare tighter bounds"
+            f"this price needs noise of {_digits(scale)} grid steps, more than can be drawn; pay more, declare tighter bounds, "
+            "or write them: clamp(x, lower, upper)"
         )
     return coarse(scale) if scale > 0 else Fraction(1, 1000)
 
