@@ -270,16 +270,10 @@ def _whole(query: exp.Select, name: str, text: str) -> int | None:
     if clause is None:
         return None
     node = clause.expression if isinstance(clause, exp.Limit | exp.Offset) else clause.args.get("count")
-    if any(
-        value
-        for each, value in clause.args.items()
-        if each not in ("expression", "count", "direction", "limit_options")
-    ):
-        node = None
-    options = clause.args.get("limit_options")
-    if options and (options.args.get("percent") or options.args.get("with_ties")):
-        node = None
-    if isinstance(clause, exp.Fetch) and clause.args.get("direction") not in (None, "FIRST", "NEXT"):
+    said = {each: value for each, value in clause.args.items() if value and each not in ("expression", "count")}
+    options = said.pop("limit_options", None)
+    cut_otherwise = options and (options.args.get("percent") or options.args.get("with_ties"))
+    if cut_otherwise or said.pop("direction", "FIRST") not in ("FIRST", "NEXT") or said:
         node = None
     if not (isinstance(node, exp.Literal) and not node.is_string and node.this.isdigit() and len(node.this) < 19):
         raise refused(clause, text, "bad-constant", f"{name.upper()} takes a whole number", f"{name.upper()} 10")
