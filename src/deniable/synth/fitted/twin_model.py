@@ -66,7 +66,7 @@ def fit_mbi(stored: TwinMeasurements, source: WordSource) -> tuple[RecordModel, 
     cells = sum(table.size for table in tree.tables)
     if cells > MBI_CELLS:
         raise InvalidArgument(
-            f"the cliques of these tables have {counted(cells, 'cell')}, above {MBI_CELLS:,}; the twin's own model needs no such cliques"
+            f"the cliques of these tables have {counted(cells, 'cell')}, above {MBI_CELLS:,}; the twin's own model holds what fits"
         )
     package, exact = _package()
     with exact:
