@@ -360,6 +360,7 @@ def test(words):
         words = [word for word in words if word != "--explore"]
     engines()
     python = environment("base", "dev", "test", "bare")
+    compiled = compiling(python, words)
     environment("base", "docs", folder=".venv-docs")  # a test looks at the site in a browser
     steps = {}  # the longest first
     for version, other in other_pythons():
@@ -369,8 +370,18 @@ def test(words):
     if not words:
         steps["self-audit"] = self_audit(python)
     steps.update(gates(python))
+    compiled.shutdown()
     # One worker waits for PostgreSQL most of the time and one for Spark.
     return verdict(beside(steps, *pytest(python, *words, workers=cores() + 1)))
+
+
+def compiling(python, words):
+    """In a fresh clone, one process reads all tests while other environments are made: else every worker compiles them all."""
+    pool = ThreadPoolExecutor(1)
+    if not (ROOT / "tests" / "__pycache__").exists():
+        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        pool.submit(run, python, "-m", "pytest", "--collect-only", "-q", *words, **quiet)
+    return pool
 
 
 def beside(steps, *tests):

@@ -23,6 +23,7 @@ import sys
 sys.path.insert(0, "src")  # this checkout, whatever is installed
 from fractions import Fraction
 import deniable as dp
+from deniable.accounting.theorems import _epsilon
 from deniable.cost import Composed
 def gaussian(sigma): return dp.costs.Gaussian(scale=sigma, sensitivity=1)
 def laplace(scale): return dp.costs.Laplace(scale=scale, sensitivity=1)
@@ -30,8 +31,12 @@ def pure(epsilon): return dp.costs.Bounded(epsilon=epsilon)
 def sampled(cost, rate): return cost.sampled(rate=rate)
 def times(cost, count): return cost.repeated(count)
 def together(*costs): return Composed(costs)
-def epsilon(cost, delta): return dp.epsilon(cost, delta=delta)
-def calibrated(cost, target, delta): return dp.calibrate(cost, epsilon=target, delta=delta).parameter
+def epsilon(cost, delta):
+    _epsilon.cache_clear()  # what was read once is kept: here it is read each time
+    return dp.epsilon(cost, delta=delta)
+def calibrated(cost, target, delta):
+    _epsilon.cache_clear()
+    return dp.calibrate(cost, epsilon=target, delta=delta).parameter
 """
 PEER_SETUP = """
 import dp_accounting as d

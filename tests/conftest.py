@@ -53,6 +53,8 @@ if in_memory():
 for library in ("OMP", "OPENBLAS", "MKL"):
     os.environ.setdefault(f"{library}_NUM_THREADS", "1")
 
+gc.disable()  # until the tests begin: modules and the syntax trees they are made from are no garbage
+
 settings.register_profile("deniable", derandomize=True, deadline=None, database=None)
 settings.load_profile("deniable")
 
@@ -102,11 +104,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[Any]) -> No
         explore(items)
 
 
-def pytest_collection_finish() -> None:
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtestloop() -> None:
     """What was collected stays until the end: the garbage collector need not walk through it, nor through every 700 new objects."""
-    gc.collect()
     gc.freeze()
     gc.set_threshold(100_000, 20, 100)
+    gc.enable()
 
 
 def pytest_unconfigure() -> None:

@@ -365,6 +365,20 @@ def test_the_whole_run_includes_the_self_audit_and_a_part_of_it_does_not(dev, mo
     assert dev.test([]) == 3
 
 
+def test_a_fresh_clone_is_compiled_once_before_the_workers_start(dev, monkeypatch):
+    ran: list[tuple[object, ...]] = []
+    monkeypatch.setattr(dev, "engines", lambda: None)
+    monkeypatch.setattr(dev, "environment", lambda *_, **__: Path(sys.executable))
+    monkeypatch.setattr(dev, "other_pythons", list)
+    monkeypatch.setattr(dev, "run", lambda *command, **_: ran.append(command) or 0)
+    assert dev.test(["tests/laws"]) == 0
+    assert [("--collect-only" in command) for command in ran if "pytest" in command] == [True, False]
+    ran.clear()
+    (dev.ROOT / "tests" / "__pycache__").mkdir(parents=True)
+    assert dev.test(["tests/laws"]) == 0
+    assert [("--collect-only" in command) for command in ran if "pytest" in command] == [False]
+
+
 def test_the_demo_of_a_server_goes_to_the_servers_own(dev, monkeypatch):
     ran: list[list[str]] = []
     monkeypatch.setattr(dev, "environment", lambda *_, **__: Path(sys.executable))

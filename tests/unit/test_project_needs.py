@@ -57,6 +57,7 @@ def test_one(number):
 """
 
 
+@pytest.mark.slow
 def test_tests_of_one_server_share_one_worker(tmp_path):
     """Else every worker starts every server: the pinned pytest and pytest-xdist must agree on how tests are grouped."""
     (tmp_path / "test_grouped.py").write_text(GROUPED)

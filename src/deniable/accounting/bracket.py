@@ -7,6 +7,7 @@ converts to; its lower end says how much tighter any other method could be.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from decimal import ROUND_CEILING, Context, Decimal, localcontext
 from fractions import Fraction
@@ -74,3 +75,25 @@ class Bracket:
             return repr(self)
         with localcontext(rounding=ROUND_CEILING):
             return format(Decimal(self.upper), spec)
+
+
+def together(found: Sequence[Bracket]) -> Bracket:
+    """Several sound brackets of one number."""
+    best = min(found, key=lambda each: each.upper)
+    return Bracket(min(best.upper, max(each.lower for each in found)), best.upper, _notes(found))
+
+
+def worst_of(found: Sequence[Bracket]) -> Bracket:
+    """The largest of several numbers."""
+    return Bracket(max(each.lower for each in found), max(each.upper for each in found), _notes(found))
+
+
+def at_least(witnesses: Sequence[Bracket], found: Bracket) -> Bracket:
+    """A number that none of the others is above."""
+    lower = max((each.lower for each in witnesses), default=0.0)
+    return Bracket(min(found.upper, lower), found.upper, _notes([found, *witnesses]))
+
+
+def _notes(found: Sequence[Bracket]) -> str:
+    """Why a bracket is wider than asked, of several: each reason once."""
+    return "; ".join(dict.fromkeys(each.note for each in found if each.note))

@@ -14,7 +14,7 @@ from typing import ClassVar, Protocol
 
 from deniable.accounting import pld
 from deniable.accounting.adjacency import neighbours_of
-from deniable.accounting.bracket import Bracket
+from deniable.accounting.bracket import Bracket, at_least, together, worst_of
 from deniable.accounting.closed_forms import closed_form
 from deniable.accounting.composition import Pairs
 from deniable.accounting.conversion import delta_within, epsilon_within
@@ -99,11 +99,11 @@ class FallbackReader:
 
     def epsilon(self, delta: Fraction, gap: float) -> Bracket:
         found = self.first.epsilon(delta, gap)
-        return found if found.gap <= 10 * gap else _together([found, self.second.epsilon(delta, gap)])
+        return found if found.gap <= 10 * gap else together([found, self.second.epsilon(delta, gap)])
 
     def delta(self, epsilon: Fraction, gap: float) -> Bracket:
         found = self.first.delta(epsilon, gap)
-        return found if found.gap <= 10 * gap else _together([found, self.second.delta(epsilon, gap)])
+        return found if found.gap <= 10 * gap else together([found, self.second.delta(epsilon, gap)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,10 +179,10 @@ class WorstReader:
         return "disjoint parts: the worst of " + "; ".join(dict.fromkeys(each.theorem for each in self.parts))
 
     def epsilon(self, delta: Fraction, gap: float) -> Bracket:
-        return _worst([each.epsilon(delta, gap) for each in self.parts])
+        return worst_of([each.epsilon(delta, gap) for each in self.parts])
 
     def delta(self, epsilon: Fraction, gap: float) -> Bracket:
-        return _worst([each.delta(epsilon, gap) for each in self.parts])
+        return worst_of([each.delta(epsilon, gap) for each in self.parts])
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,10 +196,10 @@ class TightestReader:
         return " or ".join(each.theorem for each in self.parts)
 
     def epsilon(self, delta: Fraction, gap: float) -> Bracket:
-        return _together([each.epsilon(delta, gap) for each in self.parts])
+        return together([each.epsilon(delta, gap) for each in self.parts])
 
     def delta(self, epsilon: Fraction, gap: float) -> Bracket:
-        return _together([each.delta(epsilon, gap) for each in self.parts])
+        return together([each.delta(epsilon, gap) for each in self.parts])
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,29 +214,10 @@ class WitnessedReader:
         return self.reader.theorem
 
     def epsilon(self, delta: Fraction, gap: float) -> Bracket:
-        return _below([each.epsilon(delta, gap) for each in self.witnesses], self.reader.epsilon(delta, gap))
+        return at_least([each.epsilon(delta, gap) for each in self.witnesses], self.reader.epsilon(delta, gap))
 
     def delta(self, epsilon: Fraction, gap: float) -> Bracket:
-        return _below([each.delta(epsilon, gap) for each in self.witnesses], self.reader.delta(epsilon, gap))
-
-
-def _below(witnesses: list[Bracket], found: Bracket) -> Bracket:
-    lower = max((each.lower for each in witnesses), default=0.0)
-    return Bracket(min(found.upper, lower), found.upper, _notes([found, *witnesses]))
-
-
-def _worst(found: list[Bracket]) -> Bracket:
-    return Bracket(max(each.lower for each in found), max(each.upper for each in found), _notes(found))
-
-
-def _notes(found: list[Bracket]) -> str:
-    """Why a bracket is wider than asked, of several: each reason once."""
-    return "; ".join(dict.fromkeys(each.note for each in found if each.note))
-
-
-def _together(found: list[Bracket]) -> Bracket:
-    best = min(found, key=lambda each: each.upper)
-    return Bracket(min(best.upper, max(each.lower for each in found)), best.upper, _notes(found))
+        return at_least([each.delta(epsilon, gap) for each in self.witnesses], self.reader.delta(epsilon, gap))
 
 
 @lru_cache(maxsize=256)
@@ -330,6 +311,12 @@ def epsilon(cost: Cost, *, delta: Real, gap: float = GAP) -> Bracket:
     """
     chance = probability(delta=delta)
     neighbours_of(cost)
+    return _epsilon(cost, chance, gap)
+
+
+@lru_cache(maxsize=1024)
+def _epsilon(cost: Cost, chance: Fraction, gap: float) -> Bracket:
+    """What was read once is kept: a price is read again by the release, and by whoever asks the same of other data."""
     if chance == 1:
         return Bracket(0.0, 0.0)
     if chance == 0:
@@ -348,6 +335,11 @@ def delta(cost: Cost, *, epsilon: Real, gap: float = GAP) -> Bracket:
     """
     loss = nonnegative(epsilon=epsilon)
     neighbours_of(cost)
+    return _delta(cost, loss, gap)
+
+
+@lru_cache(maxsize=1024)
+def _delta(cost: Cost, loss: Fraction, gap: float) -> Bracket:
     pairs = _pairs(cost)
     summed = pairs is not None and pairs.plain <= loss
     if pairs is not None and summed and pairs.leaked == 0:

@@ -16,6 +16,7 @@ from deniable.engines.evaluate import evaluate
 from deniable.engines.order import NUMBER_MASK, OrderKey, rank, row_rank, start, words
 from deniable.engines.results import Place, held
 from deniable.plan.analysis import facts
+from deniable.plan.expression import Expression
 from deniable.plan.facts import Facts
 from deniable.plan.nodes import ByOrder, GroupAgg
 from deniable.plan.relation import Shape
@@ -35,11 +36,25 @@ Members: TypeAlias = list[tuple[Identity, list[dict[str, Cell]]]]
 """A group's units, each with its rows in one of the groups by all keys; on a coarser level a unit may stand here often."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What is publicly known of a plan's keys and of the expressions it reads, worked out once for all rows."""
+
+    keys: tuple[Facts, ...]
+    inputs: tuple[tuple[Expression, Facts], ...]
+
+    @classmethod
+    def of(cls, plan: GroupAgg, below: Shape) -> _Known:
+        keys = tuple(facts(entry.expression, below.columns) for entry in plan.keys)
+        return cls(keys, tuple((each, facts(each, below.columns)) for each in plan.inputs))
+
+
 def grouped_rows(plan: GroupAgg, below: Shape, rows: list[Owned], key: OrderKey) -> dict[Place, Members]:
     """What bounding keeps: for every group of every level, the units in it and their rows; all choices are made within one unit."""
     by_unit: dict[Identity, dict[tuple[KeyValue, ...], list[dict[str, Cell]]]] = defaultdict(lambda: defaultdict(list))
+    known = _Known.of(plan, below)
     for row in rows:
-        group = _group(plan, below, row)
+        group = _group(plan, below, row, known)
         if group is not None:
             by_unit[row.unit][group].append(row.cells)
     kept: dict[Place, Members] = defaultdict(list)
@@ -47,7 +62,7 @@ def grouped_rows(plan: GroupAgg, below: Shape, rows: list[Owned], key: OrderKey)
         if not level:
             kept[place, (None,) * len(plan.keys)] = []
     for unit, groups in by_unit.items():
-        chosen = _unit_bounded(plan, below, unit, groups, key)
+        chosen = _unit_bounded(plan, below, unit, groups, known, key)
         for group, members in chosen.items():
             for place, level in enumerate(plan.grouping):
                 coarse = tuple(v if k.name in level else None for k, v in zip(plan.keys, group, strict=True))
@@ -55,10 +70,10 @@ def grouped_rows(plan: GroupAgg, below: Shape, rows: list[Owned], key: OrderKey)
     return dict(kept)
 
 
-def _group(plan: GroupAgg, below: Shape, row: Owned) -> tuple[KeyValue, ...] | None:
+def _group(plan: GroupAgg, below: Shape, row: Owned, known: _Known) -> tuple[KeyValue, ...] | None:
     values: list[KeyValue] = []
-    for entry in plan.keys:
-        value = held(evaluate(entry.expression, row.cells, below.columns), facts(entry.expression, below.columns))
+    for entry, fact in zip(plan.keys, known.keys, strict=True):
+        value = held(evaluate(entry.expression, row.cells, below.columns), fact)
         if value is None and not entry.keep_missing:
             return None
         if value is not None and entry.domain is not None and value not in entry.domain:
@@ -72,20 +87,21 @@ def _unit_bounded(
     below: Shape,
     unit: Identity,
     groups: dict[tuple[KeyValue, ...], list[dict[str, Cell]]],
+    known: _Known,
     key: OrderKey,
 ) -> dict[tuple[KeyValue, ...], list[dict[str, Cell]]]:
     bounding, state = plan.bounding, start(unit_words(below, unit, key), key)
     flat = [(group, cells) for group, members in groups.items() for cells in members]
     if bounding.rows_per_unit is not None:
-        flat = _first_rows(plan, below, flat, state, key)[: bounding.rows_per_unit]
+        flat = _first_rows(plan, below, flat, known, state, key)[: bounding.rows_per_unit]
     regrouped: dict[tuple[KeyValue, ...], list[dict[str, Cell]]] = defaultdict(list)
     for group, cells in flat:
         regrouped[group].append(cells)
     if bounding.rows_per_group is not None:
         for group, members in regrouped.items():
-            placed = _first_rows(plan, below, [(group, cells) for cells in members], state, key)
+            placed = _first_rows(plan, below, [(group, cells) for cells in members], known, state, key)
             members[:] = [cells for _, cells in placed[: bounding.rows_per_group]]
-    order = sorted(regrouped, key=lambda group: _group_rank(plan, below, group, regrouped[group], state, key))
+    order = sorted(regrouped, key=lambda group: _group_rank(plan, below, group, regrouped[group], known, state, key))
     return {group: regrouped[group] for group in (order[: bounding.groups] if plan.keys else order)}
 
 
@@ -116,11 +132,11 @@ def _group_rank(
     below: Shape,
     group: tuple[KeyValue, ...],
     members: list[dict[str, Cell]],
+    known: _Known,
     state: int,
     key: OrderKey,
 ) -> tuple[Any, ...]:
-    known = [facts(entry.expression, below.columns) for entry in plan.keys]
-    of = [words(_unheld(value, fact), fact, key) for value, fact in zip(group, known, strict=True)]
+    of = [words(_unheld(value, fact), fact, key) for value, fact in zip(group, known.keys, strict=True)]
     hashed = rank(state, tuple(word for part in of for word in part), key)
     choice = plan.bounding.choice
     if not isinstance(choice, ByOrder):
@@ -133,12 +149,14 @@ GroupedRow: TypeAlias = tuple[tuple[KeyValue, ...], dict[str, Cell]]
 """A row and the group it lies in."""
 
 
-def _first_rows(plan: GroupAgg, below: Shape, rows: list[GroupedRow], state: int, key: OrderKey) -> list[GroupedRow]:
+def _first_rows(
+    plan: GroupAgg, below: Shape, rows: list[GroupedRow], known: _Known, state: int, key: OrderKey
+) -> list[GroupedRow]:
     """One unit's rows in the order in which they are kept; those that look alike are told apart by their number among equals."""
     seen: Counter[tuple[Any, ...]] = Counter()
     ranked = []
     for row in rows:
-        of, preferred = _row_words(plan, below, row, key)
+        of, preferred = _row_words(plan, below, row, known, key)
         number = seen[of, preferred]
         seen[of, preferred] += 1
         ranked.append(((*preferred, *rank(state, (*of, number & NUMBER_MASK), key)), row))
@@ -146,13 +164,13 @@ def _first_rows(plan: GroupAgg, below: Shape, rows: list[GroupedRow], state: int
     return [row for _, row in ranked]
 
 
-def _row_words(plan: GroupAgg, below: Shape, row: GroupedRow, key: OrderKey) -> tuple[tuple[int, ...], tuple[Any, ...]]:
+def _row_words(
+    plan: GroupAgg, below: Shape, row: GroupedRow, known: _Known, key: OrderKey
+) -> tuple[tuple[int, ...], tuple[Any, ...]]:
     """What tells a row from others of its unit: the words of its group and values, and its place in a public order."""
     group, cells = row
-    known = [facts(part.expression, below.columns) for part in plan.keys]
-    of = [words(_unheld(value, fact), fact, key) for value, fact in zip(group, known, strict=True)]
-    for expression in plan.inputs:
-        of.append(words(evaluate(expression, cells, below.columns), facts(expression, below.columns), key))
+    of = [words(_unheld(value, fact), fact, key) for value, fact in zip(group, known.keys, strict=True)]
+    of += [words(evaluate(expression, cells, below.columns), fact, key) for expression, fact in known.inputs]
     flat, choice = tuple(word for part in of for word in part), plan.bounding.choice
     if not isinstance(choice, ByOrder):
         return flat, ()

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
+from itertools import combinations
 from math import tanh
 from typing import TypeAlias, assert_never
 
@@ -51,7 +52,7 @@ class NoiseSum:
         object.__setattr__(self, "_sizes", tuple(map(float, self.steps)))
         object.__setattr__(self, "_draws", tuple(noise for noise, _ in drawn))
         object.__setattr__(self, "_mixes", tuple(mix for _, mix in drawn))
-        object.__setattr__(self, "_scales", tuple(float(noise.scale) for noise, _ in drawn))
+        object.__setattr__(self, "_scales", tuple(_tail_scale(noise) for noise, _ in drawn))
 
     def _parts(self, coefficients: Sequence[Floats]) -> list[Floats]:
         """How often each independent draw is in the sum; its sign decides nothing."""
@@ -73,8 +74,7 @@ class NoiseSum:
         reach = np.sum(sizes, axis=0)
         match law:
             case Law.LAPLACE:
-                smooth = [size * _smooth_scale(noise.scale) for size, noise in zip(sizes, self._draws, strict=True)]
-                beyond = _laplace_tail(distance - reach / 2 * _SLACK, smooth) * _SLACK <= float(beta)
+                beyond = _laplace_tail(distance - reach / 2 * _SLACK, scales) * _SLACK <= float(beta)
             case Law.GAUSSIAN:
                 beyond = distance > (normal_width(beta) * _root_sum(scales) + reach / 2) * _SLACK
             case Law.STAIRCASE:
@@ -137,6 +137,11 @@ def _smooth_scale(scale: Fraction) -> float:
     return _SLACK / (2 * tanh(1 / (2 * float(scale))))
 
 
+def _tail_scale(noise: Noise) -> float:
+    """The scale by which a bound on the tail of a sum takes this noise."""
+    return _smooth_scale(noise.scale) if noise.law is Law.LAPLACE else float(noise.scale)
+
+
 def _root_sum(scales: Sequence[Floats]) -> Floats:
     total: Floats = np.sqrt(np.sum([scale**2 for scale in scales], axis=0))
     return total
@@ -144,24 +149,32 @@ def _root_sum(scales: Sequence[Floats]) -> Floats:
 
 def _laplace_tail(distance: Floats, scales: Sequence[Floats]) -> Floats:
     """P(|sum| > distance) for continuous Laplace noises of these scales; 1 below zero."""
-    same = all(np.shape(scale) == np.shape(scales[0]) for scale in scales)
-    apart = _moved_apart(np.sort(np.array(scales if same else np.broadcast_arrays(*scales)), axis=0))
-    squares = apart**2
+    apart = _moved_apart(_rising(scales))
+    squares = [scale**2 for scale in apart]
+    weights: list[Floats | float] = [1.0] * len(apart)
+    for j, i in combinations(range(len(apart)), 2):
+        gap = squares[i] - squares[j]
+        weights[i], weights[j] = weights[i] * squares[i] / gap, weights[j] * squares[j] / -gap
     away = np.maximum(distance, 0.0)
-    total: Floats = np.zeros(())
-    for i in range(len(apart)):
-        weight = 1.0
-        for j in range(len(apart)):
-            if j != i:
-                weight = weight * squares[i] / (squares[i] - squares[j])
-        total = total + weight * np.exp(-away / apart[i])
+    total = sum(weight * np.exp(-away / scale) for weight, scale in zip(weights, apart, strict=True))
     tail: Floats = np.where(distance < 0, 1.0, np.minimum(np.maximum(total, 0.0), 1.0))
     return tail
 
 
-def _moved_apart(rising: Floats) -> Floats:
+def _rising(scales: Sequence[Floats]) -> list[Floats]:
+    """The same scales, for each cell in rising order: a few are sorted soonest by exchanging neighbours."""
+    rising = list(scales)
+    for end in range(len(rising) - 1, 0, -1):
+        for i in range(end):
+            low, high = rising[i], rising[i + 1]
+            rising[i], rising[i + 1] = np.minimum(low, high), np.maximum(low, high)
+    return rising
+
+
+def _moved_apart(rising: Sequence[Floats]) -> list[Floats]:
     """Scales in rising order, none nought, each a little larger than the one before: more noise, never less."""
-    apart: Floats = np.maximum(rising, np.maximum(rising[-1] * 1e-4, 1e-300))
+    least = np.maximum(rising[-1] * 1e-4, 1e-300)
+    apart = [np.maximum(scale, least) for scale in rising]
     factor = _APART[min(len(apart), len(_APART) - 1)]
     for i in range(1, len(apart)):
         apart[i] = np.maximum(apart[i], apart[i - 1] * factor)

@@ -6,6 +6,7 @@ from fractions import Fraction
 import pytest
 
 from deniable.accounting import calibrate, delta, epsilon, pure, rho, tradeoff
+from deniable.accounting.pld import PrivacyLoss
 from deniable.cost import Bounded, DiscreteLaplace, Gaussian, Laplace, RandomizedResponse, Selected, Stopping
 from deniable.errors import InvalidArgument
 
@@ -128,3 +129,21 @@ def test_an_epsilon_of_zero_is_met_as_closely_as_any_other(kind, chance):
     found = calibrate(kind, epsilon=0, delta=chance)
     assert delta(found, epsilon=0) <= Fraction(str(chance))
     assert delta(kind(found.parameter * (1 - 2e-5)), epsilon=0) > Fraction(str(chance))
+
+
+def test_what_was_read_once_is_not_read_again(monkeypatch):
+    """A release calibrates what its price calibrated before; other numbers are read anew."""
+    honest, asked = PrivacyLoss.epsilon, []
+    monkeypatch.setattr(
+        PrivacyLoss, "epsilon", lambda self, *delta, **gap: asked.append(self) or honest(self, *delta, **gap)
+    )
+
+    def run(scale):
+        return Gaussian(scale=scale, sensitivity=1).sampled(rate=Fraction(1, 13)).repeated(29)
+
+    first = calibrate(run, epsilon=1, delta=1e-6)
+    once = len(asked)
+    assert calibrate(run, epsilon=1, delta=1e-6) == first
+    assert len(asked) == once > 1
+    calibrate(run, epsilon=1, delta=1e-7)
+    assert len(asked) > once

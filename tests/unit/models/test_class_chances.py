@@ -33,6 +33,7 @@ def test_the_least_of_the_mixes_is_near_the_log_odds_of_a_class(classes, near):
         assert classes == 2 or np.abs(1 / (1 + np.exp(-alone)) - 1 / (1 + np.exp(-odds))).max() > 0.1
 
 
+@pytest.mark.slow
 def test_every_class_of_several_is_an_expression_also_in_sql():
     asked = session(FEW, entropy=Silent())
     fitted = LogisticRegression("town", steps=10).fit(asked, epsilon=20, request="towns")

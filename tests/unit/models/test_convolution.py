@@ -197,6 +197,7 @@ def _session(count=400):
     return rows, dp.Dataset(rows, codebook=book).session(dp.budget(epsilon=1000, delta=1e-3))
 
 
+@pytest.mark.slow
 def test_a_convolution_learns_and_says_which_path_it_took():
     rows, asked = _session()
     model = Training(Network((16,), IMAGE), target="up", steps=40, rate=Fraction(1, 4), speed=2)

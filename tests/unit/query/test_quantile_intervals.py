@@ -49,6 +49,7 @@ def chances(scores: list[Fraction], temperature: Fraction) -> list[Fraction]:
     return [weight / sum(weights) for weight in weights]
 
 
+@pytest.mark.slow
 @given(
     counts=st.lists(st.integers(0, 3), min_size=1, max_size=5),
     q=st.fractions(Fraction(1, 5), Fraction(4, 5), max_denominator=5),

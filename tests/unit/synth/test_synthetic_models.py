@@ -483,6 +483,7 @@ def test_one_sort_shuffles_within_groups():
     assert (abs(firsts - 500) < 120).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("method", "runs"), [("pairs", 200), ("mwem", 200), ("privbayes", 200), ("aim", 18)])
 def test_intervals_cover_the_truth_as_often_as_they_say(method, runs):
     """At 95 %: cells of measured tables, of implied ones, answers in SQL and distances, on three tables at two budgets.

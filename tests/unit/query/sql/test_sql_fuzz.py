@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.conftest import EXPLORES
 from tests.sql_grammar import run, tried
 
 
+@pytest.mark.slow
 def test_a_few_thousand_queries_find_no_crash() -> None:
     found = run(seed=3, count=40_000 if EXPLORES else 4_000)
     assert found["refused"] > 200
