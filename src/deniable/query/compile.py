@@ -265,7 +265,7 @@ class _Compilation:
             how = "a sample by a keyed hash" if self.query.sampled else "by the order asked for"
             general = f"of {many} {rows} {'is' if most == 1 else 'are'} kept, {how}"
         else:
-            general = f"{many} counts as {rows}, spread evenly over all it has there"
+            general = f"the rows of one {self.label} in a group have equal weights, which add up to {most} at most"
         clips = (aggregate.clip_note(name, most) for name, aggregate in self.query.aggregates)
         kept = [key.name for key in self.query.keys] if self.query.groups is None and unit_groups(self.query) else []
         once = [f"a unit with several values of {', '.join(kept)} is kept in one group"] if kept else []
