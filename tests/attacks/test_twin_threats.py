@@ -63,7 +63,7 @@ def copied_rows(monkeypatch):
         return RecordModel(stored.attributes, groups, within, columns, np.full(count, 1 / count), float(count)), ()
 
     monkeypatch.setattr(table_noise.Measurer, "__init__", remember)
-    monkeypatch.setattr(twin_model, "fit_pairs", leaky)
+    monkeypatch.setattr(twin_model, "fit_tables", leaky)
 
 
 # Linkage: people we know are looked up in synthetic rows, and their secret is guessed from those that match. ------------

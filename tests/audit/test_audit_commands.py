@@ -106,7 +106,7 @@ def test_self_reports_and_fails_when_somebody_is_accused(accused, code, monkeypa
         (["reconstruction", "--people", "40", "--queries", "120"], "100.0% of 40"),
         (["reconstruction", "--people", "40", "--queries", "40", "--noise", "5"], "40 answers"),
         (["reconstruction", "--people", "40", "--queries", "40", "--epsilon", "1"], "40 answers"),
-        (["tracing", "--people", "20", "--attributes", "100"], "centred"),
+        (["tracing", "--people", "20", "--attributes", "100"], "the test that works: "),
     ],
 )
 def test_attacks_are_shown(words, said, capsys):

@@ -47,7 +47,7 @@ def test_wheel_says_what_it_is(wheel):
     about = Parser().parsestr(text)
     assert about["License-Expression"] == "Apache-2.0"
     assert about["Requires-Python"] == ">=3.11"
-    assert {"postgres", "spark", "frames", "attacks", "models", "torch", "server", "dev"} == set(
+    assert {"postgres", "spark", "frames", "attacks", "models", "torch", "mbi", "server", "dev"} == set(
         about.get_all("Provides-Extra")
     )
 

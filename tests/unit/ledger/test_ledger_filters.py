@@ -170,7 +170,7 @@ def test_a_session_counts_each_query_by_the_filter_that_leaves_most(tmp_path):
     assert session.remaining.more_like_the_last > 10
     price = session.query().agg(n=ask.count()).price(epsilon=0.03, law="gaussian")
     assert "costs epsilon = 0.03" in str(price)
-    assert "counts as mu squared" in str(price)
+    assert "counted in the budget as mu squared" in str(price)
 
 
 def test_a_declared_workload_shares_delta_its_way(tmp_path):
