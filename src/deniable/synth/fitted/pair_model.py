@@ -45,7 +45,7 @@ def fit_tables(
     if tree is None:
         goals = [*(((place,), single) for place, single in agreed.singles.items()), *several]
         sizes = stored.group_sizes(range(len(stored.groups)))
-        tree = fitted_tree(fitting(goals, sizes, most), sizes)
+        tree = fitted_tree(*fitting(goals, sizes, most), sizes)
     columns, weights = tree_records(
         tree, records or record_count(total, sum(table.size for _, table in several)), source
     )
@@ -101,16 +101,12 @@ def moved_weights(
 
     A sweep multiplies the weight of every record by a damped ratio of what its cell should hold and what it holds.
     """
-    goals = []
-    for places, table in tables:
-        codes = np.zeros(weights.size, dtype=np.int64)
-        for place, size in zip(places, table.shape, strict=True):
-            codes = codes * size + columns[place]
-        goals.append((codes, table.ravel() / max(float(table.sum()), 1e-12)))
+    goals = [(places, table.shape, table.ravel() / max(float(table.sum()), 1e-12)) for places, table in tables]
     last = gap = np.inf
     for _ in range(_SWEEPS):
         last, gap = gap, 0.0
-        for codes, goal in goals:
+        for places, shape, goal in goals:  # cells are found anew: kept for every table they would take gigabytes
+            codes = np.ravel_multi_index([columns[place] for place in places], shape)
             held = np.bincount(codes, weights=weights, minlength=goal.size)
             gap = max(gap, float(np.abs(held - goal).sum()) / 2)
             ratio = np.divide(goal, held, out=np.ones_like(goal), where=held > 0)
