@@ -54,32 +54,69 @@ class CliqueTree:
         return np.asarray(self.tables[clique].sum(axis=rest))
 
 
-def fitting(goals: Sequence[Goal], sizes: Sequence[int], most: int) -> list[Goal]:
-    """Those of the tables that a tree holds: one-way tables, then the others in the order given, while its cliques have at most so
-    many cells together; and any table that adds no more than its own cells, as each does that joins two parts of a forest."""
+def fitting(goals: Sequence[Goal], sizes: Sequence[int], most: int) -> tuple[list[Goal], list[Places]]:
+    """Those of the tables that a tree holds, and its cliques: one-way tables, then the others in the order given, while the cliques
+    have at most so many cells together or a table adds no more than its own; last, tables of columns that nothing joins yet."""
     kept = [goal for goal in goals if len(goal[0]) == 1]
     scopes: list[Places] = []
-    held, refused = cells([], sizes), 0
+    left: list[Goal] = []
+    held = cliques(scopes, sizes)
+    for goal in filter(_joins, (_without_constants(goal, sizes) for goal in goals)):
+        asked: list[Places] | None = held
+        if not any(map(set(goal[0]).issubset, held)):
+            asked = cliques([*scopes, goal[0]], sizes) if len(left) < _REFUSALS else None
+        if asked and _size(asked, sizes) <= max(most, _size(held, sizes) + goal[1].size):
+            scopes.append(goal[0])
+            kept.append(goal)
+            held = asked
+        else:
+            left.append(goal)
+    joining, held = _joining(left, held)
+    return [*kept, *joining], held
+
+
+def _joins(goal: Goal) -> bool:
+    return len(goal[0]) > 1
+
+
+def _without_constants(goal: Goal, sizes: Sequence[int]) -> Goal:
+    """The table without its columns of one group, which say nothing; an array has no room for many of them."""
+    places = tuple(place for place in goal[0] if sizes[place] > 1)
+    return places, goal[1].reshape([sizes[place] for place in places])
+
+
+def _joining(goals: Sequence[Goal], held: Sequence[Places]) -> tuple[list[Goal], list[Places]]:
+    """Those of the tables whose columns are all in different parts of the forest: each is a clique of its own, and nothing else."""
+    part = {place: place for clique in held for place in clique}
+    for clique in held:
+        _join(part, clique)
+    kept, found = [], list(held)
     for places, table in goals:
-        if len(places) > 1 and refused < _REFUSALS:
-            asked = cells([*scopes, places], sizes)
-            if asked <= max(most, held + table.size):
-                scopes.append(places)
-                kept.append((places, table))
-                held = asked
-            else:
-                refused += 1
-    return kept
+        if len({part[place] for place in places}) == len(places):
+            _join(part, places)
+            kept.append((places, table))
+            found = [clique for clique in found if not set(clique) <= set(places)] + [places]
+    return kept, found
+
+
+def _join(part: dict[int, int], places: Places) -> None:
+    """Make one part of the parts that these columns are in."""
+    one, joined = part[places[0]], {part[place] for place in places}
+    part.update({place: one for place, each in part.items() if each in joined})
 
 
 def cells(scopes: Sequence[Places], sizes: Sequence[int]) -> int:
     """How many cells the cliques have together in which tables of these columns lie."""
-    return sum(prod(sizes[place] for place in clique) for clique in _cliques(scopes, len(sizes), sizes))
+    return _size(cliques(scopes, sizes), sizes)
 
 
-def fitted_tree(goals: Sequence[Goal], sizes: Sequence[int]) -> CliqueTree:
-    """The tree whose cliques hold these tables, each met as nearly as the others allow."""
-    tree = even_tree([places for places, _ in goals], sizes)
+def _size(found: Sequence[Places], sizes: Sequence[int]) -> int:
+    return sum(prod(sizes[place] for place in clique) for clique in found)
+
+
+def fitted_tree(goals: Sequence[Goal], held: Sequence[Places], sizes: Sequence[int]) -> CliqueTree:
+    """The tree of these cliques, which hold these tables, each met as nearly as the others allow."""
+    tree = even_tree(held, sizes)
     asked: list[list[tuple[Places, Floats]]] = [[] for _ in tree.cliques]
     for places, table in goals:
         within = [each for each, clique in enumerate(tree.cliques) if set(places) <= set(clique)]
@@ -142,13 +179,12 @@ def _walk(tree: CliqueTree) -> list[tuple[int, Places]]:
     return found
 
 
-def even_tree(scopes: Sequence[Places], sizes: Sequence[int]) -> CliqueTree:
-    """The tree of cliques in which tables of these columns lie, all cells alike."""
-    cliques = _cliques(scopes, len(sizes), sizes)
-    pairs = list(combinations(range(len(cliques)), 2))
-    shared = [float(len(set(cliques[a]) & set(cliques[b]))) for a, b in pairs]
-    near: dict[int, list[int]] = {each: [] for each in range(len(cliques))}
-    for each in spanning_tree(pairs, shared, len(cliques)):
+def even_tree(held: Sequence[Places], sizes: Sequence[int]) -> CliqueTree:
+    """The tree of these cliques, all cells alike."""
+    pairs = list(combinations(range(len(held)), 2))
+    shared = [float(len(set(held[a]) & set(held[b]))) for a, b in pairs]
+    near: dict[int, list[int]] = {each: [] for each in range(len(held))}
+    for each in spanning_tree(pairs, shared, len(held)):
         if shared[each]:
             first, second = pairs[each]
             near[first].append(second)
@@ -163,28 +199,30 @@ def even_tree(scopes: Sequence[Places], sizes: Sequence[int]) -> CliqueTree:
             after = [each for each in near[clique] if each not in seen]
             links += [(clique, each) for each in after]
             open_ += after
-    tables = [np.full([sizes[p] for p in clique], 1 / prod(sizes[p] for p in clique)) for clique in cliques]
-    return CliqueTree(tuple(cliques), tuple(links), tables)
+    tables = [np.full([sizes[p] for p in clique], 1 / prod(sizes[p] for p in clique)) for clique in held]
+    return CliqueTree(tuple(held), tuple(links), tables)
 
 
-def _cliques(scopes: Sequence[Places], columns: int, sizes: Sequence[int]) -> list[Places]:
-    """The cliques of the graph in which columns of one table are joined: one column after another is taken out of it, first the one
-    whose neighbours make the smallest table, and its neighbours are joined."""
-    near: dict[int, set[int]] = {place: {place} for place in range(columns)}
+def cliques(scopes: Sequence[Places], sizes: Sequence[int]) -> list[Places]:
+    """The cliques of the graph in which columns of one table are joined: one column after another is taken out of it, and its
+    neighbours are joined; first those with one neighbour or none, so that of a tree nothing is joined, then the one whose
+    neighbours make the smallest table. A column of one group is a clique by itself."""
+    near: dict[int, set[int]] = {place: {place} for place in range(len(sizes))}
     for scope in scopes:
-        for place in scope:
-            near[place] |= set(scope)
+        wide = {place for place in scope if sizes[place] > 1}
+        for place in wide:
+            near[place] |= wide
     held = {place: prod(sizes[each] for each in around) for place, around in near.items()}
-    found: list[Places] = []
+    found: list[set[int]] = []
     while near:
-        place = min(near, key=lambda each: (held[each], each))
+        place = min(near, key=lambda each: (len(near[each]) > 2, held[each], each))
         clique = near.pop(place)
-        if not any(clique <= set(other) for other in found):
-            found.append(tuple(sorted(clique)))
+        if not any(map(clique.issubset, found)):
+            found.append(clique)
         for each in clique - {place}:
+            held[each] = held[each] // sizes[place] * prod(sizes[other] for other in clique - near[each])
             near[each] = (near[each] | clique) - {place}
-            held[each] = prod(sizes[other] for other in near[each])
-    return found
+    return [tuple(sorted(clique)) for clique in found]
 
 
 def tree_records(tree: CliqueTree, count: int, source: WordSource) -> tuple[list[Codes], Floats]:

@@ -10,7 +10,7 @@ from itertools import combinations
 
 import numpy as np
 
-from deniable.synth.fitted.agreement import agreed_tables, simplex
+from deniable.synth.fitted.agreement import Places, agreed_tables, simplex
 from deniable.synth.fitted.clique_tree import CliqueTree, fitted_tree, fitting, tree_records
 from deniable.synth.fitted.pair_choice import Pair
 from deniable.synth.fitted.record_model import Codes, Floats, RecordModel, within_groups
@@ -45,7 +45,7 @@ def fit_tables(
     if tree is None:
         goals = [*(((place,), single) for place, single in agreed.singles.items()), *several]
         sizes = stored.group_sizes(range(len(stored.groups)))
-        tree = fitted_tree(fitting(goals, sizes, most), sizes)
+        tree = fitted_tree(*fitting(goals, sizes, most), sizes)
     columns, weights = tree_records(
         tree, records or record_count(total, sum(table.size for _, table in several)), source
     )
@@ -95,30 +95,39 @@ def dependence(table: Floats) -> float:
 
 
 def moved_weights(
-    columns: Sequence[Codes], tables: Sequence[tuple[tuple[int, ...], Floats]], weights: Floats
+    columns: Sequence[Codes], tables: Sequence[tuple[Places, Floats]], weights: Floats
 ) -> tuple[Floats, float]:
     """Weight moved between records until every table is met, and the largest distance (TVD) that is left.
 
     A sweep multiplies the weight of every record by a damped ratio of what its cell should hold and what it holds.
     """
-    goals = []
-    for places, table in tables:
-        codes = np.zeros(weights.size, dtype=np.int64)
-        for place, size in zip(places, table.shape, strict=True):
-            codes = codes * size + columns[place]
-        goals.append((codes, table.ravel() / max(float(table.sum()), 1e-12)))
-    last = gap = np.inf
+    goals = [(places, table / max(float(table.sum()), 1e-12)) for places, table in tables]
+    left = np.inf
     for _ in range(_SWEEPS):
-        last, gap = gap, 0.0
-        for codes, goal in goals:
-            held = np.bincount(codes, weights=weights, minlength=goal.size)
-            gap = max(gap, float(np.abs(held - goal).sum()) / 2)
-            ratio = np.divide(goal, held, out=np.ones_like(goal), where=held > 0)
+        last, left, worst = left, 0.0, 0.0
+        for places, goal in goals:
+            codes, held = _held(columns, places, goal, weights)
+            apart = float(np.abs(held - goal.ravel()).sum()) / 2
+            worst, left = max(worst, apart), left + apart
+            ratio = np.divide(goal.ravel(), held, out=np.ones_like(held), where=held > 0)
             weights = weights * (np.clip(ratio, 1 / _FAR, _FAR) ** _DAMPING)[codes]
         weights = weights / weights.sum()
-        if gap <= _ENOUGH or last - gap < _ENOUGH * gap:
+        if worst <= _ENOUGH or last - left < _ENOUGH * left:  # of all tables: the worst alone may rise before it falls
             break
-    return weights, gap
+    return weights, max((_apart(columns, goal, weights) for goal in goals), default=0.0)
+
+
+def _held(columns: Sequence[Codes], places: Places, goal: Floats, weights: Floats) -> tuple[Codes, Floats]:
+    """The cell of every record, found anew each time (kept for all tables they would take gigabytes), and what each cell holds."""
+    codes = np.zeros(weights.size, dtype=np.int64)
+    for place, size in zip(places, goal.shape, strict=True):
+        codes = codes * size + columns[place]
+    return codes, np.asarray(np.bincount(codes, weights=weights, minlength=goal.size), dtype=np.float64)
+
+
+def _apart(columns: Sequence[Codes], goal: tuple[Places, Floats], weights: Floats) -> float:
+    places, shares = goal
+    return float(np.abs(_held(columns, places, shares, weights)[1] - shares.ravel()).sum()) / 2
 
 
 def _told(gap: float) -> tuple[str, ...]:

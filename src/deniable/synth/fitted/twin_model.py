@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import warnings
 from contextlib import AbstractContextManager
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from deniable.errors import InvalidArgument
 from deniable.exact.figures import counted
 from deniable.exact.guards import shown
 from deniable.synth.fitted.agreement import agreed_tables, noisy_tables, simplex, weighted_total
-from deniable.synth.fitted.clique_tree import CliqueTree, even_tree
+from deniable.synth.fitted.clique_tree import CliqueTree, cliques, even_tree
 from deniable.synth.fitted.generator import Generator, softmax
 from deniable.synth.fitted.mwem_model import fit_mwem, noisy_rows
 from deniable.synth.fitted.pair_model import fit_tables, record_count
@@ -62,12 +63,13 @@ def fit_mbi(stored: TwinMeasurements, source: WordSource) -> tuple[RecordModel, 
         raise InvalidArgument(f"mbi fits tables of {', '.join(MBI_METHODS)}; this twin was made by {stored.method}")
     tables = list(noisy_tables(stored))
     sizes = stored.group_sizes(range(len(stored.groups)))
-    tree = even_tree([table.axes for table in tables], sizes)
-    cells = sum(table.size for table in tree.tables)
+    held = cliques([table.axes for table in tables], sizes)
+    cells = sum(prod(sizes[place] for place in clique) for clique in held)
     if cells > MBI_CELLS:
         raise InvalidArgument(
             f"the cliques of these tables have {counted(cells, 'cell')}, above {MBI_CELLS:,}; the twin's own model holds what fits"
         )
+    tree = even_tree(held, sizes)
     package, exact = _package()
     with exact:
         domain = package.Domain([str(place) for place in range(len(sizes))], sizes)
