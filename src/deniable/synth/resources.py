@@ -25,6 +25,8 @@ NOISE_LIMIT = 10_000
 """A one-way table with more noise than this, in rows, is refused unless the caller insists."""
 _RECORD_BYTES = 8e5
 """One column of the 100,000 records that a model has at most."""
+_SCORED_BYTES, _FITTED_BYTES = 16.0, 40.0
+"""What a cell takes while tables are scored, and while they are fitted: stored, written as text, combined and moved to."""
 _PASS = 8_000
 """Gradients of all rows take as long as counting so many tables of them."""
 
@@ -123,13 +125,13 @@ def _needed(
     pairs = comb(columns, 2)
     match method:
         case "pairs" | "tree":
-            moved = pairs if method == "pairs" else 0
-            held = 16.0 * tables_within(groups, 2)[1] + _RECORD_BYTES * (2 * columns + moved)
+            moved, each = (pairs, _FITTED_BYTES) if method == "pairs" else (columns - 1, _SCORED_BYTES)
+            held = each * tables_within(groups, 2)[1] + 2 * _RECORD_BYTES * columns
             return 0.02 * (columns + moved), columns + pairs, held
         case "aim":
             tables, cells = tables_within(groups, degree)
-            seconds = rounds * (0.006 * (columns + rounds) + 2e-8 * cells)
-            return seconds, columns + rounds * tables, 16.0 * cells + _RECORD_BYTES / 3 * (2 * columns + rounds)
+            seconds = rounds * (0.003 * (columns + rounds / 2) + 2e-8 * cells)
+            return seconds, columns + rounds * tables, _SCORED_BYTES * cells + 2 * _RECORD_BYTES * columns
         case "mwem":
             cells = prod(sizes)
             return 3e-6 * rounds**2 * cells, rounds * 2**columns, 8.0 * cells * (columns + 2 * rounds)

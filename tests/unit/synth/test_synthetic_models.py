@@ -49,6 +49,7 @@ from deniable.synth.measured.pair_rounds import measure_pairs
 from deniable.synth.measured.private_cuts import cut_by_quantiles
 from deniable.synth.measured.privbayes_rounds import measure_privbayes
 from deniable.synth.measured.table_noise import Measurer
+from deniable.synth.resources import resources
 from deniable.testing import Seeded, Silent
 from tests.needs import without
 
@@ -330,6 +331,24 @@ def test_pairs_beside_the_tree_are_met_by_moving_weight():
     for places in combinations(range(4), 2):
         assert np.abs(model.table(places) - table(data, places)).sum() / 8000 < 0.02
     assert failure_signs(model, stored) == ()
+
+
+@pytest.mark.parametrize(("method", "columns", "size"), [("pairs", 12, 40), ("tree", 60, 6), ("pairs", 40, 3)])
+def test_a_fit_takes_the_memory_that_its_price_says(method, columns, size):
+    """At most that, and no less than half of it, where all pairs are measured and the model has all the records it may have."""
+    cells = Attributes(
+        tuple(Attribute(f"n{k}", "integer", edges=tuple(range(size + 1)), missing=False) for k in range(columns))
+    )
+    scopes = list(combinations(range(columns), 2)) if method == "pairs" else [(k, k + 1) for k in range(columns - 1)]
+    tables = [Marginal((k,), np.full(size, 60_000 // size), Fraction(1)) for k in range(columns)]
+    tables += [Marginal(pair, np.full((size, size), 60_000 // size**2), Fraction(1), grouped=True) for pair in scopes]
+    stored = TwinMeasurements(method, cells, tuple(tables), ungrouped(cells))
+    tracemalloc.start()
+    fit(stored)
+    most = tracemalloc.get_traced_memory()[1] / 1e6
+    tracemalloc.stop()
+    told = resources(method, {}, [size] * columns, [size] * columns)["memory (MB, about)"]["fitting, at most"]
+    assert told / 2 <= most <= 1.5 * told
 
 
 def test_weight_is_moved_on_although_the_worst_table_rises_at_first():
