@@ -25,7 +25,8 @@ from deniable.errors import InvalidArgument
 from deniable.kernels import Law, noise_of
 from deniable.synth import fitted
 from deniable.synth.attribute import Attribute, Attributes
-from deniable.synth.fitted.agreement import agreed_tables, raked, simplex
+from deniable.synth.fitted import clique_tree
+from deniable.synth.fitted.agreement import agreed_tables, noisy_tables, raked, simplex
 from deniable.synth.fitted.cell_regression import area_under_curve, train
 from deniable.synth.fitted.clique_tree import cells, cliques, even_tree, fitted_tree, fitting, tree_records
 from deniable.synth.fitted.conditions import conditions
@@ -34,9 +35,9 @@ from deniable.synth.fitted.joined_cells import grouping
 from deniable.synth.fitted.mwem_model import SWEEPS, TOLERANCE, reweighted
 from deniable.synth.fitted.noise_sizes import absolute_quantile, sum_quantile
 from deniable.synth.fitted.pair_choice import shares, spanning_tree, uncovered, worthwhile
-from deniable.synth.fitted.pair_model import fit_tables, implied_pairs, moved_weights
+from deniable.synth.fitted.pair_model import fit_tables, implied_pairs, moved_weights, record_count
 from deniable.synth.fitted.stored import Marginal, TwinMeasurements, ungrouped
-from deniable.synth.fitted.twin_evaluation import failure_signs
+from deniable.synth.fitted.twin_evaluation import compare_released, failure_signs
 from deniable.synth.fitted.twin_model import fit, refit
 from deniable.synth.fitted.twin_query import ask
 from deniable.synth.fitted.twin_randomness import ReleasedWords, rounded, shuffled, uniforms
@@ -274,6 +275,7 @@ def test_after_many_tables_that_do_not_fit_those_that_join_columns_are_held_all_
     assert places[-4:] == joins[:4]  # the last would close a circle
     assert len(dense) + len(joins) - len(kept) > 200
     assert all(any(set(each) <= set(clique) for clique in held) for each in places)
+    assert not any(set(each) < set(other) for each in held for other in held)
     tree = even_tree(held, sizes)
     assert tree.roots == [0]
     assert {place for clique in tree.cliques for place in clique} == set(range(30))
@@ -308,6 +310,80 @@ def test_moving_weight_keeps_no_record_of_every_table():
     most = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert most < 12e6
+
+
+def test_of_a_tree_the_first_sweep_is_exact(monkeypatch):
+    monkeypatch.setattr(clique_tree, "_SWEEPS", 1)
+    random = np.random.default_rng(3)  # noqa: TID251 - made-up tables
+    sizes, pairs = (4, 2, 5, 3, 3), [(0, 1), (1, 2), (1, 4), (3, 4)]
+    truth = random.dirichlet(np.full(360, 0.1)).reshape(sizes)
+    goals = [(p, truth.sum(axis=tuple(k for k in range(5) if k not in p))) for p in [*((k,) for k in range(5)), *pairs]]
+    tree = fitted_tree(goals, cliques(pairs, sizes), sizes)
+    for places, goal in goals[5:]:
+        assert tree.tables[tree.cliques.index(places)] == pytest.approx(goal, abs=1e-7)
+
+
+def test_pairs_agree_where_noise_makes_cells_negative():
+    """Twenty rows, noise of four on each cell: scaling does not end where cells that are needed are empty."""
+    random = np.random.default_rng(7)  # noqa: TID251 - made-up noise
+    truth = np.array([[[6, 1], [0, 2]], [[0, 0], [1, 9]]])
+    stored = stored_tables(dict.fromkeys([(0,), (1,), (2,), (0, 1), (0, 2), (1, 2), (0, 1, 2)], (0, 4)), truth)
+    for _ in range(100):
+        noise = [np.rint(random.normal(scale=4, size=each.counts.shape)).astype(int) for each in stored.marginals]
+        noisy = [replace(each, counts=each.counts + more) for each, more in zip(stored.marginals, noise, strict=True)]
+        agreed = agreed_tables(replace(stored, marginals=tuple(noisy)))
+        for (first, second), found in agreed.pairs.items():
+            assert found.min() >= 0
+            assert found.sum(axis=1) == pytest.approx(agreed.singles[first], abs=1e-6)
+            assert found.sum(axis=0) == pytest.approx(agreed.singles[second], abs=1e-6)
+
+
+class Watched(Measurer):
+    """Holds what scores move by, when a row of one cell each comes, to the sensitivity that their choice is charged for."""
+
+    reached, extra = 0.0, ((0, 0, 0, 0), (2, 11, 2, 1), (1, 5, 0, 1))
+
+    def choice(self, scores, share, *, sensitivity=None):
+        data = rows(60, 4)
+        for row in self.extra:
+            near = CellRows(tuple(np.append(column, cell) for column, cell in zip(data.columns, row, strict=True)))
+            gaps = np.abs(np.array(scores(near)) - np.array(scores(data)))
+            assert gaps.max() <= sensitivity
+            self.reached = max(self.reached, gaps.max() / sensitivity)
+        return super().choice(scores, share, sensitivity=sensitivity)
+
+
+@pytest.mark.parametrize("focus", [(), (1,), (0, 3)])
+def test_scores_of_aim_move_by_what_their_choice_is_charged_for(focus):
+    """Tables with a focus column count double, so their scores move by two where others move by one."""
+    allowance = Allowance(RuleKind.CONCENTRATED, Fraction(1))
+    watched = Watched(rows(60, 4), SPACE, COLUMNS, allowance, Contribution(1), Seeded(1))
+    measure_aim(watched, rounds=4, degree=3, focus=focus)
+    assert watched.reached == 1
+
+
+def test_a_table_of_cells_has_the_mean_variance_of_its_groups():
+    groups = ((0, 1, 2), (0,) * 4 + (1,) * 8, (0, 1, 2), (0, 1))
+    stored = replace(flat_tables(lambda size: np.full(size, 5), 2), groups=groups)
+    found = {table.axes: table for table in noisy_tables(stored)}
+    assert found[1,].cells.tolist() == [20, 40]
+    assert found[1,].variance == pytest.approx(4 * 12 / 2)
+    assert found[0,].variance == 4
+
+
+def test_a_model_has_five_records_for_each_measured_cell():
+    assert [record_count(100, cells) for cells in (0, 5000, 50_000)] == [10_000, 25_000, 100_000]
+    assert record_count(20_000) == 40_000
+
+
+def test_a_propensity_is_zero_for_the_same_table_and_a_quarter_for_another():
+    stored = flat_tables(lambda size: np.array([100 * (k == 0) for k in range(size)]), 1)
+    model, _ = fit(stored)
+    assert compare_released(model, stored).propensity == pytest.approx(0, abs=1e-9)
+    last = flat_tables(lambda size: np.array([100 * (k == size - 1) for k in range(size)]), 1)
+    assert compare_released(model, last).propensity == pytest.approx(1 / 4)
+    half = flat_tables(lambda size: np.array([50 * (k < 2) for k in range(size)]), 1)  # chances 2/3 and 0
+    assert compare_released(fit(half)[0], stored).propensity == pytest.approx(0.75 / 36 + 0.25 / 4, abs=1e-3)
 
 
 def test_without_noise_a_tree_gives_back_its_tables():

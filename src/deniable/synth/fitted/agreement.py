@@ -99,18 +99,20 @@ def weighted_total(sums: Sequence[float], variances: Sequence[float]) -> float:
 
 
 def raked(table: Counts, margins: Sequence[Counts], rounds: int = _RAKES) -> Counts:
-    """A table with no negative cell scaled to these margins; a line that is empty is filled as if columns were independent."""
+    """A table with no negative cell scaled to these margins; what scaling leaves is spread as if columns were independent."""
     total = max(float(margins[0].sum()), 1e-12)
-    product = np.outer(margins[0], margins[1]) / total
-    fitted = table + _TINY * product
-    for axis in (0, 1):
-        lacking = (fitted.sum(axis=1 - axis) <= 1e-7 * margins[axis]) & (margins[axis] > 0)
-        fitted = np.where(lacking[:, None] if axis == 0 else lacking[None, :], product, fitted)
+    fitted = table + _TINY * np.outer(margins[0], margins[1]) / total
     for _ in range(rounds):
-        for axis in (0, 1):
-            sums = fitted.sum(axis=1 - axis)
-            factor = np.divide(margins[axis], sums, out=np.zeros_like(sums), where=sums > 0)
-            fitted = fitted * (factor[:, None] if axis == 0 else factor[None, :])
+        fitted = _scaled(_scaled(fitted, margins[0], 0), margins[1], 1)
         if np.abs(fitted.sum(axis=1) - margins[0]).sum() <= 1e-9 * total:
-            break
-    return fitted
+            return fitted
+    fitted = _scaled(_scaled(fitted, margins[0], 0, most=1.0), margins[1], 1, most=1.0)
+    lacking = [np.maximum(margin - fitted.sum(axis=1 - axis), 0.0) for axis, margin in enumerate(margins)]
+    return np.asarray(fitted + np.outer(lacking[0], lacking[1]) / max(float(lacking[0].sum()), 1e-12))
+
+
+def _scaled(table: Counts, margin: Counts, axis: int, most: float = np.inf) -> Counts:
+    """The table with its lines scaled to these sums, none by more than `most`."""
+    sums = table.sum(axis=1 - axis)
+    factor = np.minimum(np.divide(margin, sums, out=np.zeros_like(sums), where=sums > 0), most)
+    return np.asarray(table * np.expand_dims(factor, 1 - axis))
