@@ -41,17 +41,18 @@ class CliqueTree:
         children = {child for _, child in self.links}
         return [each for each in range(len(self.cliques)) if each not in children]
 
-    def send(self, source: int, target: int) -> None:
-        """Give a clique the table of what it shares with its neighbour."""
-        shared = set(self.cliques[source]) & set(self.cliques[target])
-        told, held = self.margin(source, shared), self.margin(target, shared)
-        ratio = np.divide(told, held, out=np.zeros_like(told), where=held > 0)
-        self.tables[target] *= _spread(ratio, self.cliques[target], shared)
-
     def margin(self, clique: int, kept: set[int]) -> Floats:
         """The table of some of a clique's columns."""
         rest = tuple(axis for axis, place in enumerate(self.cliques[clique]) if place not in kept)
         return np.asarray(self.tables[clique].sum(axis=rest))
+
+
+def _send(tree: CliqueTree, source: int, target: int) -> None:
+    """Give a clique the table of what it shares with its neighbour."""
+    shared = set(tree.cliques[source]) & set(tree.cliques[target])
+    told, held = tree.margin(source, shared), tree.margin(target, shared)
+    ratio = np.divide(told, held, out=np.zeros_like(told), where=held > 0)
+    tree.tables[target][...] *= _spread(ratio, tree.cliques[target], shared)
 
 
 def fitting(goals: Sequence[Goal], sizes: Sequence[int], most: int) -> tuple[list[Goal], list[Places]]:
@@ -129,7 +130,7 @@ def fitted_tree(goals: Sequence[Goal], held: Sequence[Places], sizes: Sequence[i
             break
         last = gap
     for parent, child in tree.links:
-        tree.send(parent, child)
+        _send(tree, parent, child)
     return tree
 
 
@@ -137,7 +138,7 @@ def _swept(tree: CliqueTree, asked: Sequence[Sequence[Goal]], root: int, steps: 
     """Meet all tables, clique after clique, each told what has changed around it; the largest distance (TVD) that was found."""
     gap, here, seen = _met(tree, asked[root], root, damping), root, {root}
     for target in steps:
-        tree.send(here, target)
+        _send(tree, here, target)
         if target not in seen:
             seen.add(target)
             gap = max(gap, _met(tree, asked[target], target, damping))
