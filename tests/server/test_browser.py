@@ -36,7 +36,7 @@ def logged_in(browser, server, person, width, *, scripts=False):
     page.goto(f"{server.settings.public_url}/login")
     page.get_by_label("Your personal token").fill(server.secrets[person])
     page.get_by_role("button", name="Log in").press("Enter")
-    assert page.get_by_text(person, exact=True).is_visible()
+    page.get_by_text(person, exact=True).wait_for()  # the page may still be on its way
     return page
 
 
@@ -66,7 +66,7 @@ def test_the_story_by_keys_alone(listening, browser, width, scripts):
     analyst.get_by_label("Question, in SQL").fill(f"{SQL} HAVING count(*) > {width - 2000}")
     analyst.get_by_label("What it may cost").fill(str(width / 10000))
     analyst.get_by_role("button", name="Show the price").press("Enter")
-    assert analyst.get_by_role("heading", name="Price").is_visible()
+    analyst.get_by_role("heading", name="Price").wait_for()
     for drawing in analyst.get_by_role("img").all():
         assert "the table below has the numbers" in drawing.get_attribute("alt")
     assert analyst.get_by_text("The same as a table").count() == analyst.get_by_role("img").count() == 3
@@ -81,7 +81,7 @@ def test_the_story_by_keys_alone(listening, browser, width, scripts):
     allocator.get_by_text("approved").wait_for()
     server.work()
     analyst.reload()
-    assert analyst.get_by_role("heading", name="Answer").is_visible()
+    analyst.get_by_role("heading", name="Answer").wait_for()
     assert analyst.get_by_role("cell", name="=A", exact=True).first.is_visible()
     owner = logged_in(browser, server, "olga", width, scripts=scripts)
     owner.goto(address)
@@ -97,7 +97,7 @@ def test_the_story_by_keys_alone(listening, browser, width, scripts):
     owner.get_by_text("published").first.wait_for()
     auditor = logged_in(browser, server, "audra", width, scripts=scripts)
     auditor.goto(f"{url}/data/visits/ledger")
-    assert auditor.get_by_text("The chain is sound").is_visible()
+    auditor.get_by_text("The chain is sound").wait_for()
     if not scripts:
         amended(server, logged_in(browser, server, "carl", width), f"at {width}")
     path = address.removeprefix(url)
@@ -122,7 +122,7 @@ def amended(server, curator, words):
     curator.get_by_role("cell", name="open", exact=True).wait_for()
     server.work()
     curator.reload()
-    assert curator.get_by_role("cell", name="amended", exact=True).first.is_visible()
+    curator.get_by_role("cell", name="amended", exact=True).first.wait_for()
 
 
 @pytest.mark.slow
